@@ -6,6 +6,7 @@ namespace iw::dsm {
 
 void Barriers::arrive(BarrierId barrier) {
   pages_.end_interval();
+  has_arrived_ = true;
   const std::vector<Interval> held = pages_.log().all();
   const VectorTime& known = pages_.log().known();
   if (me_ == barrier_manager) return heard_arrive(me_, barrier, known, held);
@@ -22,6 +23,13 @@ void Barriers::heard_arrive(Rank from, BarrierId barrier, const VectorTime& know
   if (++arrivals_ == arrived_.size()) let_all_go();
 }
 
+std::optional<std::pair<Rank, BarrierId>> Barriers::first_waiting() const {
+  for (Rank rank = 0; rank < arrived_.size(); rank++) {
+    if (arrived_[rank]) return std::pair(rank, arrived_[rank]->barrier);
+  }
+  return std::nullopt;
+}
+
 // The manager has arrived as well, so its own pages may be invalidated now.
 void Barriers::let_all_go() {
   for (const auto& each : arrived_) pages_.learn(each->held);
@@ -32,14 +40,18 @@ void Barriers::let_all_go() {
   }
   arrived_.assign(arrived_.size(), std::nullopt);
   arrivals_ = 0;
+  has_arrived_ = false;
   pages_.forget_up_to(common);
   listener_.passed();
 }
 
-void Barriers::heard_let_go(const VectorTime& common, std::span<const Interval> lacking) {
+bool Barriers::heard_let_go(const VectorTime& common, std::span<const Interval> lacking) {
+  if (!has_arrived_) return false;
   pages_.learn(lacking);
+  has_arrived_ = false;
   pages_.forget_up_to(common);
   listener_.passed();
+  return true;
 }
 
 }  // namespace iw::dsm

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dsm/pages.h"
@@ -48,7 +49,10 @@ class Barriers {
 
   void heard_arrive(Rank from, BarrierId barrier, const VectorTime& known,
                     std::span<const Interval> held);
-  void heard_let_go(const VectorTime& common, std::span<const Interval> lacking);
+  // False: this rank is not at a barrier. The manager broke the protocol.
+  [[nodiscard]] bool heard_let_go(const VectorTime& common, std::span<const Interval> lacking);
+  // At the manager: the first of the ranks that wait for others, and its barrier.
+  std::optional<std::pair<Rank, BarrierId>> first_waiting() const;
 
  private:
   struct Arrival {
@@ -64,6 +68,7 @@ class Barriers {
   BarrierListener& listener_;
   std::vector<std::optional<Arrival>> arrived_;
   std::size_t arrivals_ = 0;
+  bool has_arrived_ = false;
 };
 
 }  // namespace iw::dsm

@@ -12,10 +12,310 @@
 #include <vector>
 
 #include "fabric/codec.h"
+#include "fabric/fabric.gen.h"
 
 namespace iw::dsm {
 
 // A page has at most so many bytes, because an offset in a diff has 16 bits.
 inline constexpr int page_bytes_max = 65536;
+// A page's number is below 2 to that power.
+inline constexpr int page_number_bits = 48;
+inline constexpr int ranks_max = 1024;
+inline constexpr int part_bytes = 524288;
+inline constexpr int parts_bytes_max = 268435456;
+inline constexpr int protocol_version = 1;
+
+// The ids of messages.
+enum class Message : std::uint8_t {
+  // dsm_page_head
+  ask_home = 0,
+  // dsm_home_head
+  tell_home = 1,
+  // dsm_page_head
+  ask_initial = 2,
+  // dsm_page_head, and the page's bytes or none
+  tell_initial = 3,
+  // dsm_page_head, and what is needed: a dsm_told_stamp each
+  ask_page = 4,
+  // dsm_page_head, dsm_told_stamps of what is there; the bytes
+  tell_page = 5,
+  // no header, and diffs
+  diffs = 6,
+  // nothing
+  diffs_taken = 7,
+  // dsm_lock_head, and a time
+  ask_lock = 8,
+  // dsm_lock_head, and a time
+  forward = 9,
+  // dsm_lock_head, and intervals
+  grant = 10,
+  // dsm_lock_head
+  refuse = 11,
+  // dsm_lock_head
+  tell_tried = 12,
+  // dsm_barrier_head, a time and intervals
+  arrive = 13,
+  // dsm_barrier_head, a time and intervals
+  let_go = 14,
+  // no header, and a part of the next message's payload
+  part = 15,
+  // dsm_job_head, and a time or nothing
+  tell_job = 16,
+};
+[[nodiscard]] constexpr bool is_known(Message v) {
+  const auto n = static_cast<std::uint8_t>(v);
+  return n <= 16;
+}
+
+inline constexpr int message_count = 17;
+// Services above have the ids from here on.
+inline constexpr int service_first = 18;
+
+struct ToldStamp {
+  std::uint64_t sequence = 0;
+  std::uint32_t writer = 0;
+  std::uint32_t unused = 0;
+
+  bool operator==(const ToldStamp& other) const = default;
+};
+static_assert(sizeof(ToldStamp) == 16);
+static_assert(offsetof(ToldStamp, sequence) == 0);
+static_assert(offsetof(ToldStamp, writer) == 8);
+static_assert(offsetof(ToldStamp, unused) == 12);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const ToldStamp&) {
+  return true;
+}
+
+// In a header, behind a dsm_page_head. The stamps that were asked for need not be told.
+inline constexpr int told_stamps_max = 14;
+
+struct PageHead {
+  std::uint64_t page = 0;
+
+  bool operator==(const PageHead& other) const = default;
+};
+static_assert(sizeof(PageHead) == 8);
+static_assert(offsetof(PageHead, page) == 0);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const PageHead&) {
+  return true;
+}
+
+struct HomeHead {
+  std::uint64_t page = 0;
+  std::uint32_t home = 0;
+  std::uint32_t unused = 0;
+
+  bool operator==(const HomeHead& other) const = default;
+};
+static_assert(sizeof(HomeHead) == 16);
+static_assert(offsetof(HomeHead, page) == 0);
+static_assert(offsetof(HomeHead, home) == 8);
+static_assert(offsetof(HomeHead, unused) == 12);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const HomeHead&) {
+  return true;
+}
+
+struct DiffHead {
+  std::uint64_t page = 0;
+  std::uint64_t sequence = 0;
+  // of the diff
+  std::uint32_t all_bytes = 0;
+  // of this piece in it
+  std::uint32_t offset = 0;
+  // of this piece
+  std::uint32_t bytes = 0;
+  std::uint32_t unused = 0;
+
+  bool operator==(const DiffHead& other) const = default;
+};
+static_assert(sizeof(DiffHead) == 32);
+static_assert(offsetof(DiffHead, page) == 0);
+static_assert(offsetof(DiffHead, sequence) == 8);
+static_assert(offsetof(DiffHead, all_bytes) == 16);
+static_assert(offsetof(DiffHead, offset) == 20);
+static_assert(offsetof(DiffHead, bytes) == 24);
+static_assert(offsetof(DiffHead, unused) == 28);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const DiffHead&) {
+  return true;
+}
+
+// A field that a message does not use is 0.
+struct LockHead {
+  std::uint64_t lock = 0;
+  // of a grant
+  std::uint64_t epoch = 0;
+  // of a forward
+  std::uint32_t asker = 0;
+  // it is a try; or the lock that was tried is given
+  std::uint32_t flag = 0;
+
+  bool operator==(const LockHead& other) const = default;
+};
+static_assert(sizeof(LockHead) == 24);
+static_assert(offsetof(LockHead, lock) == 0);
+static_assert(offsetof(LockHead, epoch) == 8);
+static_assert(offsetof(LockHead, asker) == 16);
+static_assert(offsetof(LockHead, flag) == 20);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const LockHead& v) {
+  return v.flag <= 1;
+}
+
+inline constexpr int lock_head_flag_max = 1;
+
+struct BarrierHead {
+  std::uint64_t barrier = 0;
+
+  bool operator==(const BarrierHead& other) const = default;
+};
+static_assert(sizeof(BarrierHead) == 8);
+static_assert(offsetof(BarrierHead, barrier) == 0);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const BarrierHead&) {
+  return true;
+}
+
+struct IntervalHead {
+  std::uint64_t sequence = 0;
+  std::uint32_t writer = 0;
+  std::uint32_t pages = 0;
+
+  bool operator==(const IntervalHead& other) const = default;
+};
+static_assert(sizeof(IntervalHead) == 16);
+static_assert(offsetof(IntervalHead, sequence) == 0);
+static_assert(offsetof(IntervalHead, writer) == 8);
+static_assert(offsetof(IntervalHead, pages) == 12);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const IntervalHead&) {
+  return true;
+}
+
+enum class Job : std::uint32_t {
+  begin = 0,
+  begun = 1,
+  finish = 2,
+  finished = 3,
+  left = 4,
+  end = 5,
+  // asks rank 0 for a round
+  collect = 6,
+  // and a time
+  ask_known = 7,
+  // and a time and intervals
+  tell_known = 8,
+  // and a time and intervals
+  forget = 9,
+};
+[[nodiscard]] constexpr bool is_known(Job v) {
+  const auto n = static_cast<std::uint32_t>(v);
+  return n <= 9;
+}
+
+struct JobHead {
+  Job job{};
+  // of an end: a number of the fabric's
+  std::uint32_t status = 0;
+  // of an end: because of whom
+  std::uint32_t rank = 0;
+  std::uint32_t unused = 0;
+  // these three of a beginning [DSM-START-2]
+  std::uint64_t replay_hash = 0;
+  // the first page that was not allocated
+  std::uint64_t end = 0;
+  std::uint64_t homes_hash = 0;
+
+  bool operator==(const JobHead& other) const = default;
+};
+static_assert(sizeof(JobHead) == 40);
+static_assert(offsetof(JobHead, job) == 0);
+static_assert(offsetof(JobHead, status) == 4);
+static_assert(offsetof(JobHead, rank) == 8);
+static_assert(offsetof(JobHead, unused) == 12);
+static_assert(offsetof(JobHead, replay_hash) == 16);
+static_assert(offsetof(JobHead, end) == 24);
+static_assert(offsetof(JobHead, homes_hash) == 32);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const JobHead& v) {
+  return is_known(v.job);
+}
+
+struct Settings {
+  std::uint32_t version = 0;
+  std::uint32_t page_bytes = 0;
+  std::uint64_t heap_bytes = 0;
+  // of rooms above
+  std::uint64_t settings_hash = 0;
+  fabric::Address address{};
+
+  bool operator==(const Settings& other) const = default;
+};
+static_assert(sizeof(Settings) == 104);
+static_assert(offsetof(Settings, version) == 0);
+static_assert(offsetof(Settings, page_bytes) == 4);
+static_assert(offsetof(Settings, heap_bytes) == 8);
+static_assert(offsetof(Settings, settings_hash) == 16);
+static_assert(offsetof(Settings, address) == 24);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const Settings&) {
+  return true;
+}
+
+enum class Vote : std::uint32_t {
+  mapped = 0,
+  taken = 1,
+  failed = 2,
+};
+[[nodiscard]] constexpr bool is_known(Vote v) {
+  const auto n = static_cast<std::uint32_t>(v);
+  return n <= 2;
+}
+
+// Where other processes of the machine find a rank's memory [DSM-PAGE-9].
+struct Memory {
+  // 0: it cannot be had
+  std::uint32_t pid = 0;
+  std::uint32_t heap_file = 0;
+  std::uint32_t table_file = 0;
+  std::uint32_t unused = 0;
+  // at the beginning of the table, whose rows begin at 4096
+  std::array<std::uint64_t, 2> nonce{};
+
+  bool operator==(const Memory& other) const = default;
+};
+static_assert(sizeof(Memory) == 32);
+static_assert(offsetof(Memory, pid) == 0);
+static_assert(offsetof(Memory, heap_file) == 4);
+static_assert(offsetof(Memory, table_file) == 8);
+static_assert(offsetof(Memory, unused) == 12);
+static_assert(offsetof(Memory, nonce) == 16);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const Memory&) {
+  return true;
+}
+
+inline constexpr int table_rows_at = 4096;
+
+struct Ballot {
+  std::uint64_t address = 0;
+  Vote vote{};
+  std::uint32_t unused = 0;
+  Memory memory{};
+
+  bool operator==(const Ballot& other) const = default;
+};
+static_assert(sizeof(Ballot) == 48);
+static_assert(offsetof(Ballot, address) == 0);
+static_assert(offsetof(Ballot, vote) == 8);
+static_assert(offsetof(Ballot, unused) == 12);
+static_assert(offsetof(Ballot, memory) == 16);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const Ballot& v) {
+  return is_known(v.vote);
+}
 
 }  // namespace iw::dsm

@@ -11,6 +11,7 @@ bool IntervalLog::add(Interval interval) {
   if (sequence <= known_[writer]) return false;
   if (sequence != known_[writer] + 1) throw std::logic_error("an interval was left out");
   known_[writer] = sequence;
+  bytes_ += bytes_of(interval);
   held_[writer].push_back(std::move(interval));
   return true;
 }
@@ -32,7 +33,10 @@ void IntervalLog::append_after(Stamp since, std::vector<Interval>* found) const 
 void IntervalLog::forget_up_to(const VectorTime& time) {
   for (Rank writer = 0; writer < known_.size(); writer++) {
     std::deque<Interval>& all = held_[writer];
-    while (!all.empty() && all.front().stamp.sequence <= time[writer]) all.pop_front();
+    while (!all.empty() && all.front().stamp.sequence <= time[writer]) {
+      bytes_ -= bytes_of(all.front());
+      all.pop_front();
+    }
   }
 }
 

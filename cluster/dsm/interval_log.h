@@ -34,12 +34,18 @@ class IntervalLog {
   // Everybody knows of the intervals up to that time.
   void forget_up_to(const VectorTime& time);
   std::size_t size() const;
+  // Of memory that the held intervals take.
+  std::size_t bytes() const { return bytes_; }
 
  private:
+  static std::size_t bytes_of(const Interval& interval) {
+    return sizeof interval + interval.pages.size() * sizeof(PageNumber);
+  }
   void append_after(Stamp since, std::vector<Interval>* found) const;
 
   VectorTime known_;
   std::vector<std::deque<Interval>> held_;  // by writer, the oldest first
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace iw::dsm

@@ -53,7 +53,7 @@ void Locks::hand_over(LockId lock, Lock& here, const Asker& to) {
   here.place = Place::away;
   pages_.end_interval();
   const std::vector<Interval> lacking = pages_.log().after(to.known);
-  if (to.rank == me_) return heard_grant(lock, epoch_, lacking);
+  if (to.rank == me_) return take_or_keep({lock, epoch_, lacking});
   mail_.grant(to.rank, lock, epoch_, lacking);
 }
 
@@ -71,7 +71,7 @@ void Locks::take_question(LockId lock, Home& home, const Question& question) {
   const auto& [asker, is_try, known] = question;
   if (!home.tail) {
     home.tail = asker;
-    if (asker == me_) return heard_grant(lock, 0, {});
+    if (asker == me_) return take_or_keep({lock, 0, {}});
     return mail_.grant(asker, lock, 0, {});
   }
   const Rank tail = *home.tail;
@@ -80,30 +80,43 @@ void Locks::take_question(LockId lock, Home& home, const Question& question) {
   } else {
     home.tail = asker;
   }
-  if (tail == me_) return heard_forward(lock, asker, is_try, known);
+  if (tail == me_) return take_forward(lock, locks_[lock], {asker, known}, is_try);
   mail_.forward(tail, lock, asker, is_try, known);
 }
 
-void Locks::heard_forward(LockId lock, Rank asker, bool is_try, const VectorTime& known) {
-  Lock& here = locks_[lock];
+bool Locks::heard_forward(LockId lock, Rank asker, bool is_try, const VectorTime& known) {
+  const auto found = locks_.find(lock);
+  if (found == locks_.end()) return false;
+  Lock& here = found->second;
+  if (here.place == Place::away || (!is_try && here.next)) return false;
+  take_forward(lock, here, {asker, known}, is_try);
+  return true;
+}
+
+void Locks::take_forward(LockId lock, Lock& here, const Asker& asker, bool is_try) {
   const bool is_here = here.place == Place::here;
   if (is_here) {
-    hand_over(lock, here, {asker, known});
+    hand_over(lock, here, asker);
   } else if (!is_try) {
-    here.next = Asker{asker, known};
-  } else if (asker == me_) {
-    heard_refuse(lock);
+    here.next = asker;
+  } else if (asker.rank == me_) {
+    take_refusal(lock);
   } else {
-    mail_.refuse(asker, lock);
+    mail_.refuse(asker.rank, lock);
   }
   if (!is_try) return;
-  if (home_of(lock) == me_) return heard_tell_tried(lock, is_here);
+  if (home_of(lock) == me_) return end_try(lock, homes_[lock], is_here);
   mail_.tell_tried(home_of(lock), lock, is_here);
 }
 
-void Locks::heard_tell_tried(LockId lock, bool is_given) {
-  Home& home = homes_[lock];
-  if (!home.trying) return;
+bool Locks::heard_tell_tried(Rank from, LockId lock, bool is_given) {
+  const auto found = homes_.find(lock);
+  if (found == homes_.end() || !found->second.trying || found->second.tail != from) return false;
+  end_try(lock, found->second, is_given);
+  return true;
+}
+
+void Locks::end_try(LockId lock, Home& home, bool is_given) {
   if (is_given) home.tail = home.trying;
   home.trying.reset();
   while (!home.waiting.empty() && !home.trying) {
@@ -113,15 +126,28 @@ void Locks::heard_tell_tried(LockId lock, bool is_given) {
   }
 }
 
-void Locks::heard_refuse(LockId lock) {
+bool Locks::heard_refuse(LockId lock) {
+  const auto found = locks_.find(lock);
+  if (found == locks_.end() || found->second.place != Place::asked) return false;
+  take_refusal(lock);
+  return true;
+}
+
+void Locks::take_refusal(LockId lock) {
   locks_[lock].place = Place::away;
   listener_.not_acquired(lock);
 }
 
-void Locks::heard_grant(LockId lock, Epoch epoch, std::vector<Interval> intervals) {
-  Grant grant{lock, epoch, std::move(intervals)};
+bool Locks::heard_grant(LockId lock, Epoch epoch, std::vector<Interval> intervals) {
+  const auto found = locks_.find(lock);
+  if (found == locks_.end() || found->second.place != Place::asked) return false;
+  take_or_keep({lock, epoch, std::move(intervals)});
+  return true;
+}
+
+void Locks::take_or_keep(Grant grant) {
   // Its intervals begin after the barrier, and those before it are still on their way here.
-  if (epoch > epoch_) return early_.push_back(std::move(grant));
+  if (grant.epoch > epoch_) return early_.push_back(std::move(grant));
   take_grant(grant);
 }
 
@@ -133,8 +159,7 @@ void Locks::take_grant(const Grant& grant) {
 
 void Locks::passed_barrier() {
   epoch_++;
-  std::vector<Grant> early = std::exchange(early_, {});
-  for (Grant& each : early) heard_grant(each.lock, each.epoch, std::move(each.intervals));
+  for (Grant& each : std::exchange(early_, {})) take_or_keep(std::move(each));
 }
 
 }  // namespace iw::dsm

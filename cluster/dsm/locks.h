@@ -13,7 +13,7 @@
 // one. So requests are served in the order in which they came to the home.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -63,11 +63,15 @@ class Locks {
   // This rank has passed another barrier.
   void passed_barrier();
 
+  // False: the message is not one that the protocol allows now. Its sender broke the protocol, and
+  // nothing has changed. REQUIRES: the lock's home is where it is asked for.
+  Rank home_of(LockId lock) const;
   void heard_ask_lock(Rank from, LockId lock, bool is_try, const VectorTime& known);
-  void heard_forward(LockId lock, Rank asker, bool is_try, const VectorTime& known);
-  void heard_grant(LockId lock, Epoch epoch, std::vector<Interval> intervals);
-  void heard_refuse(LockId lock);
-  void heard_tell_tried(LockId lock, bool is_given);
+  [[nodiscard]] bool heard_forward(LockId lock, Rank asker, bool is_try, const VectorTime& known);
+  [[nodiscard]] bool heard_grant(LockId lock, Epoch epoch, std::vector<Interval> intervals);
+  [[nodiscard]] bool heard_refuse(LockId lock);
+  [[nodiscard]] bool heard_tell_tried(Rank from, LockId lock, bool is_given);
+  Epoch epoch() const { return epoch_; }
 
  private:
   enum class Place : std::uint8_t { away, asked, held, here };
@@ -88,7 +92,7 @@ class Locks {
     std::optional<Rank> tail;
     // A try is at the tail: until it is answered, nobody knows who is the tail.
     std::optional<Rank> trying;
-    std::deque<Question> waiting;
+    std::list<Question> waiting;  // takes no memory while it is empty, and most are
   };
   struct Grant {
     LockId lock;
@@ -96,11 +100,14 @@ class Locks {
     std::vector<Interval> intervals;
   };
 
-  Rank home_of(LockId lock) const;
   Outcome ask(LockId lock, bool is_try);
   void take_question(LockId lock, Home& home, const Question& question);
   void hand_over(LockId lock, Lock& here, const Asker& to);
+  void take_forward(LockId lock, Lock& here, const Asker& asker, bool is_try);
+  void take_or_keep(Grant grant);
   void take_grant(const Grant& grant);
+  void take_refusal(LockId lock);
+  void end_try(LockId lock, Home& home, bool is_given);
 
   const Rank me_;
   const Rank ranks_;

@@ -5,12 +5,25 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace iw::dsm {
 
-// REQUIRES: both have the same size, at most 64 KiB and a multiple of 8.
+// The room for a page's runs. Most are those of a page of which every other byte differs, the first
+// among them. Short runs are written with what lies behind them in the page.
+constexpr std::size_t most_run_bytes(std::size_t page_bytes) {
+  constexpr std::size_t head_bytes = 2 * sizeof(std::uint16_t);
+  constexpr std::size_t behind = 16;
+  return ((page_bytes + 1) / 2) * (head_bytes + 1) + behind;
+}
+
+// Writes the runs to `room` and returns how many bytes they have.
+// REQUIRES: both have the same size, at most 64 KiB. The room has most_run_bytes of it.
+std::size_t write_runs(std::span<const std::byte> twin, std::span<const std::byte> page,
+                       std::span<std::byte> room);
+// The same, in memory of its own.
 std::vector<std::byte> runs_between(std::span<const std::byte> twin,
                                     std::span<const std::byte> page);
 

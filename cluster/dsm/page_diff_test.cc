@@ -29,6 +29,37 @@ TEST(PageDiff, OfAWholePageIsOneRun) {
   EXPECT_EQ(there, page);
 }
 
+// Runs begin and end anywhere, and go over many words.
+TEST(PageDiff, IsThatOfAComparisonByteByByte) {
+  std::mt19937 random = testing::seeded_random();
+  for (int round = 0; round < 300; round++) {
+    Bytes twin(round % 3 == 0 ? random() % 300 : std::size_t{4096} << random() % 5);
+    Bytes page = twin;
+    const unsigned longest = 1 << random() % 11;
+    for (std::size_t at = random() % longest; at < page.size(); at += 1 + random() % longest) {
+      for (std::size_t run = random() % longest; run > 0 && at < page.size(); run--, at++) {
+        page[at] = std::byte{1};
+      }
+    }
+    Bytes expected;
+    for (std::size_t at = 0; at < page.size(); at++) {
+      if (page[at] == twin[at]) continue;
+      std::size_t end = at;
+      while (end < page.size() && page[end] != twin[end]) end++;
+      const auto less_1 = static_cast<std::uint16_t>(end - at - 1);
+      for (const std::size_t each :
+           {at % 256, at / 256, less_1 % std::size_t{256}, less_1 / std::size_t{256}}) {
+        expected.push_back(static_cast<std::byte>(each));
+      }
+      expected.insert(expected.end(), end - at, std::byte{1});
+      at = end;
+    }
+    ASSERT_EQ(runs_between(twin, page), expected);
+    ASSERT_TRUE(apply_runs(expected, twin));
+    ASSERT_EQ(twin, page);
+  }
+}
+
 // Each writer's diff changes what that writer changed, so their order does not matter.
 TEST(PageDiff, OfTwoWritersMergeByteByByte) {
   std::mt19937 random = testing::seeded_random();

@@ -1,6 +1,7 @@
 #include "dsm/pages.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace iw::dsm {
@@ -12,43 +13,93 @@ void Pages::begin(std::span<const PageNumber> written_by_0, PageNumber end) {
   }
 }
 
-bool Pages::touch(PageNumber page, Access wanted) {
-  State& state = state_of(page);
-  if (state.access >= wanted) return true;
-  if (!state.is_valid()) fetch(page, state);
-  if (!state.is_valid()) return false;
-  open(page, state, wanted);
-  return true;
+void Pages::place(PageNumber first, std::size_t count, Rank home) {
+  if (count == 0) return;
+  const PageNumber end = first + count;
+  // What is left of older stretches before and behind.
+  auto next = placed_.lower_bound(first);
+  if (next != placed_.begin() && std::prev(next)->second.end > first) {
+    Stretch& before = std::prev(next)->second;
+    if (before.end > end) placed_.emplace(end, before);
+    before.end = first;
+  }
+  while (next != placed_.end() && next->first < end) {
+    if (next->second.end > end) placed_.emplace(end, next->second);
+    next = placed_.erase(next);
+  }
+  placed_.emplace(first, Stretch{end, home});
 }
 
-void Pages::open(PageNumber page, State& state, Access wanted) {
+void Pages::look_up_home(PageNumber page, State& state) const {
+  if (state.home) return;
+  const auto behind = placed_.upper_bound(page);
+  if (behind == placed_.begin()) return;
+  const Stretch& found = std::prev(behind)->second;
+  if (page < found.end) state.home = found.home;
+}
+
+Pages::Touch Pages::touch(PageNumber page, Access wanted) {
+  State& state = state_of(page);
+  if (state.access >= wanted) return Touch::open;
+  if (!state.is_valid()) fetch(page, state);
+  if (!state.is_valid()) return Touch::asked;
+  return open(page, state, wanted);
+}
+
+Pages::Touch Pages::open(PageNumber page, State& state, Access wanted) {
   if (wanted == Access::write) {
-    if (state.home != me_) memory_.make_twin(page);
+    if (state.home != me_) {
+      if (!memory_.make_twin(page)) return Touch::no_memory;
+      counts_.twins_made++;
+      counts_.twins_most = std::max(counts_.twins_most, ++counts_.twins);
+    }
     written_.push_back(page);
   }
   state.access = wanted;
-  memory_.allow(page, wanted);
+  memory_.allow(page, 1, wanted);
+  return Touch::open;
 }
 
 // Asks for what is missing first: the home, then the contents.
 void Pages::fetch(PageNumber page, State& state) {
   if (state.is_asked) return;
+  look_up_home(page, state);
   if (!state.home) {
     state.is_asked = true;
     const Rank directory = directory_of(page);
     if (directory != me_) return mail_.ask_home(directory, page);
-    return heard_tell_home(page, directory_.try_emplace(page, me_).first->second);
+    return take_home(page, state, directory_.try_emplace(page, me_).first->second);
   }
   if (state.home == me_) {
     // what is needed comes by diffs
     if (!state.has_copy) fetch_initial(page, state);
     return;
   }
-  state.is_asked = true;
   state.asked.assign(state.needed.stamps().begin(), state.needed.stamps().end());
   std::vector<Stamp> needed = state.asked;
   if (state.own != 0) needed.push_back({me_, state.own});
+  if (direct_ != nullptr && read_directly(page, state, needed)) return;
+  state.is_asked = true;
   mail_.ask_page(*state.home, page, needed);
+}
+
+bool Pages::read_directly(PageNumber page, State& state, std::span<const Stamp> needed) {
+  const std::span<const std::byte> bytes = direct_->find(*state.home, page, needed, &there_);
+  if (bytes.empty()) return false;
+  take_bytes(page, state, there_, bytes);
+  counts_.direct_reads++;
+  return true;
+}
+
+// The bytes have what was asked for, and those intervals.
+void Pages::take_bytes(PageNumber page, State& state, std::span<const Stamp> there,
+                       std::span<const std::byte> bytes) {
+  memory_.fill(page, bytes);
+  state.has_copy = true;
+  SparseTime has;
+  for (const Stamp each : state.asked) has.raise(each);
+  for (const Stamp each : there) has.raise(each);
+  state.needed.drop_covered_by(has);
 }
 
 void Pages::fetch_initial(PageNumber page, State& state) {
@@ -60,33 +111,48 @@ void Pages::fetch_initial(PageNumber page, State& state) {
 void Pages::has_initial(PageNumber page, State& state) {
   state.is_initial = false;
   state.has_copy = true;
+  if (direct_ != nullptr) direct_->tell_present(page);
   serve(page, state);
+}
+
+// Protection first, so that no store is lost of an application that continues to store. Neighbours
+// are protected together.
+void Pages::protect_written() {
+  std::ranges::sort(written_);
+  for (std::size_t i = 0; i < written_.size();) {
+    std::size_t end = i + 1;
+    while (end < written_.size() && written_[end] == written_[end - 1] + 1) end++;
+    memory_.allow(written_[i], end - i, Access::read);
+    for (; i < end; i++) state_of(written_[i]).access = Access::read;
+  }
 }
 
 void Pages::end_interval() {
   if (written_.empty()) return;
   Interval interval{{me_, log_.known()[me_] + 1}, {}};
-  for (const PageNumber page : std::exchange(written_, {})) {
+  protect_written();
+  for (const PageNumber page : written_) {
     State& state = state_of(page);
-    state.access = Access::read;
-    // Protection first, so that no store is lost of an application that continues to store.
-    memory_.allow(page, Access::read);
     if (state.home != me_) {
-      const std::vector<std::byte> runs = memory_.take_diff(page);
+      const std::span<const std::byte> runs = memory_.take_diff(page);
+      counts_.twins--;
       if (runs.empty()) continue;
       mail_.send_diff(*state.home, page, interval.stamp.sequence, runs);
       state.own = interval.stamp.sequence;
     }
     interval.pages.push_back(page);
   }
+  written_.clear();
   mail_.flush_diffs();
-  if (!interval.pages.empty()) log_.add(std::move(interval));
+  if (interval.pages.empty()) return;
+  counts_.intervals++;
+  log_.add(std::move(interval));
 }
 
 bool Pages::is_written(const Interval& interval) const {
   return std::ranges::any_of(interval.pages, [&](PageNumber page) {
-    const auto found = states_.find(page);
-    return found != states_.end() && found->second.access == Access::write;
+    const State* found = states_.find(page);
+    return found != nullptr && found->access == Access::write;
   });
 }
 
@@ -95,30 +161,50 @@ void Pages::learn(std::span<const Interval> intervals) {
     end_interval();
   }
   for (const Interval& each : intervals) {
-    if (!log_.add(each)) continue;
-    for (const PageNumber page : each.pages) invalidate(page, each.stamp);
+    if (log_.add(each)) invalidate_all(each);
   }
 }
 
-void Pages::invalidate(PageNumber page, Stamp by) {
+// Closes neighbours together.
+void Pages::invalidate_all(const Interval& interval) {
+  PageNumber first = 0;
+  std::size_t count = 0;
+  for (const PageNumber page : interval.pages) {
+    if (!invalidate(page, interval.stamp)) continue;
+    if (count > 0 && page == first + count) {
+      count++;
+      continue;
+    }
+    if (count > 0) memory_.allow(first, count, Access::none);
+    first = page;
+    count = 1;
+  }
+  if (count > 0) memory_.allow(first, count, Access::none);
+}
+
+bool Pages::invalidate(PageNumber page, Stamp by) {
   State& state = state_of(page);
-  if (state.home == me_ && state.flushed.of(by.writer) >= by.sequence) return;
+  if (state.home == me_ && state.flushed.of(by.writer) >= by.sequence) return false;
   state.needed.raise(by);
-  if (state.access == Access::none) return;
-  state.access = Access::none;
-  memory_.allow(page, Access::none);
+  return std::exchange(state.access, Access::none) != Access::none;
 }
 
 void Pages::heard_ask_home(Rank from, PageNumber page) {
   mail_.tell_home(from, page, directory_.try_emplace(page, from).first->second);
 }
 
-void Pages::heard_tell_home(PageNumber page, Rank home) {
+bool Pages::heard_tell_home(PageNumber page, Rank home) {
   State& state = state_of(page);
+  if (!state.is_asked || state.home) return false;
+  take_home(page, state, home);
+  return true;
+}
+
+void Pages::take_home(PageNumber page, State& state, Rank home) {
   state.is_asked = false;
   state.home = home;
   fetch(page, state);
-  if (state.is_valid()) memory_.ready(page);
+  if (state.is_valid()) listener_.ready(page);
 }
 
 void Pages::heard_ask_initial(Rank from, PageNumber page) {
@@ -127,12 +213,14 @@ void Pages::heard_ask_initial(Rank from, PageNumber page) {
   mail_.tell_initial(from, page, has_bytes ? memory_.read(page) : std::span<const std::byte>());
 }
 
-void Pages::heard_tell_initial(PageNumber page, std::span<const std::byte> bytes) {
+bool Pages::heard_tell_initial(PageNumber page, std::span<const std::byte> bytes) {
   State& state = state_of(page);
+  if (!state.is_asked || state.home != me_ || state.has_copy) return false;
   state.is_asked = false;
   memory_.fill(page, bytes);
   has_initial(page, state);
-  if (state.is_valid()) memory_.ready(page);
+  if (state.is_valid()) listener_.ready(page);
+  return true;
 }
 
 void Pages::heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed) {
@@ -144,6 +232,7 @@ void Pages::heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> ne
 // Answers who waits for the page and needs nothing that it lacks. The home may not have heard yet
 // that it is the home: its directory said so to another rank first.
 void Pages::serve(PageNumber page, State& state) {
+  look_up_home(page, state);
   if (state.home != me_ || state.waiting.empty()) return;
   if (!state.has_copy) return fetch(page, state);
   std::erase_if(state.waiting, [&](const Waiting& each) {
@@ -151,33 +240,35 @@ void Pages::serve(PageNumber page, State& state) {
       return stamp.writer == me_ || state.flushed.of(stamp.writer) >= stamp.sequence;
     };
     if (!std::ranges::all_of(each.needed, is_there)) return false;
-    mail_.tell_page(each.rank, page, memory_.read(page));
+    mail_.tell_page(each.rank, page, state.flushed.stamps(), memory_.read(page));
     return true;
   });
 }
 
-void Pages::heard_tell_page(PageNumber page, std::span<const std::byte> bytes) {
+bool Pages::heard_tell_page(Rank from, PageNumber page, std::span<const Stamp> there,
+                            std::span<const std::byte> bytes) {
   State& state = state_of(page);
-  memory_.fill(page, bytes);
+  if (!state.is_asked || state.home != from || from == me_) return false;
   state.is_asked = false;
-  state.has_copy = true;
-  SparseTime there;
-  for (const Stamp each : state.asked) there.raise(each);
-  state.needed.drop_covered_by(there);
-  // Another thread may have acquired a lock meanwhile. Then the page is touched, and asked for,
-  // again.
-  memory_.ready(page);
+  take_bytes(page, state, there, bytes);
+  // Another thread may have acquired a lock meanwhile, and learned of an interval that the home did
+  // not have. Then the page is touched, and asked for, again.
+  listener_.ready(page);
+  return true;
 }
 
-void Pages::heard_diff(Rank from, PageNumber page, Sequence sequence,
+bool Pages::heard_diff(Rank from, PageNumber page, Sequence sequence,
                        std::span<const std::byte> runs) {
   State& state = state_of(page);
-  memory_.apply(page, runs);
+  const bool is_expected = state.home == me_ && state.has_copy && sequence > state.flushed.of(from);
+  if (!is_expected || !memory_.apply(page, runs)) return false;
   state.flushed.raise({from, sequence});
+  if (direct_ != nullptr) direct_->tell_flushed(page, {from, sequence});
   const bool was_valid = state.is_valid();
   state.needed.drop_covered_by(state.flushed);
   serve(page, state);
-  if (!was_valid && state.is_valid()) memory_.ready(page);
+  if (!was_valid && state.is_valid()) listener_.ready(page);
+  return true;
 }
 
 }  // namespace iw::dsm

@@ -15,36 +15,23 @@
 // is stale has no twin. The time of a diff is told to others only after the diff is on its way.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "dsm/interval_log.h"
+#include "dsm/page_memory.h"
 #include "dsm/time.h"
 
 namespace iw::dsm {
 
-enum class Access : std::uint8_t { none, read, write };
-
-// The bytes of the heap in this process, and its protection. Pages have all the same size.
-class PageMemory {
- public:
-  virtual ~PageMemory() = default;
-  virtual void allow(PageNumber page, Access access) = 0;
-  virtual void make_twin(PageNumber page) = 0;
-  // The runs in which the page differs from its twin; empty: none. The twin is dropped.
-  virtual std::vector<std::byte> take_diff(PageNumber page) = 0;
-  virtual void apply(PageNumber page, std::span<const std::byte> runs) = 0;
-  virtual std::span<const std::byte> read(PageNumber page) = 0;
-  // Replaces the whole page. No bytes: with zeroes.
-  virtual void fill(PageNumber page, std::span<const std::byte> bytes) = 0;
-  // The page may be accessed in another way than before: threads that wait for it touch it again.
-  virtual void ready(PageNumber page) = 0;
-};
-
-// What ranks say to each other about pages. Messages of one rank to another arrive in their order.
+// The messages of ranks about pages. Messages of one rank to another arrive in their order, but for
+// diffs, which others may overtake [DSM-PAGE-7].
 class PageMail {
  public:
   virtual ~PageMail() = default;
@@ -53,41 +40,118 @@ class PageMail {
   virtual void ask_initial(Rank to, PageNumber page) = 0;
   virtual void tell_initial(Rank to, PageNumber page, std::span<const std::byte> bytes) = 0;
   virtual void ask_page(Rank to, PageNumber page, std::span<const Stamp> needed) = 0;
-  virtual void tell_page(Rank to, PageNumber page, std::span<const std::byte> bytes) = 0;
+  // The bytes have the diffs of all intervals up to those in `there`, besides the needed ones. They
+  // stay where they are, and may be sent later: newer bytes do no harm.
+  virtual void tell_page(Rank to, PageNumber page, std::span<const Stamp> there,
+                         std::span<const std::byte> bytes) = 0;
   virtual void send_diff(Rank to, PageNumber page, Sequence sequence,
                          std::span<const std::byte> runs) = 0;
   // The interval has no more diffs.
   virtual void flush_diffs() = 0;
 };
 
+// Pages that are read in their home's memory, without its processor [DSM-PAGE-9].
+class DirectPages {
+ public:
+  virtual ~DirectPages() = default;
+  // This rank is the page's home and has its bytes.
+  virtual void tell_present(PageNumber page) = 0;
+  // They have that interval's diff.
+  virtual void tell_flushed(PageNumber page, Stamp stamp) = 0;
+  // The page's bytes at its home, and in *there which intervals they have besides those that are
+  // needed. Empty: they cannot be reached, or lack something that is needed.
+  virtual std::span<const std::byte> find(Rank home, PageNumber page, std::span<const Stamp> needed,
+                                          std::vector<Stamp>* there) = 0;
+};
+
+class PageListener {
+ public:
+  virtual ~PageListener() = default;
+  // The page may be accessed in another way than before: threads that wait for it touch it again.
+  virtual void ready(PageNumber page) = 0;
+};
+
+// A value for each page that was ever asked for: the table grows with these pages, by chunks of
+// neighbours. A value stays where it is.
+template <typename Value>
+class PageTable {
+ public:
+  Value& of(PageNumber page) {
+    const std::size_t chunk = page / chunk_pages;
+    if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
+    if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<Chunk>();
+    return (*chunks_[chunk])[page % chunk_pages];
+  }
+  const Value* find(PageNumber page) const {
+    const std::size_t chunk = page / chunk_pages;
+    if (chunk >= chunks_.size() || !chunks_[chunk]) return nullptr;
+    return &(*chunks_[chunk])[page % chunk_pages];
+  }
+
+ private:
+  static constexpr std::size_t chunk_pages = 128;
+  using Chunk = std::array<Value, chunk_pages>;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+};
+
+struct PageCounts {
+  std::uint64_t intervals = 0;     // in which this rank changed pages
+  std::uint64_t direct_reads = 0;  // of pages, in the memory of their homes
+  std::uint64_t twins_made = 0;
+  std::uint64_t twins = 0;  // now
+  std::uint64_t twins_most = 0;
+};
+
 class Pages {
  public:
-  Pages(Rank me, Rank ranks, PageMemory& memory, PageMail& mail)
-      : me_(me), ranks_(ranks), memory_(memory), mail_(mail), log_(ranks) {}
+  Pages(Rank me, Rank ranks, PageMemory& memory, PageMail& mail, PageListener& listener)
+      : me_(me), ranks_(ranks), memory_(memory), mail_(mail), listener_(listener), log_(ranks) {}
 
+  // Outlives this. Without it, pages come by messages.
+  void use(DirectPages* direct) { direct_ = direct; }
   // The replay is over [DSM-START-1]. Rank 0 wrote these pages in it; pages from `end` on are
   // zeroes everywhere.
   void begin(std::span<const PageNumber> written_by_0, PageNumber end);
-  // The home is chosen, by all ranks alike, before anybody touches the page.
-  void place(PageNumber page, Rank home) { state_of(page).home = home; }
+  // The homes are chosen, by all ranks alike, before anybody touches the pages. The last choice for
+  // a page counts. Takes memory for a stretch of pages, not for each.
+  void place(PageNumber first, std::size_t count, Rank home);
 
-  // True: the application may load or store. False: `ready` will say when to touch again.
-  bool touch(PageNumber page, Access wanted);
+  // open: the application may load or store. asked: `ready` will say when to touch again.
+  // no_memory: the page could not have a twin, and is as before.
+  enum class Touch : std::uint8_t { open, asked, no_memory };
+  Touch touch(PageNumber page, Access wanted);
   // Diffs what was written since the last interval, and sends the diffs to the pages' homes.
   void end_interval();
   // At an acquire or a barrier: these intervals happened before [DSM-TIME-2].
   void learn(std::span<const Interval> intervals);
 
+  // This rank is the page's home and has its bytes.
+  bool is_at_home(PageNumber page) const {
+    const State* state = states_.find(page);
+    return state != nullptr && state->home == me_ && state->has_copy;
+  }
+  // The application may access the page in this way already.
+  bool is_open(PageNumber page, Access wanted) const {
+    const State* state = states_.find(page);
+    return state != nullptr && state->access >= wanted;
+  }
+
   const IntervalLog& log() const { return log_; }
+  const PageCounts& counts() const { return counts_; }
   void forget_up_to(const VectorTime& time) { log_.forget_up_to(time); }
 
+  // False: the message is not one that the protocol allows now. Its sender broke the protocol.
+  // Nothing has changed. REQUIRES: the heap has the page, and the job the ranks.
   void heard_ask_home(Rank from, PageNumber page);
-  void heard_tell_home(PageNumber page, Rank home);
+  [[nodiscard]] bool heard_tell_home(PageNumber page, Rank home);
   void heard_ask_initial(Rank from, PageNumber page);
-  void heard_tell_initial(PageNumber page, std::span<const std::byte> bytes);
+  [[nodiscard]] bool heard_tell_initial(PageNumber page, std::span<const std::byte> bytes);
   void heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed);
-  void heard_tell_page(PageNumber page, std::span<const std::byte> bytes);
-  void heard_diff(Rank from, PageNumber page, Sequence sequence, std::span<const std::byte> runs);
+  [[nodiscard]] bool heard_tell_page(Rank from, PageNumber page, std::span<const Stamp> there,
+                                     std::span<const std::byte> bytes);
+  // False, too: the runs are malformed.
+  [[nodiscard]] bool heard_diff(Rank from, PageNumber page, Sequence sequence,
+                                std::span<const std::byte> runs);
 
  private:
   struct Waiting {
@@ -115,25 +179,43 @@ class Pages {
     bool is_valid() const { return has_copy && needed.empty(); }
   };
 
-  State& state_of(PageNumber page) { return states_[page]; }
+  State& state_of(PageNumber page) { return states_.of(page); }
   Rank directory_of(PageNumber page) const { return static_cast<Rank>(page % ranks_); }
-  void open(PageNumber page, State& state, Access wanted);
+  Touch open(PageNumber page, State& state, Access wanted);
+  void look_up_home(PageNumber page, State& state) const;
   void fetch(PageNumber page, State& state);
+  bool read_directly(PageNumber page, State& state, std::span<const Stamp> needed);
+  void take_bytes(PageNumber page, State& state, std::span<const Stamp> there,
+                  std::span<const std::byte> bytes);
   void fetch_initial(PageNumber page, State& state);
   void has_initial(PageNumber page, State& state);
   void serve(PageNumber page, State& state);
+  void protect_written();
   bool is_written(const Interval& interval) const;
-  void invalidate(PageNumber page, Stamp by);
+  // The page has to be closed for the application.
+  bool invalidate(PageNumber page, Stamp by);
+  void invalidate_all(const Interval& interval);
+  void take_home(PageNumber page, State& state, Rank home);
 
   const Rank me_;
   const Rank ranks_;
   PageMemory& memory_;
   PageMail& mail_;
+  PageListener& listener_;
+  DirectPages* direct_ = nullptr;
+  std::vector<Stamp> there_;  // what the last page had that was read directly
   IntervalLog log_;
-  std::unordered_map<PageNumber, State> states_;
+  PageTable<State> states_;
   std::unordered_map<PageNumber, Rank> directory_;  // of the pages that this rank keeps it for
-  std::vector<PageNumber> written_;                 // in the present interval
+  // Chosen homes of stretches of pages, by the first page. Stretches do not overlap.
+  struct Stretch {
+    PageNumber end;
+    Rank home;
+  };
+  std::map<PageNumber, Stretch> placed_;
+  std::vector<PageNumber> written_;  // in the present interval
   PageNumber zeroes_from_ = 0;
+  PageCounts counts_;
 };
 
 }  // namespace iw::dsm

@@ -43,6 +43,7 @@ void expect_clean(World& world) {
   for (Rank rank = 0; rank < world.size(); rank++) {
     EXPECT_EQ(world.rank(rank).twins(), 0u);
     EXPECT_EQ(world.rank(rank).pages.log().size(), 0u);
+    EXPECT_EQ(world.rank(rank).pages.log().bytes(), 0u);
   }
 }
 
@@ -123,6 +124,27 @@ TEST(AllOrders, ALockThatIsTriedIsHeldByOneRank) {
   EXPECT_GT(run_all_orders({waits, tries}), 40u);
 }
 
+// [DSM-LOCK-3]: both locks bring what was written under either.
+TEST(AllOrders, ALockInsideOfAnotherBringsTheStoresUnderBoth) {
+  const Program nests = {acquire(3), store(0, 1), acquire(4), store(1, 2), release(4), release(3)};
+  const Program follows = {acquire(3), load(0), acquire(4), load(1), release(4), release(3)};
+  EXPECT_GT(run_all_orders({nests, follows}), 50u);
+}
+
+// [DSM-LOCK-6]
+TEST(AllOrders, ALockThatIsHeldOverABarrierBringsTheStoresOnBothSides) {
+  const Program holds = {acquire(3), store(0, 1), barrier(1), store(1, 2), release(3)};
+  const Program waits = {barrier(1), acquire(3), load(0), load(1), store(0, 3), release(3)};
+  EXPECT_GT(run_all_orders({holds, waits}), 50u);
+  EXPECT_GT(run_all_orders({waits, holds}), 50u);
+}
+
+// The second thread waits for the first one's lock, and for another rank's.
+TEST(AllOrders, TwoThreadsOfARankTakeTurnsWithAnotherRank) {
+  const Program section = {acquire(3), load(0), store(0, 9), release(3)};
+  EXPECT_GT(run_all_orders({section, section, section, {}}, {5}), 100u);
+}
+
 // A random program of sections under locks, in phases that barriers end. Lock number i protects
 // the words that are i modulo the locks, so each page is written by several ranks at a time.
 struct Shape {
@@ -137,6 +159,9 @@ struct Shape {
 Program random_section(std::mt19937& random, const Shape& shape, LockId lock) {
   const std::uint64_t words = shape.pages * words_a_page;
   Program section = {random() % 4 == 0 ? try_acquire(lock) : acquire(lock)};
+  if (lock + 2 < shape.locks && random() % 4 == 0) {
+    append(&section, random_section(random, shape, lock + 1));
+  }
   for (int i = random() % 5; i > 0; i--) {
     const std::uint64_t word = random() % words / shape.locks * shape.locks + lock;
     if (word >= words) continue;
@@ -156,7 +181,17 @@ std::vector<Program> random_programs(std::mt19937& random, const Shape& shape) {
       for (int i = random() % (shape.sections + 1); i > 0; i--) {
         append(&program, random_section(random, shape, random() % (shape.locks - 1)));
       }
+      // One rank holds the other threads' lock over the barrier.
+      const bool is_holder = &program == &programs[phase % shape.ranks] && random() % 2 == 0;
+      const std::uint64_t word_of_others = shape.locks - 1;
+      if (is_holder) {
+        append(&program, {acquire(shape.locks - 1), store(word_of_others, random() % 3)});
+      }
       program.push_back(barrier(phase));
+      if (is_holder) {
+        append(&program, {load(word_of_others), store(word_of_others, random() % 3),
+                          release(shape.locks - 1)});
+      }
       for (std::uint64_t word = 0; word < shape.pages * words_a_page; word++) {
         if (word % shape.locks == shape.locks - 1) continue;
         if (random() % 4 == 0) program.push_back(load(word));
@@ -173,10 +208,11 @@ std::vector<Program> random_programs(std::mt19937& random, const Shape& shape) {
   return programs;
 }
 
-// [DSM-TIME-2]: other threads write while one acquires. [DSM-LOCK-6]: other threads ask for locks
-// while one is in a barrier.
+// [DSM-PAGE-9]: in half of the worlds. [DSM-TIME-2]: other threads write while one acquires.
+// [DSM-LOCK-6]: other threads ask for locks while one is in a barrier.
 TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
   std::mt19937 random = testing::seeded_random();
+  std::size_t direct_reads = 0;
   for (int round = 0; round < 2000 && !HasFailure(); round++) {
     const Shape shape{static_cast<Rank>(1 + random() % 5),
                       1 + random() % 2,
@@ -187,9 +223,20 @@ TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
     std::vector<Word> initial(random() % (shape.pages * words_a_page + 1));
     for (Word& each : initial) each = 100 + random() % 3;
     auto world = world_of(random_programs(random, shape), shape.ranks, shape.pages, initial);
+    const bool is_direct = random() % 2 == 0;
+    for (Rank rank = 0; is_direct && rank < shape.ranks; rank++) {
+      world->rank(rank).pages.use(&world->rank(rank));
+    }
+    for (PageNumber page = 0; page < shape.pages; page++) {
+      if (random() % 3 != 0) continue;
+      const Rank home = random() % shape.ranks;
+      for (Rank rank = 0; rank < shape.ranks; rank++) world->rank(rank).pages.place(page, 1, home);
+    }
     run(*world, [&](std::size_t of) { return random() % of; });
     if (shape.threads == 1) expect_clean(*world);
+    direct_reads += world->direct_reads;
   }
+  EXPECT_GT(direct_reads, 0u);
 }
 
 std::size_t messages_of(const std::vector<Program>& programs) {
@@ -244,6 +291,32 @@ TEST(Homes, OnlyPagesOfTheReplayAreAskedForAtRank0) {
   EXPECT_EQ(run_in_turn({{}, other}, 2, std::vector<Word>(2 * words_a_page, 3))->messages, 2u);
 }
 
+// A later choice leaves the rest of an earlier one. [DSM-PAGE-1]
+TEST(Homes, TheLastChoiceForAPageCounts) {
+  constexpr std::size_t pages = 8;
+  World world(3, pages);
+  for (Rank rank = 0; rank < 3; rank++) {
+    Pages& at = world.rank(rank).pages;
+    at.place(0, 6, 1);
+    at.place(2, 2, 0);
+    at.place(3, 4, 2);
+    at.place(7, 0, 0);
+  }
+  const Rank homes[pages] = {1, 1, 0, 2, 2, 2, 2, 0};
+  Program stores;
+  for (std::uint64_t page = 0; page < pages; page++) {
+    stores.push_back(store(page * words_a_page, 5));
+  }
+  world.rank(0).add_thread(stores);
+  run(world, [](std::size_t) { return 0; });
+  const auto away = std::ranges::count_if(homes, [](Rank home) { return home != 0; });
+  EXPECT_EQ(world.rank(0).twins_made(), static_cast<std::size_t>(away));
+  for (std::uint64_t page = 0; page < pages; page++) {
+    const bool is_there = world.rank(homes[page]).pages.is_at_home(page);
+    EXPECT_TRUE(is_there) << "page " << page;
+  }
+}
+
 // What rank 1 stored in the replay is dropped, also where rank 0 stored nothing. [DSM-START-1]
 TEST(Homes, TheBytesOfOtherRanksInTheReplayAreDropped) {
   auto world = std::make_unique<World>(Rank{2}, 1);
@@ -261,7 +334,7 @@ TEST(Barriers, BringWhatARankLearnedByALockBeforeItArrived) {
   const Program stores = {acquire(3), store(0, 7), release(3)};
   const Program sees = {acquire(3), load(0), release(3), barrier(1)};
   World world(3, 1);
-  for (Rank rank = 0; rank < 3; rank++) world.rank(rank).pages.place(0, 1);
+  for (Rank rank = 0; rank < 3; rank++) world.rank(rank).pages.place(0, 1, 1);
   world.rank(0).add_thread(first);
   world.rank(1).add_thread(arrives);
   world.rank(1).add_thread(stores);

@@ -40,6 +40,8 @@ class World;
 
 class ModelRank final : public PageMemory,
                         public PageMail,
+                        public PageListener,
+                        public DirectPages,
                         public LockMail,
                         public LockListener,
                         public BarrierMail,
@@ -51,7 +53,8 @@ class ModelRank final : public PageMemory,
         bytes_(page_count * page_bytes),
         twins_(page_count),
         access_(page_count, Access::none),
-        pages(me, ranks, *this, *this),
+        rows_(page_count, VectorTime(ranks)),
+        pages(me, ranks, *this, *this, *this),
         locks(me, ranks, pages, *this, *this),
         barriers(me, ranks, pages, *this, *this) {}
 
@@ -74,22 +77,26 @@ class ModelRank final : public PageMemory,
   std::vector<std::string> mismatches;
 
   // PageMemory
-  void allow(PageNumber page, Access access) override { access_[page] = access; }
-  void make_twin(PageNumber page) override {
+  void allow(PageNumber first, std::size_t count, Access access) override {
+    std::fill_n(access_.begin() + static_cast<std::ptrdiff_t>(first), count, access);
+  }
+  bool make_twin(PageNumber page) override {
     const auto now = page_of(page);
     twins_[page].assign(now.begin(), now.end());
     twins_count_++;
     twins_made_++;
+    return true;
   }
-  std::vector<std::byte> take_diff(PageNumber page) override {
+  std::span<const std::byte> take_diff(PageNumber page) override {
     EXPECT_NE(access_[page], Access::write) << "a diff of a page that may change meanwhile";
     const std::vector<std::byte> twin = std::move(twins_[page]);
     twins_[page].clear();
     twins_count_--;
-    return runs_between(twin, page_of(page));
+    runs_ = runs_between(twin, page_of(page));
+    return runs_;
   }
-  void apply(PageNumber page, std::span<const std::byte> runs) override {
-    EXPECT_TRUE(apply_runs(runs, page_of(page)));
+  bool apply(PageNumber page, std::span<const std::byte> runs) override {
+    return apply_runs(runs, page_of(page));
   }
   std::span<const std::byte> read(PageNumber page) override { return page_of(page); }
   void fill(PageNumber page, std::span<const std::byte> bytes) override {
@@ -98,6 +105,8 @@ class ModelRank final : public PageMemory,
     std::ranges::fill(there, std::byte{});
     std::ranges::copy(bytes, there.begin());
   }
+
+  // PageListener
   void ready(PageNumber page) override { wake({Awaited::Kind::page, page}); }
 
   // PageMail
@@ -106,10 +115,19 @@ class ModelRank final : public PageMemory,
   void ask_initial(Rank to, PageNumber page) override;
   void tell_initial(Rank to, PageNumber page, std::span<const std::byte> bytes) override;
   void ask_page(Rank to, PageNumber page, std::span<const Stamp> needed) override;
-  void tell_page(Rank to, PageNumber page, std::span<const std::byte> bytes) override;
+  void tell_page(Rank to, PageNumber page, std::span<const Stamp> there,
+                 std::span<const std::byte> bytes) override;
   void send_diff(Rank to, PageNumber page, Sequence sequence,
                  std::span<const std::byte> runs) override;
   void flush_diffs() override {}
+
+  // DirectPages
+  void tell_present(PageNumber page) override { rows_[page][me_] = 1; }
+  void tell_flushed(PageNumber page, Stamp stamp) override {
+    rows_[page][stamp.writer] = stamp.sequence;
+  }
+  std::span<const std::byte> find(Rank home, PageNumber page, std::span<const Stamp> needed,
+                                  std::vector<Stamp>* there) override;
 
   // LockMail and LockListener
   void ask_lock(Rank to, LockId lock, bool is_try, const VectorTime& known) override;
@@ -163,9 +181,11 @@ class ModelRank final : public PageMemory,
   const Rank me_;
   std::vector<std::byte> bytes_;
   std::vector<std::vector<std::byte>> twins_;
+  std::vector<std::byte> runs_;  // of the last diff
   std::size_t twins_count_ = 0;
   std::size_t twins_made_ = 0;
   std::vector<Access> access_;
+  std::vector<VectorTime> rows_;  // for other ranks that read directly
   std::vector<Thread> threads_;
   std::set<LockId> in_use_;  // a thread of this rank has or asks for the lock
 
@@ -239,6 +259,7 @@ class World {
   std::set<LockId> held;
   std::size_t messages = 0;
   std::size_t diffs = 0;
+  std::size_t direct_reads = 0;
 
  private:
   std::vector<std::unique_ptr<ModelRank>> all_;
@@ -281,7 +302,7 @@ inline bool ModelRank::access_word(Thread& thread, const Step& step) {
   const PageNumber page = step.number / words_a_page;
   if (access_[page] < wanted) {
     thread.waits_for = {Awaited::Kind::page, page};
-    if (!pages.touch(page, wanted)) return false;
+    if (pages.touch(page, wanted) == Pages::Touch::asked) return false;
     thread.waits_for.reset();
     EXPECT_GE(access_[page], wanted);
   }
@@ -353,14 +374,14 @@ inline void ModelRank::ask_home(Rank to, PageNumber page) {
   world_.send(me_, to, [=, from = me_](ModelRank& at) { at.pages.heard_ask_home(from, page); });
 }
 inline void ModelRank::tell_home(Rank to, PageNumber page, Rank home) {
-  world_.send(me_, to, [=](ModelRank& at) { at.pages.heard_tell_home(page, home); });
+  world_.send(me_, to, [=](ModelRank& at) { EXPECT_TRUE(at.pages.heard_tell_home(page, home)); });
 }
 inline void ModelRank::ask_initial(Rank to, PageNumber page) {
   world_.send(me_, to, [=, from = me_](ModelRank& at) { at.pages.heard_ask_initial(from, page); });
 }
 inline void ModelRank::tell_initial(Rank to, PageNumber page, std::span<const std::byte> bytes) {
   world_.send(me_, to, [page, sent = std::vector(bytes.begin(), bytes.end())](ModelRank& at) {
-    at.pages.heard_tell_initial(page, sent);
+    EXPECT_TRUE(at.pages.heard_tell_initial(page, sent));
   });
 }
 inline void ModelRank::ask_page(Rank to, PageNumber page, std::span<const Stamp> needed) {
@@ -369,16 +390,37 @@ inline void ModelRank::ask_page(Rank to, PageNumber page, std::span<const Stamp>
                 at.pages.heard_ask_page(from, page, sent);
               });
 }
-inline void ModelRank::tell_page(Rank to, PageNumber page, std::span<const std::byte> bytes) {
-  world_.send(me_, to, [page, sent = std::vector(bytes.begin(), bytes.end())](ModelRank& at) {
-    at.pages.heard_tell_page(page, sent);
-  });
+inline void ModelRank::tell_page(Rank to, PageNumber page, std::span<const Stamp> there,
+                                 std::span<const std::byte> bytes) {
+  world_.send(me_, to,
+              [page, from = me_, told = std::vector(there.begin(), there.end()),
+               sent = std::vector(bytes.begin(), bytes.end())](ModelRank& at) {
+                EXPECT_TRUE(at.pages.heard_tell_page(from, page, told, sent));
+              });
 }
 inline void ModelRank::send_diff(Rank to, PageNumber page, Sequence sequence,
                                  std::span<const std::byte> runs) {
-  world_.send_diff(me_, to,
-                   [page, sequence, from = me_, sent = std::vector(runs.begin(), runs.end())](
-                       ModelRank& at) { at.pages.heard_diff(from, page, sequence, sent); });
+  world_.send_diff(
+      me_, to,
+      [page, sequence, from = me_, sent = std::vector(runs.begin(), runs.end())](ModelRank& at) {
+        EXPECT_TRUE(at.pages.heard_diff(from, page, sequence, sent));
+      });
+}
+inline std::span<const std::byte> ModelRank::find(Rank home, PageNumber page,
+                                                  std::span<const Stamp> needed,
+                                                  std::vector<Stamp>* there) {
+  ModelRank& other = world_.rank(home);
+  const VectorTime& row = other.rows_[page];
+  const auto is_there = [&](Stamp each) {
+    return each.writer == home || row[each.writer] >= each.sequence;
+  };
+  if (row[home] == 0 || !std::ranges::all_of(needed, is_there)) return {};
+  there->clear();
+  for (Rank rank = 0; rank < row.size(); rank++) {
+    if (rank != home && row[rank] != 0) there->push_back({rank, row[rank]});
+  }
+  world_.direct_reads++;
+  return other.read(page);
 }
 inline void ModelRank::ask_lock(Rank to, LockId lock, bool is_try, const VectorTime& known) {
   world_.send(me_, to, [=, from = me_](ModelRank& at) {
@@ -387,20 +429,24 @@ inline void ModelRank::ask_lock(Rank to, LockId lock, bool is_try, const VectorT
 }
 inline void ModelRank::forward(Rank to, LockId lock, Rank asker, bool is_try,
                                const VectorTime& known) {
-  world_.send(me_, to, [=](ModelRank& at) { at.locks.heard_forward(lock, asker, is_try, known); });
+  world_.send(me_, to, [=](ModelRank& at) {
+    EXPECT_TRUE(at.locks.heard_forward(lock, asker, is_try, known));
+  });
 }
 inline void ModelRank::grant(Rank to, LockId lock, Epoch epoch,
                              std::span<const Interval> intervals) {
   world_.send(me_, to,
               [lock, epoch, sent = std::vector(intervals.begin(), intervals.end())](ModelRank& at) {
-                at.locks.heard_grant(lock, epoch, sent);
+                EXPECT_TRUE(at.locks.heard_grant(lock, epoch, sent));
               });
 }
 inline void ModelRank::refuse(Rank to, LockId lock) {
-  world_.send(me_, to, [=](ModelRank& at) { at.locks.heard_refuse(lock); });
+  world_.send(me_, to, [=](ModelRank& at) { EXPECT_TRUE(at.locks.heard_refuse(lock)); });
 }
 inline void ModelRank::tell_tried(Rank to, LockId lock, bool is_given) {
-  world_.send(me_, to, [=](ModelRank& at) { at.locks.heard_tell_tried(lock, is_given); });
+  world_.send(me_, to, [=, from = me_](ModelRank& at) {
+    EXPECT_TRUE(at.locks.heard_tell_tried(from, lock, is_given));
+  });
 }
 inline void ModelRank::arrive(Rank to, BarrierId barrier, const VectorTime& known,
                               std::span<const Interval> held) {
@@ -411,7 +457,7 @@ inline void ModelRank::arrive(Rank to, BarrierId barrier, const VectorTime& know
 inline void ModelRank::let_go(Rank to, const VectorTime& common,
                               std::span<const Interval> lacking) {
   world_.send(me_, to, [common, sent = std::vector(lacking.begin(), lacking.end())](ModelRank& at) {
-    at.barriers.heard_let_go(common, sent);
+    EXPECT_TRUE(at.barriers.heard_let_go(common, sent));
   });
 }
 
