@@ -77,4 +77,28 @@ ACCESS = {
     "claim": b"\3" + struct.pack("<2I80s8xQ", 0x314D4157, 1, b"address", 5) + b"string",
     "access": b"\2" + b"".join(access_request(access) + b"\4four" for access in range(6)),
 }
-SEEDS = {"am": AM, "ddss": DDSS, "containers": CONTAINERS, "access": ACCESS}
+
+
+def dsm_message(kind, header=b"", payload=b""):
+    """From the rank behind this one."""
+    return bytes([2 * kind, len(header)]) + header + bytes([len(payload)]) + payload
+
+
+def dsm_interval(writer, sequence, *pages):
+    return struct.pack(f"<Q2I{len(pages)}Q", sequence, writer, len(pages), *pages)
+
+
+DSM_TIME = struct.pack("<3Q", 0, 0, 0)
+DSM_DIFF = struct.pack("<2Q4I", 0, 1, 5, 0, 5, 0) + b"\0\0\0\0\1\0\0\0"
+DSM = {
+    "home": b"\0\xc1" + dsm_message(1, struct.pack("<Q2I", 1, 1, 0))
+    + dsm_message(5, struct.pack("<Q", 1), bytes(64)) + b"\xc5",
+    "serve": b"\0\xc0" + dsm_message(0, struct.pack("<Q", 0))
+    + dsm_message(4, struct.pack("<Q", 0)) + dsm_message(6, b"", DSM_DIFF),
+    "locks": b"\0" + dsm_message(8, struct.pack("<2Q2I", 0, 0, 0, 0), DSM_TIME) + b"\xc9"
+    + dsm_message(10, struct.pack("<2Q2I", 1, 0, 0, 0), dsm_interval(1, 1, 0, 2)),
+    "barrier": b"\0\xd0" + dsm_message(13, struct.pack("<Q", 0), DSM_TIME + dsm_interval(1, 1, 0)),
+    "let_go": b"\1\xd0" + dsm_message(15, b"", DSM_TIME)
+    + dsm_message(14, struct.pack("<Q", 0), dsm_interval(0, 1, 3)),
+}
+SEEDS = {"am": AM, "ddss": DDSS, "containers": CONTAINERS, "access": ACCESS, "dsm": DSM}
