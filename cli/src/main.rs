@@ -5,8 +5,10 @@ mod failure;
 mod get;
 mod list;
 mod output;
+mod rank_output;
 mod remote;
 mod remove;
+mod run;
 mod serve;
 mod serve_config;
 mod set;
@@ -30,6 +32,7 @@ struct Interweave {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Run(run::Run),
     /// Turn .x files into types of a language
     Compile(compile::CompileArgs),
     /// List a server's segments
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
     };
     let done = match Interweave::parse_from(arguments).command {
         Command::Serve(serve) => return serve.run(),
+        Command::Run(run) => return run.run(),
         Command::Compile(args) => compile::run(args),
         Command::Ls(args) => list::run(args),
         Command::Show(args) => show::run(args),

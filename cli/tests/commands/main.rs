@@ -4,6 +4,7 @@
 #[path = "../serve/clients.rs"]
 mod clients;
 mod program;
+mod run;
 #[allow(dead_code)]
 #[path = "../serve/server.rs"]
 mod server;

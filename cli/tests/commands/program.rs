@@ -58,6 +58,13 @@ impl Running {
         self.err.next().expect("another line").expect("text")
     }
 
+    /// Sends it the signal of that name.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
     /// Its end, and what it said on stderr before.
     pub fn end(mut self) -> (ExitStatus, Vec<String>) {
         let words = self.err.by_ref().map(|line| line.expect("text")).collect();
