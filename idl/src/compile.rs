@@ -34,6 +34,7 @@ pub enum CodecLanguage {
     Rust,
     Cpp,
     TypeScript,
+    Java,
     /// C++ structs that the cluster's processes read in place, little-endian.
     Cluster,
 }
@@ -74,9 +75,11 @@ impl FromStr for CodecLanguage {
             "rust" => Ok(CodecLanguage::Rust),
             "cpp" => Ok(CodecLanguage::Cpp),
             "typescript" => Ok(CodecLanguage::TypeScript),
+            "java" => Ok(CodecLanguage::Java),
             "cluster" => Ok(CodecLanguage::Cluster),
             _ => Err(format!(
-                "unknown language `{text}`; codecs are made for rust, cpp, typescript and cluster"
+                "unknown language `{text}`; codecs are made for rust, cpp, typescript, java and \
+                 cluster"
             )),
         }
     }

@@ -263,6 +263,7 @@ fn the_codecs_used_here_are_up_to_date() {
         (CodecLanguage::Rust, "rust"),
         (CodecLanguage::Cpp, "cpp"),
         (CodecLanguage::TypeScript, "typescript"),
+        (CodecLanguage::Java, "java"),
     ] {
         let options = CompileOptions {
             files: vec!["everything.x".into(), "shapes.x".into()],

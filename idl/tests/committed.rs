@@ -55,6 +55,10 @@ fn the_committed_codecs_are_up_to_date() {
         (CodecLanguage::Rust, "server/wire/src/protocol"),
         (CodecLanguage::Cpp, "native/protocol"),
         (CodecLanguage::TypeScript, "web/src/wire/protocol"),
+        (
+            CodecLanguage::Java,
+            "java/src/main/java/org/interweave/wire/protocol",
+        ),
     ]
     .into_iter()
     .flat_map(|(language, dir)| differing(generate(language), dir))
@@ -77,6 +81,7 @@ fn the_committed_numbers_of_the_interface_are_up_to_date() {
         (InterfaceLanguage::Fortran, "fortran/src"),
         (InterfaceLanguage::Python, "python/interweave"),
         (InterfaceLanguage::TypeScript, "web/src/wire"),
+        (InterfaceLanguage::Java, "java/src/main/java/org/interweave"),
         (InterfaceLanguage::Rust, "idl/src/backends"),
     ]
     .into_iter()
@@ -136,6 +141,9 @@ fn all_languages_have_the_errors_of_the_specification() {
     let typescript = text("web/src/wire/protocol/error.ts");
     let typescript = part(&typescript, "export const ErrorCode", "\n} as");
     assert_eq!(numbers(typescript, "  ", ": "), specified, "TypeScript");
+    let java = text("java/src/main/java/org/interweave/wire/protocol/ErrorCodec.java");
+    let java = part(&java, "public enum ErrorCode", "public final int");
+    assert_eq!(numbers(java, "    ", "("), specified, "Java");
 
     let mut negative: BTreeMap<String, i64> = specified
         .into_iter()
@@ -154,6 +162,13 @@ fn all_languages_have_the_errors_of_the_specification() {
         (name, numbers(class, "    ", " = ")["code"])
     });
     assert_eq!(python.collect::<BTreeMap<_, _>>(), negative, "Python");
+    let java = text("java/src/main/java/org/interweave/Interface.java");
+    let java = part(&java, "public enum Error", "public final int");
+    assert_eq!(
+        numbers(java, "    ", "("),
+        negative,
+        "the interface in Java"
+    );
 
     // What finds a name by its number.
     let mut ordered: Vec<(i64, String)> = negative.into_iter().map(|(n, v)| (-v, n)).collect();

@@ -1,5 +1,5 @@
-//! The interface's numbers in a language whose client is not in the tree yet: the text is compared
-//! with a kept one. Those of the other languages are compared in committed.rs.
+//! The interface's numbers of an .x file that shows more than the project's own; the numbers of the
+//! project are compared in committed.rs.
 
 mod golden;
 

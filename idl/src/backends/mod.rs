@@ -51,6 +51,7 @@ pub(crate) fn generate(
         Output::Codec(CodecLanguage::Rust) => codec::rust::generate(unit, report),
         Output::Codec(CodecLanguage::Cpp) => codec::cpp::generate(unit, report),
         Output::Codec(CodecLanguage::Cluster) => codec::cluster::generate(unit, report),
+        Output::Codec(CodecLanguage::Java) => codec::java::generate(unit, report),
         Output::Codec(CodecLanguage::TypeScript) => codec::typescript::generate(unit, report),
         Output::Data(DataLanguage::C) => c::generate(unit, report),
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),

@@ -75,6 +75,40 @@ const JAVA_WORDS: &[&str] = &[
     "while",
 ];
 
+/// Types that generated Java itself uses, and which a nested type of that name would hide.
+const JAVA_TYPES: &[&str] = &[
+    "Boolean",
+    "Byte",
+    "Double",
+    "Empty",
+    "Enum",
+    "Float",
+    "Integer",
+    "List",
+    "Long",
+    "Object",
+    "Override",
+    "Record",
+    "Short",
+    "String",
+    "XdrCodec",
+    "XdrException",
+    "XdrReader",
+    "XdrWriter",
+];
+
+/// A record cannot have components of these names, because every object has such methods.
+const JAVA_METHODS: &[&str] = &[
+    "clone",
+    "finalize",
+    "getClass",
+    "hashCode",
+    "notify",
+    "notifyAll",
+    "toString",
+    "wait",
+];
+
 const C_WORDS: &[&str] = &[
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
     "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
@@ -315,7 +349,20 @@ pub fn java_member(name: &str) -> String {
     let camel = camel(name);
     let (first, rest) = camel.split_at(1);
     let lower = first.to_ascii_lowercase() + rest;
-    mangle(&lower, |name| JAVA_WORDS.contains(&name))
+    let taken = |name: &str| JAVA_WORDS.contains(&name) || JAVA_METHODS.contains(&name);
+    mangle(&lower, taken)
+}
+
+/// A member of a Java enum, which also has a field `number`.
+pub fn java_constant(name: &str) -> String {
+    mangle(name, |name| {
+        JAVA_WORDS.contains(&name) || name == "number" || name == "CODEC"
+    })
+}
+
+/// A type of Java: `BlockName`.
+pub fn java_type(name: &str) -> String {
+    mangle(&camel(name), |name| JAVA_TYPES.contains(&name))
 }
 
 /// What the library calls a primitive type.

@@ -69,6 +69,11 @@ impl Text {
         self.line(line);
     }
 
+    /// One level deeper where the language has no line for it.
+    pub fn indent(&mut self) {
+        self.depth += 1;
+    }
+
     /// One level back where the language has no line for it.
     pub fn outdent(&mut self) {
         self.depth -= 1;

@@ -1,14 +1,15 @@
 //! Encoders and decoders of the protocol's messages (RFC 4506), for the languages that speak it.
 //!
 //! The runtimes they lean on are written by hand: `server/wire/src/protocol/xdr.rs`,
-//! `native/protocol/xdr.h` and `web/src/wire/protocol/xdr.ts`. Generated code holds no rule of its
-//! own beyond the order of fields: bounds, padding, UTF-8, recursion depth and "never allocate more
-//! than the bytes at hand can fill" are the runtimes' business.
+//! `native/protocol/xdr.h`, `web/src/wire/protocol/xdr.ts` and `Xdr*.java` of java/. Generated code
+//! holds no rule of its own beyond the order of fields: bounds, padding, UTF-8, recursion depth and
+//! "never allocate more than the bytes at hand can fill" are the runtimes' business.
 //!
 //! The cluster's messages are not in XDR: [`cluster`] says how they lie.
 
 pub mod cluster;
 pub mod cpp;
+pub mod java;
 pub mod rust;
 pub mod typescript;
 mod walk;

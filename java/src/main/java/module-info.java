@@ -1,0 +1,4 @@
+/** The InterWeave client in pure Java. Only what is exported is for programs. */
+module org.interweave {
+  exports org.interweave;
+}

@@ -1,0 +1,40 @@
+package org.interweave.diff;
+
+import org.interweave.types.Plan;
+import org.interweave.types.Type;
+
+/** An array of `count` elements of one type, in the cached copy. */
+public final class CopiedBlock {
+  public final long serial;
+  public final Type type;
+  public final long count;
+  /** "" for a block without a name. */
+  public final String name;
+  public final byte[] memory;
+  /** Of all elements. */
+  public final Plan plan;
+  private boolean isLive = true;
+
+  /** All zeros. */
+  public CopiedBlock(long serial, Type type, long count, String name) {
+    this.serial = serial;
+    this.type = type;
+    this.count = count;
+    this.name = name;
+    memory = new byte[Math.toIntExact(type.size() * count)];
+    plan = type.plan().repeated(count, type.size());
+  }
+
+  public long units() {
+    return plan.units;
+  }
+
+  /** False after the block is freed. References to it then lead nowhere. */
+  public boolean isLive() {
+    return isLive;
+  }
+
+  void live(boolean is) {
+    isLive = is;
+  }
+}

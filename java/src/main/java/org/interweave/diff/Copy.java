@@ -1,0 +1,143 @@
+package org.interweave.diff;
+
+import static org.interweave.InterweaveException.malformed;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.interweave.types.TypeTable;
+import org.interweave.wire.Cursor;
+
+/**
+ * The cached copy of one segment: its types, slot table and blocks. Diffs bring it up to date. A
+ * diff is checked whole before anything changes [DIFF-1], so a checked diff cannot fail. A block
+ * that a complete copy creates again keeps its place, so that references to it stay valid.
+ *
+ * <p>Not safe for several threads: the holder of the segment's lock uses it alone.
+ */
+public final class Copy {
+  private TypeTable types = new TypeTable();
+  private List<String> slots = new ArrayList<>();
+  /** By serial, in the order in which they came. */
+  private Map<Long, CopiedBlock> blocks = new LinkedHashMap<>();
+  private Map<String, CopiedBlock> names = new HashMap<>();
+  private long version;
+  /** Of all blocks in memory. */
+  private long bytes;
+  private final long maxBytes;
+
+  /** `maxBytes` bounds the memory of all blocks [DIFF-2]. */
+  public Copy(long maxBytes) {
+    this.maxBytes = maxBytes;
+  }
+
+  public TypeTable types() {
+    return types;
+  }
+
+  public List<String> slots() {
+    return Collections.unmodifiableList(slots);
+  }
+
+  /** In the order in which they came. */
+  public Collection<CopiedBlock> blocks() {
+    return Collections.unmodifiableCollection(blocks.values());
+  }
+
+  /** Null if there is no such block. */
+  public CopiedBlock block(long serial) {
+    return blocks.get(serial);
+  }
+
+  /** Null if there is no such block. */
+  public CopiedBlock block(String name) {
+    return names.get(name);
+  }
+
+  public long version() {
+    return version;
+  }
+
+  long bytes() {
+    return bytes;
+  }
+
+  long maxBytes() {
+    return maxBytes;
+  }
+
+  /** Begins with slots and a version that are known otherwise. */
+  public void begin(List<String> knownSlots, long atVersion) {
+    slots = new ArrayList<>(knownSlots);
+    version = atVersion;
+  }
+
+  /** Applies a diff. A diff from version 0 replaces everything. */
+  public void apply(byte[] received) {
+    Diff diff = new Diff(received);
+    if (diff.isMetadataOnly()) throw malformed("a diff of metadata alone makes no version");
+    if (diff.from() != 0) {
+      commit(diff, new DiffCheck(this, diff), Map.of());
+      return;
+    }
+    Copy fresh = new Copy(maxBytes);
+    fresh.commit(diff, new DiffCheck(fresh, diff), blocks);
+    for (CopiedBlock block : blocks.values()) {
+      if (fresh.blocks.get(block.serial) != block) block.live(false);
+    }
+    types = fresh.types;
+    slots = fresh.slots;
+    blocks = fresh.blocks;
+    names = fresh.names;
+    version = fresh.version;
+    bytes = fresh.bytes;
+  }
+
+  /** `places` are the blocks of before, which may be made again. */
+  private void commit(Diff diff, DiffCheck checked, Map<Long, CopiedBlock> places) {
+    types.append(checked.types);
+    slots.addAll(checked.slots);
+    for (long serial : checked.freed) remove(serial);
+    for (DiffCheck.Created made : checked.created.values()) {
+      CopiedBlock place = places.get(made.block().serial());
+      boolean stays = place != null && made.isLike(place);
+      if (stays) Arrays.fill(place.memory, (byte) 0);
+      add(stays ? place : made.make());
+    }
+    Diff.Changes changes = diff.changes();
+    for (Diff.Change change = changes.next(); change != null; change = changes.next()) {
+      place(blocks.get(change.serial()), change.runs());
+    }
+    version = diff.to();
+  }
+
+  private static void place(CopiedBlock block, Cursor runs) {
+    UnitPlacing placing = new UnitPlacing(runs, block.memory);
+    Run run = Run.next(block.units(), 0, runs);
+    while (run != null) {
+      block.plan.walk(run.first(), run.count(), 0, placing);
+      run = Run.next(block.units(), run.end(), runs);
+    }
+  }
+
+  public void add(CopiedBlock block) {
+    blocks.put(block.serial, block);
+    if (!block.name.isEmpty()) names.put(block.name, block);
+    bytes += block.memory.length;
+    block.live(true);
+  }
+
+  void remove(long serial) {
+    CopiedBlock block = blocks.remove(serial);
+    if (block == null) return;
+    if (names.get(block.name) == block) names.remove(block.name);
+    bytes -= block.memory.length;
+    block.live(false);
+  }
+
+}

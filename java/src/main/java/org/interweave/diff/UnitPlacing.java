@@ -1,0 +1,47 @@
+package org.interweave.diff;
+
+import java.util.Arrays;
+import org.interweave.types.Leaf;
+import org.interweave.types.Plan;
+import org.interweave.wire.Cursor;
+import org.interweave.wire.LittleEndian;
+
+/** Writes values, which `UnitCheck` found right, from travelling form into memory. */
+public final class UnitPlacing implements Plan.Visit {
+  private final Cursor input;
+  private final byte[] memory;
+
+  public UnitPlacing(Cursor input, byte[] memory) {
+    this.input = input;
+    this.memory = memory;
+  }
+
+  @Override
+  public void leaves(Leaf leaf, long at, long units) {
+    if (leaf.kind == Leaf.Kind.UNION) {
+      for (long i = 0; i < units; ++i) placeUnion(leaf, (int) (at + i * leaf.width));
+    } else if (leaf.isLongString()) {
+      for (long i = 0; i < units; ++i) placeString((int) (at + i * leaf.width), (int) leaf.width);
+    } else {
+      copy((int) at, leaf.width * units);
+    }
+  }
+
+  private void copy(int at, long count) {
+    int from = input.skip(count);
+    System.arraycopy(input.bytes, from, memory, at, (int) count);
+  }
+
+  private void placeString(int at, int width) {
+    int length = LittleEndian.getShort(input.bytes, input.skip(2)) & 0xffff;
+    copy(at, length);
+    Arrays.fill(memory, at + length, at + width, (byte) 0);
+  }
+
+  private void placeUnion(Leaf leaf, int at) {
+    Arrays.fill(memory, at, (int) (at + leaf.width), (byte) 0);
+    copy(at, 4);
+    Plan arm = Values.arm(leaf.choice, LittleEndian.getInt(memory, at));
+    if (arm != Plan.VOID) arm.walk(at + leaf.choice.armAt(), this);
+  }
+}

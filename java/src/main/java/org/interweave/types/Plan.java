@@ -1,0 +1,134 @@
+package org.interweave.types;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Where the units of a type lie in memory, compiled once per type.
+ *
+ * <p>Memory has the layout of C: numbers at their natural alignment. A pointer, sequence or text is
+ * its 16 bytes of wire form, a string of bound N has N bytes. Runs of units that lie side by side,
+ * alike on the wire and in memory, are one piece: a diff's values are copied there at once.
+ *
+ * <p>A plan has at most as many pieces as its type has fields: what is embedded is referred to,
+ * never copied, so that types of a few bytes do not become plans of gigabytes.
+ */
+public final class Plan {
+  /** Of a void arm. */
+  public static final Plan VOID = new Plan(0, List.of());
+
+  /** Called with leaves that lie side by side. */
+  public interface Visit {
+    void leaves(Leaf leaf, long at, long units);
+  }
+
+  /**
+   * The first unit, and where it lies; leaves side by side, or (`leaf` is null) a plan that repeats
+   * every `stride` bytes.
+   */
+  private record Piece(long unit, long at, long units, Leaf leaf, Plan plan, long stride) {
+    boolean endsAt(long place) {
+      return leaf != null && at + units * leaf.width == place;
+    }
+  }
+
+  /** A plan at its place in another. */
+  record Part(Plan plan, long at, long size) {}
+
+  public final long units;
+  private final List<Piece> pieces;
+
+  private Plan(long units, List<Piece> pieces) {
+    this.units = units;
+    this.pieces = pieces;
+  }
+
+  static Plan of(Leaf leaf) {
+    return new Plan(1, List.of(new Piece(0, 0, 1, leaf, null, 0)));
+  }
+
+  /** The kind of the first unit. */
+  public Leaf firstLeaf() {
+    Piece first = pieces.get(0);
+    return first.leaf != null ? first.leaf : first.plan.firstLeaf();
+  }
+
+  public Plan repeated(long count, long stride) {
+    long all = Extent.times(units, count);
+    Piece only = pieces.get(0);
+    boolean isDense =
+        pieces.size() == 1
+            && only.at == 0
+            && only.leaf != null
+            && only.units * only.leaf.width == stride;
+    Piece piece =
+        isDense
+            ? new Piece(0, 0, all, only.leaf, null, 0)
+            : new Piece(0, 0, all, null, this, stride);
+    return new Plan(all, List.of(piece));
+  }
+
+  /** Plans one after another. */
+  static Plan sequence(List<Part> parts) {
+    List<Piece> pieces = new ArrayList<>();
+    long unit = 0;
+    for (Part part : parts) {
+      Plan plan = part.plan;
+      Piece only = plan.pieces.size() == 1 ? plan.pieces.get(0) : null;
+      Piece last = pieces.isEmpty() ? null : pieces.get(pieces.size() - 1);
+      if (only == null) {
+        pieces.add(new Piece(unit, part.at, plan.units, null, plan, part.size));
+      } else if (last != null && last.leaf == only.leaf && last.endsAt(part.at + only.at)) {
+        long units = last.units + only.units;
+        pieces.set(pieces.size() - 1, new Piece(last.unit, last.at, units, last.leaf, null, 0));
+      } else {
+        long at = part.at + only.at;
+        pieces.add(new Piece(unit, at, only.units, only.leaf, only.plan, only.stride));
+      }
+      unit += plan.units;
+    }
+    return new Plan(unit, List.copyOf(pieces));
+  }
+
+  /** Visits all units, if the first byte is at `base`. */
+  public void walk(long base, Visit visit) {
+    walk(0, units, base, visit);
+  }
+
+  /** Visits `count` units from `first` on, if the plan's first byte is at `base`. */
+  public void walk(long first, long count, long base, Visit visit) {
+    long end = first + count;
+    for (int index = pieceOf(first); first < end; ++index) {
+      Piece piece = pieces.get(index);
+      long from = first - piece.unit;
+      long to = Math.min(end - piece.unit, piece.units);
+      long at = base + piece.at;
+      if (piece.leaf != null) visit.leaves(piece.leaf, at + from * piece.leaf.width, to - from);
+      else piece.plan.walkRepeated(piece.stride, from, to, at, visit);
+      first = piece.unit + to;
+    }
+  }
+
+  /** The same of a plan that repeats. */
+  private void walkRepeated(long stride, long first, long end, long base, Visit visit) {
+    while (first < end) {
+      long index = first / units;
+      long begin = index * units;
+      long part = Math.min(end - begin, units) - (first - begin);
+      walk(first - begin, part, base + index * stride, visit);
+      first += part;
+    }
+  }
+
+  /** The last piece that begins at the unit or before. */
+  private int pieceOf(long unit) {
+    int low = 0;
+    int high = pieces.size() - 1;
+    while (low < high) {
+      int middle = (low + high + 1) >>> 1;
+      if (pieces.get(middle).unit <= unit) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}

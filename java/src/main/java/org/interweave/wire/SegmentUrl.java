@@ -1,0 +1,100 @@
+package org.interweave.wire;
+
+import java.nio.charset.StandardCharsets;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.wire.protocol.SegmentCodec;
+
+/**
+ * The URL of a segment, whose path begins with '/' (spec/format/mip.md). Whether the segment exists
+ * is not asked here.
+ */
+public record SegmentUrl(Address server, String path) {
+  /** [MIP-6] */
+  private static final int MAX_MIP_BYTES = 4096;
+
+  private static final int SHOWN = 200;
+
+  public static SegmentUrl parse(String text) {
+    checkLength(text);
+    if (text.startsWith("iws://")) {
+      throw bad(text, "asks for TLS (iws://), which is not supported yet: use iw://");
+    }
+    SegmentUrl url = text.startsWith("unix:") ? ofSocket(text) : ofHost(text);
+    if (!isPath(url.path)) {
+      throw bad(text, "has a path with '#' or control characters, or longer than 1024 bytes");
+    }
+    return url;
+  }
+
+  private static SegmentUrl ofSocket(String text) {
+    int colon = text.indexOf(":/", 5);
+    String file = colon < 0 ? "" : text.substring(5, colon);
+    if (file.isEmpty() || hasControl(file)) {
+      throw bad(text, "does not name the socket's file and `:/path`");
+    }
+    return new SegmentUrl(new Address(null, 0, file), text.substring(colon + 1));
+  }
+
+  private static SegmentUrl ofHost(String text) {
+    String rest = text.startsWith("iw://") ? text.substring(5) : text;
+    int slash = rest.indexOf('/');
+    if (slash < 0) throw bad(text, "has no path");
+    Address server = Address.parse(rest.substring(0, slash));
+    if (server == null) {
+      throw bad(text, "has no host, or a port that is not a number from 1 to 65535");
+    }
+    return new SegmentUrl(server, rest.substring(slash));
+  }
+
+  /** '/' first, no '#', no control characters, at most MAX_PATH bytes. */
+  public static boolean isPath(String path) {
+    return path.startsWith("/")
+        && byteLength(path) <= SegmentCodec.MAX_PATH
+        && path.indexOf('#') < 0
+        && !hasControl(path);
+  }
+
+  /** The name of a block [SEG-4]. */
+  public static boolean isBlockName(String name) {
+    return !name.isEmpty()
+        && byteLength(name) <= SegmentCodec.MAX_NAME
+        && !Digits.isDigit(name.charAt(0))
+        && name.indexOf('#') < 0
+        && !hasControl(name);
+  }
+
+  /** What a slot of a segment's table may hold [WIRE-5]. */
+  public static boolean isSlotText(String text) {
+    if (isPath(text)) return true;
+    if (!text.startsWith("iw://") && !text.startsWith("unix:")) return false;
+    try {
+      parse(text);
+      return true;
+    } catch (InterweaveException wrong) {
+      return false;
+    }
+  }
+
+  static void checkLength(String text) {
+    if (byteLength(text) > MAX_MIP_BYTES) throw bad(text, "is longer than 4096 bytes");
+  }
+
+  static InterweaveException bad(String text, String why) {
+    String shown = text.substring(0, Math.min(text.length(), SHOWN));
+    return new InterweaveException(
+        Error.BAD_URL,
+        "`" + shown + "` " + why + "; write [iw://]host[:port]/path, or unix:FILE:/path");
+  }
+
+  private static int byteLength(String text) {
+    return text.getBytes(StandardCharsets.UTF_8).length;
+  }
+
+  private static boolean hasControl(String text) {
+    for (int i = 0; i < text.length(); ++i) {
+      if (Character.isISOControl(text.charAt(i))) return true;
+    }
+    return false;
+  }
+}
