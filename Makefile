@@ -10,7 +10,7 @@ SIMULATOR ?=
 TARGET ?=
 export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup build python demo test test-deep test-machines test-rdma test-long bench fuzz tidy format generate \
+.PHONY: help setup build python java demo test test-deep test-machines test-rdma test-long bench fuzz tidy format generate \
   install clean
 
 help:  ## show this list
@@ -38,6 +38,10 @@ python:  ## the Python package: wheel and source distribution in build/python/di
 	@make/setup.sh python
 	@make/build.sh library
 	@make/python.sh dist
+
+java:  ## the Java client: jar, sources and javadoc in the Maven repository build/java/repository
+	@make/setup.sh java
+	@make/java.sh build
 
 test-deep:  ## sanitizers, four emulated machines, random worlds, fuzz, lossy networks: half an hour
 	@make/setup.sh test-deep

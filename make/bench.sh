@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
-# memory, readers, fanout, blocks, segments, checkpoint, locks, granularity, tracking, translate,
-# swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers, ddss or
-# services.
+# memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
+# translate, swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers,
+# ddss, dsm_faults or services.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -16,7 +16,7 @@ begin() {
   begun=$1
   echo "== $1"
 }
-for name in update frame read_lock memory readers fanout blocks segments checkpoint locks \
+for name in update frame read_lock memory readers fanout blocks segments checkpoint large locks \
   granularity tracking translate swizzle optimisations mining; do
   if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   begin "$name"
@@ -72,6 +72,11 @@ if [[ "$ONLY" =~ ^(ddss)?$ ]] && [ -x "$BUILD/release/bench/ddss/bench_ddss" ]; 
   done
   make/plot.py bench/results/ddss_load.csv --x busy_threads --series system --y us,p99_us --log y \
     --unit us --title "Version check of a loaded node (DDSS, HiPC'06, Figure 5b)"
+fi
+# What a page costs besides its messages.
+if [[ "$ONLY" =~ ^(dsm_faults)?$ ]] && [ -x "$BUILD/release/bench/dsm/bench_dsm_faults" ]; then
+  begin dsm_faults
+  "$BUILD/release/bench/dsm/bench_dsm_faults"
 fi
 # The services over DDSS: Figures 5 and 6.
 if [[ "$ONLY" =~ ^(services)?$ ]] && [ -x "$BUILD/release/examples/services/select-records" ]; then

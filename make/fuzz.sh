@@ -37,7 +37,7 @@ targets=(
   server/stores server/engine server/http server/websocket
   server/xdr_files
   native/frames native/control native/descriptors native/diffs native/mips
-  cluster/am cluster/ddss cluster/containers cluster/access
+  cluster/am cluster/ddss cluster/containers cluster/access cluster/dsm cluster/dsm_services
 )
 [ $# -eq 0 ] || targets=("$@")
 

@@ -19,12 +19,14 @@ idl() { cargo run --release --quiet --locked -p interweave-idl -- "$@"; }
 idl codec --lang rust --out server/wire/src/protocol spec/protocol/*.x
 idl codec --lang cpp --out native/protocol spec/protocol/*.x
 idl codec --lang typescript --out web/src/wire/protocol spec/protocol/*.x
+idl codec --lang java --out java/src/main/java/org/interweave/wire/protocol spec/protocol/*.x
 idl codec --lang cluster --out cluster spec/cluster/*.x
 idl interface --lang c --out native/include/interweave spec/interface/interface.x
 idl interface --lang cpp --out native/include/interweave spec/interface/interface.x
 idl interface --lang fortran --out fortran/src spec/interface/interface.x
 idl interface --lang python --out python/interweave spec/interface/interface.x
 idl interface --lang typescript --out web/src/wire spec/interface/interface.x
+idl interface --lang java --out java/src/main/java/org/interweave spec/interface/interface.x
 idl interface --lang rust --out idl/src/backends spec/interface/interface.x
 [ "$before" = "$(typescript)" ] || make/web.sh build ||
   echo "generate: web/viewer/built is stale: mend web/, then call make/web.sh build" >&2

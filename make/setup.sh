@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs the packages of Debian or Ubuntu that a target of the Makefile needs, and no others.
-# Cargo, npm and pip fetch the packages that the lock files name, each when it is called.
+# Cargo, npm, pip and Maven fetch the packages that the lock files name, each when it is called.
 # Does nothing when everything is there.
 #
-#   make/setup.sh SET...    demo, build, python, tidy, test, fuzz, test-deep, test-machines, bench,
-#                           rdma
+#   make/setup.sh SET...    demo, build, python, java, tidy, test, fuzz, test-deep, test-machines,
+#                           bench, rdma
 #
 # MACHINES="alpha mips" limits the cross compilers of test-machines to these machines.
 # IW_SETUP=skip installs nothing: the packages are somebody else's care.
@@ -22,6 +22,7 @@ all_machines="$everyday_machines alpha sparc64 mips mipsel m68k windows"
 packages=()
 rust_programs=()
 needs_node=
+needs_java=
 
 cross_compiler() {
   if [ "$1" = windows ]; then
@@ -53,6 +54,11 @@ set_build() {
 
 set_python() { packages+=(g++ cmake ninja-build ca-certificates python3 python3-dev python3-venv); }
 
+set_java() {
+  packages+=(git ca-certificates)
+  needs_java=yes
+}
+
 set_tidy() {
   packages+=(git python3 clang-format ca-certificates)
   rust_programs+=(cargo rustc rustfmt cargo-clippy)
@@ -61,6 +67,7 @@ set_tidy() {
 set_test() {
   set_build
   set_python
+  set_java
   set_tidy
   packages+=(libgtest-dev chromium openmpi-bin)
   needs_node=yes
@@ -129,6 +136,10 @@ find_missing() {
   if [ -n "$needs_node" ]; then
     { command -v node && command -v npm; } >/dev/null || missing+=(nodejs npm)
   fi
+  if [ -n "$needs_java" ]; then
+    # A JDK of 17 or newer: each distribution's default is.
+    { command -v javac && command -v mvn; } >/dev/null || missing+=(default-jdk-headless maven)
+  fi
   [ ${#rust_programs[@]} = 0 ] || rust_is_new_enough ||
     for program in $(printf '%s\n' "${rust_programs[@]}" | sort -u); do
       missing+=("$(debian_package_of "$program")")
@@ -162,7 +173,7 @@ fetch_guest_kernel() {
 }
 
 [ $# -gt 0 ] || {
-  echo "setup: name a set: demo, build, python, tidy, test, fuzz, test-deep, test-machines," \
+  echo "setup: name a set: demo, build, python, java, tidy, test, fuzz, test-deep, test-machines," \
     "bench, rdma" >&2
   exit 2
 }

@@ -33,9 +33,12 @@ block_of() {
 mkdir cluster
 block_of am c >cluster/messages.c
 block_of ddss c >cluster/visits.c
+block_of dsm c >cluster/sum.c
 block_of containers cpp >cluster/tally.cc
 # shellcheck disable=SC2086
-for program in messages visits; do gcc -std=c99 cluster/$program.c $flags -o cluster/$program; done
+for program in messages visits sum; do
+  gcc -std=c99 cluster/$program.c $flags -o cluster/$program
+done
 # shellcheck disable=SC2086
 gcc -std=c99 "$root/make/outside/cluster_names.c" $flags -o cluster/names
 # shellcheck disable=SC2086
@@ -47,6 +50,7 @@ g++ -std=c++20 -I"$root/cluster/containers" "$root/make/outside/paper_string.cc"
 [ "$(timeout 60 cluster/messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
 timeout 60 "$root/cluster/ddss/guide_test.sh" cluster/visits "$prefix/bin/interweave-ddss" ||
   fail "docs/ddss.md"
+timeout 60 "$root/cluster/dsm/guide_test.sh" cluster/sum || fail "docs/dsm.md"
 with_names() {
   timeout 60 "$root/cluster/containers/guide_test.sh" "$1" "$prefix/bin/interweave-amns" "$2"
 }

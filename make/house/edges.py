@@ -45,6 +45,12 @@ WEB_EDGES = {
     "session": {"wire", "coherence"},
     "client": {"wire", "types", "coherence", "diff", "swizzle", "session"},
 }
+JAVA_EDGES = {
+    "wire": set(),
+    "types": {"wire"},
+    "diff": {"wire", "types"},
+    "session": {"wire"},
+}
 # Preprocessor tests of the system or the processor, and headers of one system.
 SYSTEM_TEST = re.compile(
     r"^\s*#\s*(?:el)?if.*\b(__linux__|_WIN32|__APPLE__|__x86_64__|__i386__|__aarch64__|"
@@ -58,6 +64,7 @@ PLAIN_MUTEX = re.compile(r"\bstd::(?:mutex|shared_mutex|condition_variable)\b(?!
 MUTEX_HEADER = "native/platform/mutex.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z]+)/')
 TS_IMPORT = re.compile(r"from \"\.\./(?:\.\./)?([a-z]+)/")
+JAVA_IMPORT = re.compile(r"^import (?:static )?org\.interweave\.([a-z]+)\.")
 CRATE_USE = re.compile(r"\bcrate::([a-z_]+)")
 # Where time is read; elsewhere it is an argument.
 CLOCK_IN_CPP = re.compile(r"\bnow_ns\(\)|\b(?:steady|system)_clock::now\b|\bclock_gettime\(")
@@ -159,6 +166,12 @@ def check_web(path, lines):
         yield from strangers(lines, TS_IMPORT, room, WEB_EDGES)
 
 
+def check_java(path, lines):
+    room = path.parts[6]
+    if room in JAVA_EDGES:
+        yield from strangers(lines, JAVA_IMPORT, room, JAVA_EDGES)
+
+
 def check(path, lines):
     if path.parts[0] == "native" and len(path.parts) > 2:
         yield from check_native(path, lines)
@@ -168,3 +181,6 @@ def check(path, lines):
         yield from check_server(path, lines)
     if path.parts[:2] == ("web", "src") and len(path.parts) > 3:
         yield from check_web(path, lines)
+    if path.parts[:6] == ("java", "src", "main", "java", "org", "interweave"):
+        if len(path.parts) > 7:
+            yield from check_java(path, lines)

@@ -18,6 +18,13 @@ class Edges(unittest.TestCase):
         self.assertTrue(texts(edges.check(pathlib.Path("native/track/scan.cc"), lines)))
         self.assertFalse(texts(edges.check(pathlib.Path("native/diff/collect.cc"), lines)))
 
+    def test_a_room_of_java_may_not_know_a_room_above_it(self):
+        room = "java/src/main/java/org/interweave/types"
+        lines = ["import org.interweave.diff.Copy;"]
+        self.assertTrue(texts(edges.check(pathlib.Path(room + "/Plan.java"), lines)))
+        self.assertFalse(texts(edges.check(pathlib.Path(room + "/Plan.java"),
+                                           ["import org.interweave.InterweaveException;"])))
+
     def test_time_is_an_argument(self):
         store = pathlib.Path("server/master/src/check.rs")
         net = pathlib.Path("server/src/net/shell.rs")
@@ -48,6 +55,7 @@ class Shape(unittest.TestCase):
         self.assertTrue(
             self.functions("a.cc", "void walk(int a,", "          int b) {", *body, "}"))
         self.assertTrue(self.functions("a.rs", "pub fn walk() {", *body, "", "}"))
+        self.assertTrue(self.functions("a.java", "static void walk() {", *body, "", "}"))
         self.assertTrue(self.functions("a.py", "def walk():", *["    step()"] * 70))
 
     def test_inner_functions_count_for_themselves(self):

@@ -7,11 +7,13 @@ DRAWERS = {"util", "utils", "common", "misc", "manager", "helpers"}
 LINE_COLUMNS_MAX = 100
 FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
-BRACED = {".cc", ".h", ".hpp", ".c", ".rs", ".ts"}
+BRACED = {".cc", ".h", ".hpp", ".c", ".rs", ".ts", ".java"}
 SOURCES = BRACED | {".py"}
 # Wide lines are counted in these; no tool breaks a table's row or the one word of a long address.
 WIDE = SOURCES | {".sh", ".f90", ".md", ".x", ".cmake"}
 FUNCTION_HEAD = {
+    ".java": re.compile(r"^ *(?!if|for|while|switch|return|else|throw|try|new|case)[\w<>\[\], .?]+ "
+                        r"\w+\([^;]*$"),
     ".rs": re.compile(r"^ *(?:pub(?:\([a-z]+\))? )?(?:async |const |unsafe )*fn \w+"),
     ".ts": re.compile(r"\bfunction \w+|^ *const \w+ = (?:async )?\(.*=>|"
                       r"^  (?!if|for|while|switch)(?:static |async |private |get |set )*\w+\("),

@@ -3,6 +3,7 @@
  * calls do is tested in cluster/. */
 #include <interweave/am.h>
 #include <interweave/ddss.h>
+#include <interweave/dsm.h>
 #include <stdio.h>
 
 #define ENDS_WITH_WORDS(M, ...)                                                                    \
@@ -158,13 +159,23 @@ static struct {
     ddss_acquire_lock, ddss_release_lock, ddss_try_lock, ddss_async_get, ddss_async_put, ddss_wait,
 };
 
+static struct {
+  int (*init)(const dsm_options*), (*finish)(void), (*rank)(void), (*size)(void);
+  void* (*malloc)(size_t);
+  void (*free)(void*);
+  int (*lock)(uint64_t), (*unlock)(uint64_t), (*barrier)(uint64_t);
+} const dsm = {
+    dsm_init, dsm_finish, dsm_rank,   dsm_size,    dsm_malloc,
+    dsm_free, dsm_lock,   dsm_unlock, dsm_barrier,
+};
+
 int main(void) {
   const int has_messages = messages_0() && messages_1() && messages_2() && messages_3() &&
                            messages_4() && messages_5() && messages_6() && messages_7() &&
                            messages_8();
   const int has_minimums = am.max_short() >= 8 && am.max_medium() >= 512 && am.max_long() >= 8192;
   const int has_codes = constants[0] == 0 && tags[0] != tags[1];
-  puts(has_messages && has_minimums && has_codes && ddss.wait != NULL ? "all there"
-                                                                      : "not all there");
+  const int has_calls = ddss.wait != NULL && dsm.barrier != NULL;
+  puts(has_messages && has_minimums && has_codes && has_calls ? "all there" : "not all there");
   return 0;
 }
