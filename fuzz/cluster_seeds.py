@@ -101,4 +101,29 @@ DSM = {
     "let_go": b"\1\xd0" + dsm_message(15, b"", DSM_TIME)
     + dsm_message(14, struct.pack("<Q", 0), dsm_interval(0, 1, 3)),
 }
-SEEDS = {"am": AM, "ddss": DDSS, "containers": CONTAINERS, "access": ACCESS, "dsm": DSM}
+
+
+def dsm_service(call, number=0, ticket=0, value=0, shape=0, source=0, payload=b""):
+    """From the rank behind this one."""
+    return bytes([call, shape, source, number, ticket, value, len(payload)]) + payload
+
+
+DSM_GIVEN = dsm_service(8, number=1, value=8, shape=3, payload=bytes(8))
+DSM_SERVICES = {
+    "counters": b"\0" + b"".join(dsm_service(0, number, 1, 5) for number in range(8)) + b"\xc0",
+    "semaphores": b"\0" + b"".join(dsm_service(1, number, 2) + dsm_service(2, number)
+                                  for number in range(8)) + b"\xc8",
+    "conditions": b"\0" + b"".join(dsm_service(4, number, 3) + dsm_service(6, number, value=1)
+                                  for number in range(8)) + b"\xd0" + dsm_service(5, ticket=1),
+    "answers": b"\1\xc0\xc1\xc2" + dsm_service(3, ticket=1, value=7) + dsm_service(3, ticket=2),
+    "round": b"\0\xe8" + dsm_service(8, number=1, value=0, shape=3),
+    "gifts": b"\0" + DSM_GIVEN + b"\xe9",
+}
+SEEDS = {
+    "am": AM,
+    "ddss": DDSS,
+    "containers": CONTAINERS,
+    "access": ACCESS,
+    "dsm": DSM,
+    "dsm_services": DSM_SERVICES,
+}

@@ -109,8 +109,8 @@ run_target() {
     return
   fi
   printf 'fuzz: %-20s FAILED, see %s\n' "$target" "$log"
-  grep -m 5 -E 'panicked|does not hold|runtime error|ERROR|SUMMARY' -A 1 "$log" | sed 's/^/  /' |
-    cut -c 1-160 || true
+  { grep -m 5 -E 'panicked|does not hold|runtime error|ERROR|SUMMARY' -A 1 "$log" ||
+    tail -1 "$log"; } | sed 's/^/  /' | cut -c 1-160 || true
   found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
   [ -z "$found" ] || echo "  again: $program $found"
   return 1
