@@ -30,6 +30,8 @@ constexpr std::uint64_t shares_of_own_limit = 8;
 // Smaller reservations lie side by side, wherever there is room, and are made when they are needed.
 // Scattered, each would need a leaf of the address map for itself.
 constexpr std::uint64_t smallest_share_with_a_place = std::uint64_t{4} << 30;
+// A 32-bit process runs out of addresses before it runs out of mappings.
+constexpr bool many_share_mappings = platform::can_drop_private_pages && sizeof(void*) == 8;
 
 std::atomic<std::uint64_t> spaces_now{0};
 
@@ -71,7 +73,7 @@ AddressSpace::AddressSpace(std::string_view url, std::size_t wanted_bytes) {
   wanted_bytes =
       std::min(wanted_bytes, largest_reservation_bytes()) / kGranuleBytes * kGranuleBytes;
   if (wanted_bytes > share) wanted_bytes = static_cast<std::size_t>(share);
-  is_one_of_many_ = share < smallest_share_with_a_place && platform::can_drop_private_pages;
+  is_one_of_many_ = share < smallest_share_with_a_place && many_share_mappings;
   if (is_one_of_many_) {
     later_bytes_ = wanted_bytes;
     return;

@@ -8,9 +8,9 @@
 // process's address space divided by n; the sum of 1/k up to n grows as the logarithm of n. From
 // some 2,000 on, memory lies wherever there is room. In a process with a limit of its own
 // (ulimit -v), a new reservation takes at most an eighth of the remaining space. A heap that
-// outgrows its reservation takes further memory anywhere. From some 2,000 on, heaps reserve nothing
-// until they need more than a granule: their first granules share mappings (track/slab.h), because
-// a process has fewer mappings than it may have segments.
+// outgrows its reservation takes further memory anywhere. From some 2,000 on, the heaps of a 64-bit
+// process reserve nothing until they need more than a granule: their first granules share mappings
+// (track/slab.h), because a process has fewer mappings than it may have segments.
 #pragma once
 
 #include <cstddef>

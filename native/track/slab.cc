@@ -9,13 +9,6 @@
 
 namespace iw::track {
 
-namespace {
-
-constexpr std::size_t slab_bytes =
-    sizeof(void*) == 8 ? std::size_t{64} << 20 : std::size_t{4} << 20;
-
-}  // namespace
-
 struct Slab {
   platform::Mapping reservation;  // the view lies in it, and ends first
   platform::Mapping pristine;

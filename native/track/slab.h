@@ -18,6 +18,8 @@ namespace iw::track {
 using platform::Status;
 
 inline constexpr std::size_t slice_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t slab_bytes =
+    sizeof(void*) == 8 ? std::size_t{64} << 20 : std::size_t{4} << 20;
 
 struct Slab;
 
