@@ -62,8 +62,9 @@ Result Segment::acquire_reader(const Wish& wish) {
   const std::int64_t began_ns = now_ns();
   const MutexLock lock(mutex_);
   if (talk_.life().is_lost()) return lost();
-  const bool is_free =
-      threads_.may_enter(Role::reader) && began_ns < strays_due_ns_ && !may_heal(began_ns);
+  // Another thread may have closed it since this call began.
+  const bool is_free = copy_ != nullptr && threads_.may_enter(Role::reader) &&
+                       began_ns < strays_due_ns_ && !may_heal(began_ns);
   if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
     ++stats_.local_reader_locks;
     enter_reader(Role::reader, false);
