@@ -14,6 +14,8 @@ public final class CopiedBlock {
   /** Of all elements. */
   public final Plan plan;
   private boolean isLive = true;
+  /** The memory before the writer's first store; null while no store is looked for. */
+  byte[] pristine;
 
   /** All zeros. */
   public CopiedBlock(long serial, Type type, long count, String name) {

@@ -140,4 +140,22 @@ public final class Copy {
     block.live(false);
   }
 
+  // ---- for Changes ----
+
+  /** The index of a slot with that text; 0 if there is none. */
+  int slotOf(String text) {
+    return slots.indexOf(text) + 1;
+  }
+
+  void addSlot(String text) {
+    slots.add(text);
+  }
+
+  void truncateSlots(int count) {
+    slots.subList(count, slots.size()).clear();
+  }
+
+  void version(long is) {
+    version = is;
+  }
 }

@@ -179,7 +179,7 @@ final class DiffCheck {
   }
 
   /** The bytes of a block in memory. */
-  private static long checkSize(Type type, long count) {
+  static long checkSize(Type type, long count) {
     long units = Extent.times(type.units(), count);
     if (units > Extent.MAX || Extent.times(type.slotBytes(), count) > Extent.MAX) {
       throw new InterweaveException(

@@ -81,6 +81,24 @@ public final class TypeTable {
     }
   }
 
+  /** Forgets the types from a serial on, which an aborted writer had added. */
+  public void truncate(long nextSerial) {
+    List<Type> dropped = described.subList((int) (nextSerial - FIRST), described.size());
+    for (Type type : dropped) hashOfName.remove(type.name());
+    dropped.clear();
+    for (Type type : described) {
+      if (!type.name().isEmpty()) hashOfName.put(type.name(), type.hash());
+    }
+  }
+
+  /** A type of that name and structure; null if there is none. */
+  public Type find(String name, long hash) {
+    for (Type type : described) {
+      if (type.hash() == hash && type.name().equals(name)) return type;
+    }
+    return null;
+  }
+
   /** The table with the descriptors of one TYPES section being added. */
   private final class Growing implements Construction.Known, Signature.Referred {
     final List<Type> added = new ArrayList<>();

@@ -1,0 +1,161 @@
+package org.interweave.diff;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.types.Type;
+import org.interweave.wire.ByteWriter;
+import org.interweave.wire.SegmentUrl;
+import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
+
+/**
+ * The changes that a writer makes to a copy between grant and release. Blocks are compared with
+ * their pristine copies, and the differences are sent as one diff. They are committed once the
+ * server acknowledges them, or undone [COPY-2, COPY-3].
+ *
+ * <p>A block needs `touch` before the first store to it; otherwise the store is neither sent nor
+ * undone. Not safe for several threads.
+ */
+public final class Changes {
+  private final Copy copy;
+  private final Set<CopiedBlock> touched = new LinkedHashSet<>();
+  private final Set<CopiedBlock> whole = new LinkedHashSet<>();
+  private final Set<CopiedBlock> created = new LinkedHashSet<>();
+  private final List<CopiedBlock> freed = new ArrayList<>();
+  private final long firstType;
+  private final int firstSlot;
+  /** Serials of the grant that are not used yet: from `nextSerial` up to `endSerial`. */
+  private long nextSerial;
+  private long endSerial;
+
+  /** Begins with the serials of the grant. */
+  public Changes(Copy copy, long firstSerial, long serialCount) {
+    this.copy = copy;
+    firstType = copy.types().nextSerial();
+    firstSlot = copy.slots().size();
+    addSerials(firstSerial, serialCount);
+  }
+
+  /** Keeps what the block holds now, before a store to the block. */
+  public void touch(CopiedBlock block) {
+    if (block.pristine != null || created.contains(block)) return;
+    block.pristine = block.memory.clone();
+    touched.add(block);
+  }
+
+  /** Sends all units of the block without comparing them. Before the first store, as `touch`. */
+  public void changesWhole(CopiedBlock block) {
+    touch(block);
+    whole.add(block);
+  }
+
+  /** How many more blocks can be made. */
+  public long serialsLeft() {
+    return endSerial - nextSerial;
+  }
+
+  /** A further range, which replaces the one before. */
+  public void addSerials(long first, long count) {
+    nextSerial = first;
+    endSerial = first + count;
+  }
+
+  /** A new block, all zeros; `name` is "" for none. */
+  public CopiedBlock allocate(Type type, long count, String name) {
+    if (count < 1) {
+      throw new InterweaveException(Error.BAD_ARGUMENT, "a block of " + count + " elements");
+    }
+    checkName(name);
+    long bytes = copy.bytes() + DiffCheck.checkSize(type, count);
+    if (bytes > copy.maxBytes()) {
+      throw new InterweaveException(
+          Error.TOO_LARGE,
+          "the copy would take " + bytes + " bytes, " + copy.maxBytes()
+              + " are allowed: open the segment with more");
+    }
+    if (serialsLeft() <= 0) {
+      throw new InterweaveException(
+          Error.INTERNAL, "the lock's block serials are used up, and no more were asked for");
+    }
+    CopiedBlock block = new CopiedBlock(nextSerial++, type, count, name);
+    created.add(block);
+    copy.add(block);
+    return block;
+  }
+
+  private void checkName(String name) {
+    if (name.isEmpty()) return;
+    if (!SegmentUrl.isBlockName(name)) {
+      throw new InterweaveException(
+          Error.BAD_NAME,
+          "`" + name + "` is not a block's name: at most 255 bytes, no digit first, no '#', no"
+              + " control characters");
+    }
+    if (copy.block(name) != null) {
+      throw new InterweaveException(Error.BAD_NAME, "the name `" + name + "` is taken");
+    }
+  }
+
+  /** Frees a block of the copy. */
+  public void free(CopiedBlock block) {
+    copy.remove(block.serial);
+    if (!created.remove(block)) freed.add(block);
+  }
+
+  /** Types that the segment lacks. */
+  public void addTypes(List<TypeDescriptor> descriptors) {
+    copy.types().append(copy.types().check(descriptors));
+  }
+
+  /** The index of the slot with the text, which is added if it is missing. */
+  public int slotOf(String text) {
+    int known = copy.slotOf(text);
+    if (known > 0) return known;
+    copy.addSlot(text);
+    return copy.slots().size();
+  }
+
+  /** The release's diff; null: nothing changed. A value that is not one of its type: BAD_VALUE. */
+  public byte[] collect() {
+    DiffBuilder diff = new DiffBuilder();
+    for (long serial = firstType; serial < copy.types().nextSerial(); ++serial) {
+      diff.addType(copy.types().get(serial).descriptor());
+    }
+    List<String> slots = copy.slots().subList(firstSlot, copy.slots().size());
+    if (!slots.isEmpty()) diff.addSlots(firstSlot + 1L, slots);
+    for (CopiedBlock block : freed) diff.free(block.serial);
+    for (CopiedBlock block : created) diff.addBlock(block);
+    for (CopiedBlock block : touched) {
+      if (block.isLive()) addChange(diff, block, block.pristine);
+    }
+    for (CopiedBlock block : created) addChange(diff, block, new byte[block.memory.length]);
+    return diff.finish(copy.version());
+  }
+
+  private void addChange(DiffBuilder diff, CopiedBlock block, byte[] pristine) {
+    boolean isWhole = whole.contains(block);
+    ByteWriter runs = isWhole ? Collecting.whole(block) : Collecting.changed(block, pristine);
+    if (runs != null) diff.change(block.serial, runs);
+  }
+
+  /** Makes the changes the version, because the server acknowledged them. */
+  public void commit(long version) {
+    for (CopiedBlock block : touched) block.pristine = null;
+    copy.version(version);
+  }
+
+  /** Puts everything back as it was when the lock was granted. */
+  public void undo() {
+    for (CopiedBlock block : created) copy.remove(block.serial);
+    for (CopiedBlock block : freed) copy.add(block);
+    for (CopiedBlock block : touched) {
+      System.arraycopy(block.pristine, 0, block.memory, 0, block.memory.length);
+      block.pristine = null;
+    }
+    copy.types().truncate(firstType);
+    copy.truncateSlots(firstSlot);
+  }
+}

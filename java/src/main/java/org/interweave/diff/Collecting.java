@@ -1,0 +1,81 @@
+package org.interweave.diff;
+
+import java.util.Arrays;
+import org.interweave.types.Leaf;
+import org.interweave.types.Plan;
+import org.interweave.wire.ByteWriter;
+
+/**
+ * Finds the runs of units in which a block differs from its pristine copy, and writes them as a
+ * diff has them. `Arrays.mismatch` finds where a run begins, because most of a block is unchanged.
+ */
+final class Collecting implements Plan.Visit {
+  private final CopiedBlock block;
+  private final byte[] pristine;
+  private final ByteWriter out = new ByteWriter();
+  /** The number of the unit at which the next call begins. */
+  private long unit;
+  /** Where the run at hand begins; -1: none. */
+  private long first = -1;
+  /** Where the last run ended. */
+  private long end;
+
+  private Collecting(CopiedBlock block, byte[] pristine) {
+    this.block = block;
+    this.pristine = pristine;
+  }
+
+  /** The runs in which the memory differs from `pristine`; null if there is none. */
+  static ByteWriter changed(CopiedBlock block, byte[] pristine) {
+    if (Arrays.equals(block.memory, pristine)) return null;
+    Collecting collecting = new Collecting(block, pristine);
+    block.plan.walk(0, collecting);
+    collecting.finishRun(block.units());
+    return collecting.out.length() == 0 ? null : collecting.out;
+  }
+
+  /** All units as one run. */
+  static ByteWriter whole(CopiedBlock block) {
+    Collecting collecting = new Collecting(block, null);
+    collecting.first = 0;
+    collecting.finishRun(block.units());
+    return collecting.out;
+  }
+
+  @Override
+  public void leaves(Leaf leaf, long at, long units) {
+    int width = (int) leaf.width;
+    int begin = (int) at;
+    int bound = (int) (begin + width * units);
+    int place = begin;
+    while (place < bound) {
+      if (first < 0) {
+        int same = Arrays.mismatch(block.memory, place, bound, pristine, place, bound);
+        if (same < 0) break;
+        place += same / width * width;
+        first = unit + (place - begin) / width;
+      }
+      place = nextEqual(place, bound, width);
+      if (place < bound) finishRun(unit + (place - begin) / width);
+    }
+    unit += units;
+  }
+
+  /** Where the first unit from `place` on lies that did not change; `bound` if all did. */
+  private int nextEqual(int place, int bound, int width) {
+    while (place < bound
+        && !Arrays.equals(block.memory, place, place + width, pristine, place, place + width)) {
+      place += width;
+    }
+    return place;
+  }
+
+  private void finishRun(long next) {
+    if (first < 0) return;
+    out.varint(first - end);
+    out.varint(next - first);
+    block.plan.walk(first, next - first, 0, new UnitCollecting(block.memory, out));
+    end = next;
+    first = -1;
+  }
+}
