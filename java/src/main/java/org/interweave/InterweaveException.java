@@ -32,6 +32,23 @@ public class InterweaveException extends RuntimeException {
   }
 
   /**
+   * An error of the class that its code has.
+   *
+   * @param code what kind of error it is
+   * @param text what failed, what was found and what to do
+   * @return the exception, to be thrown
+   */
+  public static InterweaveException of(Error code, String text) {
+    return switch (code) {
+      case UNREACHABLE, STOPPING, VERSION_MISMATCH -> new UnreachableException(code, text);
+      case TIMED_OUT, STALE, CANCELLED -> new TimedOutException(code, text);
+      case FENCED, ROLLED_BACK -> new RolledBackException(code, text);
+      case SEGMENT_LOST, REMOVED -> new SegmentLostException(code, text);
+      default -> new InterweaveException(code, text);
+    };
+  }
+
+  /**
    * Bytes that are not a message, a diff or a descriptor.
    *
    * @param text what was found
