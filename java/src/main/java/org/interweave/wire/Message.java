@@ -27,6 +27,11 @@ public record Message(Envelope envelope, byte[] body, byte[] bulk) {
     return new Message(envelope, codec.toBytes(body), bulk);
   }
 
+  /** A message whose body is encoded. */
+  public static Message of(MessageType type, long stream, byte[] body, byte[] bulk) {
+    return new Message(new Envelope(type.number, stream, bulk.length), body, bulk);
+  }
+
   /** A message that has no body. */
   public static Message of(MessageType type, long stream) {
     return new Message(new Envelope(type.number, stream, 0), NONE, NONE);

@@ -27,6 +27,12 @@ public record SegmentUrl(Address server, String path) {
     return url;
   }
 
+  /** The URL as all programs write it [MIP-3]. */
+  public static String canonical(String text) {
+    SegmentUrl url = parse(text);
+    return url.server.text() + url.path;
+  }
+
   private static SegmentUrl ofSocket(String text) {
     int colon = text.indexOf(":/", 5);
     String file = colon < 0 ? "" : text.substring(5, colon);

@@ -1,0 +1,384 @@
+package org.interweave.session;
+
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Queue;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.coherence.Bound;
+import org.interweave.wire.Cursor;
+import org.interweave.wire.Message;
+import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
+import org.interweave.wire.protocol.LockCodec.AbortWriter;
+import org.interweave.wire.protocol.LockCodec.AcquireReader;
+import org.interweave.wire.protocol.LockCodec.AcquireWriter;
+import org.interweave.wire.protocol.LockCodec.CoherenceModel;
+import org.interweave.wire.protocol.LockCodec.ReaderAcquired;
+import org.interweave.wire.protocol.LockCodec.ReleaseReader;
+import org.interweave.wire.protocol.LockCodec.RenewWriter;
+import org.interweave.wire.protocol.LockCodec.WriterAcquired;
+import org.interweave.wire.protocol.LockCodec.WriterReleased;
+import org.interweave.wire.protocol.LockCodec.WriterRenewed;
+import org.interweave.wire.protocol.NotifyCodec.Credit;
+import org.interweave.wire.protocol.NotifyCodec.NotRecent;
+import org.interweave.wire.protocol.NotifyCodec.Push;
+import org.interweave.wire.protocol.NotifyCodec.Subscribe;
+import org.interweave.wire.protocol.NotifyCodec.Subscribed;
+import org.interweave.wire.protocol.NotifyCodec.Unsubscribe;
+import org.interweave.wire.protocol.NotifyCodec.WriterLost;
+import org.interweave.wire.protocol.SegmentCodec.CloseSegment;
+import org.interweave.wire.protocol.SegmentCodec.SegmentOpened;
+import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
+import org.interweave.wire.protocol.SessionCodec.MessageType;
+import org.interweave.wire.protocol.XdrCodec;
+
+/**
+ * The conversation of this process with the server about one segment: messages, ticks and wishes
+ * go in, messages that nobody waits for come out as effects. No thread, socket or clock is here;
+ * the driver gives every answer to `heard` in the order of arrival, and carries out the effects.
+ *
+ * <p>Some questions have a thread that waits for the answer (OPEN_SEGMENT, ACQUIRE_READER,
+ * ACQUIRE_WRITER, RELEASE_WRITER, RESOLVE_RELEASE, MORE_SERIALS): the driver sends those. An answer
+ * is late when that thread has given up.
+ */
+public final class Conversation {
+  /** How many bytes of diffs the server may send by itself before they are used. */
+  static final long PUSH_WINDOW_BYTES = 8 << 20;
+
+  /** A message to send, on the connection on which the segment is open. */
+  public record Effect(MessageType type, byte[] body) {
+    /** CREDIT has no answer. */
+    public boolean hasAnswer() {
+      return type != MessageType.CREDIT;
+    }
+  }
+
+  private final String path;
+  private final CopyState state = new CopyState();
+  private final Queue<Effect> effects = new ArrayDeque<>();
+  private WriterGrant grant;
+  /** The segment's number on the connection on which it is open. */
+  private long number;
+  private boolean isOpen;
+  private boolean isClosed;
+  private boolean isRemoved;
+  private String lostBecause;
+  private Bound wantedPromise;
+  private boolean isSubscribing;
+  /** Of a grant that the server may keep for us although no thread uses it; 0: none [LOCK-16]. */
+  private long owedFence;
+  /** Grants for which no thread waited any more. */
+  private long lateGrants;
+  private int strictReaders;
+
+  public Conversation(String path) {
+    this.path = path;
+  }
+
+  public CopyState state() {
+    return state;
+  }
+
+  /** The writer lock that this process holds; null: none. */
+  public WriterGrant grant() {
+    return grant;
+  }
+
+  public long number() {
+    return number;
+  }
+
+  /** Whether the segment is open on the connection at hand. */
+  public boolean isOpen() {
+    return isOpen;
+  }
+
+  public boolean isClosed() {
+    return isClosed;
+  }
+
+  /** The next message to send; null: none is left. */
+  public Effect takeEffect() {
+    return effects.poll();
+  }
+
+  private <T> void send(MessageType type, XdrCodec<T> codec, T body) {
+    if (isOpen) effects.add(new Effect(type, codec.toBytes(body)));
+  }
+
+  // ---- opening, closing, losing ----
+
+  /** Throws if the segment is closed, removed or lost. */
+  public void check() {
+    if (isClosed) throw InterweaveException.of(Error.NOT_OPEN, path + " was closed");
+    if (isRemoved) throw InterweaveException.of(Error.REMOVED, path + " was removed");
+    InterweaveException loss = loss();
+    if (loss != null) throw loss;
+  }
+
+  /** The server does not have what this program had of the segment [LOST-4]; null: it has. */
+  public InterweaveException loss() {
+    if (lostBecause == null) return null;
+    return InterweaveException.of(
+        Error.SEGMENT_LOST,
+        path + " was lost: " + lostBecause + "; open the segment again (what this program had can"
+            + " still be read from the old one, without a lock)");
+  }
+
+  /** No lock can be taken any more; another opening gives another segment [LOST-6]. */
+  public boolean isOver() {
+    return isClosed || isRemoved || lostBecause != null;
+  }
+
+  /** A segment of which this program has a copy is never made anew [LOST-1]. */
+  public boolean mayCreate() {
+    return state.had().number() == 0;
+  }
+
+  /** OPEN_SEGMENT was answered on the connection at hand. */
+  public void opened(Message answer) {
+    if (Answers.isError(answer, ErrorCode.NO_SEGMENT) && state.had().number() != 0) {
+      lose("the server came back without it, and here is version " + state.had().number());
+    }
+    if (!answer.is(MessageType.SEGMENT_OPENED)) return;
+    SegmentOpened opened = answer.decode(SegmentOpened.CODEC);
+    HeaderFields.check(opened.fields());
+    number = opened.segment();
+    isOpen = true;
+    VersionStamp had = state.had();
+    if (Long.compareUnsigned(opened.newest().number(), had.number()) < 0) {
+      lose("the server came back with version " + opened.newest().number()
+          + ", and here is version " + had.number());
+    } else if (isClosed) {
+      leave();
+    } else if (owedFence != 0) {
+      send(MessageType.ABORT_WRITER, AbortWriter.CODEC, new AbortWriter(number, owedFence));
+    }
+  }
+
+  /** Makes all later locks fail. The server forgets this opening, so that another may follow. */
+  public void lose(String why) {
+    if (lostBecause != null) return;
+    lostBecause = why;
+    if (grant != null) grant.lost(grant.fence());
+    leave();
+  }
+
+  /** Ends all messages about the segment. */
+  public void close() {
+    if (isClosed) return;
+    isClosed = true;
+    leave();
+  }
+
+  private void leave() {
+    send(MessageType.CLOSE_SEGMENT, CloseSegment.CODEC, new CloseSegment(number));
+    isOpen = false;
+  }
+
+  public void connectionLost() {
+    isOpen = false;
+    isSubscribing = false;
+    effects.clear();
+    state.connectionLost();
+    if (grant != null) grant.connectionLost();
+  }
+
+  // ---- what the driver asks ----
+
+  /** The body of ACQUIRE_READER. */
+  public AcquireReader question(Bound bound, boolean fresh, long deadlineMs) {
+    return new AcquireReader(
+        number, state.reach(), bound.model(), bound.x(), fresh, deadlineMs);
+  }
+
+  /** The body of ACQUIRE_WRITER. */
+  public AcquireWriter writerQuestion(long deadlineMs) {
+    return new AcquireWriter(number, state.reach(), deadlineMs);
+  }
+
+  /** The number of late grants; one that came meanwhile explains WOULD_DEADLOCK. */
+  public long lateGrants() {
+    return lateGrants;
+  }
+
+  // ---- what comes ----
+
+  /** An answer to a request of that type. Late: no thread waits for the answer. */
+  public void heard(MessageType asked, Message answer, boolean isLate, long sentAt, long now) {
+    switch (asked) {
+      case ACQUIRE_READER -> heardReader(answer, isLate, sentAt);
+      case ACQUIRE_WRITER -> heardGrant(answer, isLate, sentAt, now);
+      case RENEW_WRITER -> heardRenewal(answer, sentAt);
+      case RELEASE_WRITER -> heardRelease(answer, sentAt);
+      case ABORT_WRITER -> owedFence = 0;
+      case SUBSCRIBE -> heardSubscribed(answer, sentAt);
+      default -> { }
+    }
+  }
+
+  private void heardReader(Message answer, boolean isLate, long sentAt) {
+    if (!answer.is(MessageType.READER_ACQUIRED)) return;
+    ReaderAcquired acquired = answer.decode(ReaderAcquired.CODEC);
+    diffCame(answer, acquired.now(), acquired.updated(), false, sentAt);
+    // A Strict lock may have come with it, which costs a message to give back.
+    if (isLate && strictReaders == 0) returnStrict();
+  }
+
+  private void diffCame(
+      Message message, VersionStamp version, boolean updated, boolean wasPushed, long asOf) {
+    if (!updated) {
+      state.upToDate(version, asOf);
+      return;
+    }
+    VersionStamp from = state.baseOfUpdate(beginOf(message.bulk()), version.incarnation());
+    state.stage(new StagedDiff(from, version, message.bulk(), wasPushed, asOf));
+  }
+
+  /** The version at which a diff begins, from its head. */
+  private static long beginOf(byte[] diff) {
+    Cursor cursor = new Cursor(diff);
+    cursor.skip(5);
+    return cursor.varint64();
+  }
+
+  private void heardGrant(Message answer, boolean isLate, long sentAt, long now) {
+    if (!answer.is(MessageType.WRITER_ACQUIRED)) return;
+    WriterAcquired granted = answer.decode(WriterAcquired.CODEC);
+    diffCame(answer, granted.now(), granted.updated(), false, sentAt);
+    if (isLate) {
+      ++lateGrants;
+      giveBack(granted.fence());
+    } else {
+      grant = new WriterGrant(granted, sentAt, now);
+    }
+  }
+
+  private void heardRenewal(Message answer, long sentAt) {
+    if (grant == null) return;
+    if (answer.is(MessageType.WRITER_RENEWED)) {
+      grant.renewed(answer.decode(WriterRenewed.CODEC).leaseMs(), sentAt);
+    } else {
+      grant.lost(grant.fence());
+    }
+  }
+
+  private void heardRelease(Message answer, long sentAt) {
+    if (!answer.is(MessageType.WRITER_RELEASED)) return;
+    List<VersionStamp> versions = answer.decode(WriterReleased.CODEC).versions();
+    if (!versions.isEmpty()) state.released(versions.get(0), sentAt);
+  }
+
+  private void heardSubscribed(Message answer, long sentAt) {
+    isSubscribing = false;
+    if (!answer.is(MessageType.SUBSCRIBED) || wantedPromise == null) return;
+    state.subscribed(wantedPromise);
+    state.newestIs(answer.decode(Subscribed.CODEC).now(), sentAt);
+  }
+
+  /** A notification about the segment. */
+  public void notified(Message message, long now) {
+    if (message.is(MessageType.PUSH)) {
+      state.adaptation.notified();
+      diffCame(message, message.decode(Push.CODEC).now(), true, true, now);
+    } else if (message.is(MessageType.NOT_RECENT)) {
+      state.adaptation.notified();
+      state.notRecent(message.decode(NotRecent.CODEC).now(), now);
+    } else if (message.is(MessageType.WRITER_LOST)) {
+      if (grant != null) grant.lost(message.decode(WriterLost.CODEC).fence());
+    } else if (message.is(MessageType.SEGMENT_GONE)) {
+      isRemoved = true;
+      if (grant != null) grant.lost(grant.fence());
+    }
+  }
+
+  /** Renews the lock when that is due. */
+  public void tick(long now) {
+    if (grant == null || !isOpen || grant.renewalDue() > now) return;
+    grant.renewalSent();
+    RenewWriter body = new RenewWriter(number, grant.fence());
+    send(MessageType.RENEW_WRITER, RenewWriter.CODEC, body);
+  }
+
+  // ---- locks ----
+
+  /** A reader went in. */
+  public void entered(boolean isStrict) {
+    if (isStrict) ++strictReaders;
+    state.adaptation.acquired();
+  }
+
+  /** A Strict reader went out. */
+  public void strictLeft() {
+    if (--strictReaders == 0) returnStrict();
+  }
+
+  private void returnStrict() {
+    send(MessageType.RELEASE_READER, ReleaseReader.CODEC, new ReleaseReader(number));
+  }
+
+  /** The lock is given back unused, or with its changes undone. */
+  public void abort() {
+    if (grant == null) return;
+    long fence = grant.fence();
+    grant = null;
+    giveBack(fence);
+  }
+
+  private void giveBack(long fence) {
+    owedFence = fence;
+    send(MessageType.ABORT_WRITER, AbortWriter.CODEC, new AbortWriter(number, fence));
+  }
+
+  /** A release ended the lock. */
+  public void writingEnded() {
+    grant = null;
+  }
+
+  /** RESOLVE_RELEASE was answered: committed. */
+  public void resolved(VersionStamp version, long sentAt) {
+    state.released(version, sentAt);
+  }
+
+  /** Diffs were applied or dropped [NOT-4]. */
+  public void giveCredit() {
+    long bytes = state.takeCredit();
+    if (bytes > 0) send(MessageType.CREDIT, Credit.CODEC, new Credit(number, bytes));
+  }
+
+  // ---- subscriptions ----
+
+  /** Subscribes or unsubscribes, as the bound and listeners require [POLL-1]. */
+  public void follow(Bound bound, boolean isWatched) {
+    boolean isWanted =
+        isWatched || state.adaptation.wantsSubscription() && bound.canSubscribe();
+    if (!isWanted) {
+      if (state.subscription() == null) return;
+      state.unsubscribed();
+      send(MessageType.UNSUBSCRIBE, Unsubscribe.CODEC, new Unsubscribe(number));
+    } else if (isOpen
+        && !isSubscribing
+        && !Bound.areSame(state.subscription(), bound.promise())) {
+      subscribe(bound);
+    }
+  }
+
+  private void subscribe(Bound bound) {
+    isSubscribing = true;
+    // The old promise ends now, because the server may act on the new one before we hear of it.
+    state.unsubscribed();
+    wantedPromise = bound.promise();
+    // Under other models the server would send diffs that readers never use.
+    boolean isPushed =
+        bound.model() == CoherenceModel.FULL || bound.model() == CoherenceModel.DELTA;
+    Subscribe body =
+        new Subscribe(
+            number,
+            state.reach(),
+            wantedPromise.model(),
+            wantedPromise.x(),
+            isPushed,
+            isPushed ? PUSH_WINDOW_BYTES : 0);
+    send(MessageType.SUBSCRIBE, Subscribe.CODEC, body);
+  }
+}
