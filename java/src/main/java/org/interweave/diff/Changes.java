@@ -1,6 +1,9 @@
 package org.interweave.diff;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -99,10 +102,27 @@ public final class Changes {
     }
   }
 
-  /** Frees a block of the copy. */
+  /** Frees a block of the copy, and all blocks that it owns [COPY-4]. */
   public void free(CopiedBlock block) {
-    copy.remove(block.serial);
-    if (!created.remove(block)) freed.add(block);
+    freeAll(new ArrayDeque<>(List.of(block.serial)));
+  }
+
+  /** Frees what the value of that type at that place owns, before another value replaces it. */
+  public void freeOwned(CopiedBlock block, Type type, int at) {
+    Deque<Long> owned = new ArrayDeque<>();
+    type.plan().walk(at, new Ownership(block.memory, owned));
+    freeAll(owned);
+  }
+
+  /** Not by recursion, because lists of owned blocks may be long. */
+  private void freeAll(Deque<Long> serials) {
+    for (Long serial = serials.poll(); serial != null; serial = serials.poll()) {
+      CopiedBlock block = copy.block(serial);
+      if (block == null) continue;
+      copy.remove(serial);
+      if (!created.remove(block)) freed.add(block);
+      block.plan.walk(0, new Ownership(block.memory, serials));
+    }
   }
 
   /** Types that the segment lacks. */
@@ -116,6 +136,20 @@ public final class Changes {
     if (known > 0) return known;
     copy.addSlot(text);
     return copy.slots().size();
+  }
+
+  /** Whether a release would make a version of its own. */
+  public boolean areAny() {
+    boolean hasLists =
+        !created.isEmpty()
+            || !freed.isEmpty()
+            || copy.types().nextSerial() > firstType
+            || copy.slots().size() > firstSlot;
+    if (hasLists) return true;
+    for (CopiedBlock block : touched) {
+      if (!Arrays.equals(block.memory, block.pristine)) return true;
+    }
+    return false;
   }
 
   /** The release's diff; null: nothing changed. A value that is not one of its type: BAD_VALUE. */

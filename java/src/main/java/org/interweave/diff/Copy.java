@@ -2,14 +2,18 @@ package org.interweave.diff;
 
 import static org.interweave.InterweaveException.malformed;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.interweave.types.TypeTable;
 import org.interweave.wire.Cursor;
 
@@ -96,6 +100,28 @@ public final class Copy {
     names = fresh.names;
     version = fresh.version;
     bytes = fresh.bytes;
+  }
+
+  /**
+   * What a complete copy of another incarnation lacks of this copy [LOST-2]; null: nothing. Blocks
+   * that fields own come and go with their fields, and do not count.
+   */
+  public String lacking(byte[] complete) {
+    Map<Long, DiffCheck.Created> there =
+        new DiffCheck(new Copy(maxBytes), new Diff(complete)).created;
+    Deque<Long> owned = new ArrayDeque<>();
+    for (CopiedBlock block : blocks.values()) {
+      block.plan.walk(0, new Ownership(block.memory, owned));
+    }
+    Set<Long> unimportant = new HashSet<>(owned);
+    for (CopiedBlock block : blocks.values()) {
+      DiffCheck.Created found = there.get(block.serial);
+      if (unimportant.contains(block.serial) || found != null && found.isLike(block)) continue;
+      String how = found == null ? "without block " : "with another block ";
+      String named = block.name.isEmpty() ? "" : " (`" + block.name + "`)";
+      return "the server came back " + how + block.serial + named + " of version " + version;
+    }
+    return null;
   }
 
   /** `places` are the blocks of before, which may be made again. */
