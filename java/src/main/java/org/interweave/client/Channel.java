@@ -1,0 +1,109 @@
+package org.interweave.client;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import org.interweave.wire.Address;
+
+/** One socket, which never blocks, and the bytes that wait to be sent. The link's lock guards it. */
+final class Channel {
+  /** How many pieces one system call takes. */
+  private static final int MOST_PIECES = 16;
+
+  private final SocketChannel socket;
+  private final SelectionKey key;
+  private final Deque<ByteBuffer> unsent = new ArrayDeque<>();
+
+  private Channel(SocketChannel socket, SelectionKey key) {
+    this.socket = socket;
+    this.key = key;
+  }
+
+  /** Where a server is; looks the host's name up, which may take long. */
+  static SocketAddress resolve(Address server) throws IOException {
+    if (server.socketFile() != null) return UnixDomainSocketAddress.of(server.socketFile());
+    InetSocketAddress found = new InetSocketAddress(server.host(), server.port());
+    if (found.isUnresolved()) throw new IOException("no host has the name " + server.host());
+    return found;
+  }
+
+  /** Begins to connect. */
+  static Channel connect(SocketAddress address, Selector selector, Link link) throws IOException {
+    boolean isUnix = address instanceof UnixDomainSocketAddress;
+    SocketChannel socket =
+        isUnix ? SocketChannel.open(StandardProtocolFamily.UNIX) : SocketChannel.open();
+    try {
+      socket.configureBlocking(false);
+      if (!isUnix) socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+      boolean isMade = socket.connect(address);
+      int interest = isMade ? SelectionKey.OP_READ : SelectionKey.OP_CONNECT;
+      return new Channel(socket, socket.register(selector, interest, link));
+    } catch (IOException | RuntimeException wrong) {
+      socket.close();
+      throw wrong;
+    }
+  }
+
+  SelectionKey key() {
+    return key;
+  }
+
+  boolean isConnected() {
+    return socket.isConnected();
+  }
+
+  void finishConnecting() throws IOException {
+    socket.finishConnect();
+    key.interestOps(SelectionKey.OP_READ);
+  }
+
+  void queue(List<ByteBuffer> pieces) {
+    unsent.addAll(pieces);
+  }
+
+  boolean hasUnsent() {
+    return !unsent.isEmpty();
+  }
+
+  /** The number of bytes read; -1: the server has closed the connection. */
+  int read(byte[] bytes) throws IOException {
+    return socket.read(ByteBuffer.wrap(bytes));
+  }
+
+  /** Sends as much as the socket takes now. */
+  void flush() throws IOException {
+    if (!socket.isConnected()) return;
+    while (!unsent.isEmpty()) {
+      ByteBuffer[] pieces = new ByteBuffer[Math.min(unsent.size(), MOST_PIECES)];
+      int count = 0;
+      for (ByteBuffer piece : unsent) {
+        pieces[count++] = piece;
+        if (count == pieces.length) break;
+      }
+      socket.write(pieces);
+      while (!unsent.isEmpty() && !unsent.peek().hasRemaining()) unsent.poll();
+      if (pieces[count - 1].hasRemaining()) break;
+    }
+    int write = unsent.isEmpty() ? 0 : SelectionKey.OP_WRITE;
+    key.interestOps(SelectionKey.OP_READ | write);
+  }
+
+  void close() {
+    key.cancel();
+    try {
+      socket.close();
+    } catch (IOException ignored) {
+      // It is closed all the same; the connection was given up before.
+    }
+  }
+}

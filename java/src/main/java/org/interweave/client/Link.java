@@ -1,0 +1,373 @@
+package org.interweave.client;
+
+import static org.interweave.wire.protocol.SessionCodec.MessageType.CANCEL;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.GOODBYE;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.HELLO;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.PING;
+
+import java.io.IOException;
+import java.net.SocketAddress;
+import java.nio.channels.SelectionKey;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.session.Connection;
+import org.interweave.session.Introduction;
+import org.interweave.wire.Message;
+import org.interweave.wire.protocol.SessionCodec.Cancel;
+import org.interweave.wire.protocol.SessionCodec.Hello;
+import org.interweave.wire.protocol.SessionCodec.MessageType;
+import org.interweave.wire.protocol.XdrReader;
+
+/**
+ * The connection to one server, shared by all segments that a client has open there. The link makes
+ * it, keeps it alive, and makes it again after a loss. A connection is never repaired: a new one
+ * replaces it, and resumes the session if its lease lives [SES-2].
+ *
+ * <p>`lock` guards the link and the exchanges of its segments. Threads of the program put messages
+ * into `channel`'s queue; the library's thread sends them and takes answers in, in their order.
+ */
+final class Link implements Connection.Hearing<Call> {
+  private static final long MILLISECOND = 1_000_000;
+  private static final long FIRST_PAUSE = 50 * MILLISECOND;
+  private static final long LONGEST_PAUSE = 2_000 * MILLISECOND;
+  private static final long CONNECTING = 10_000 * MILLISECOND;
+  private static final long FLUSHING = 1_000 * MILLISECOND;
+
+  final ReentrantLock lock = new ReentrantLock();
+  /** The connection was made or lost, or an attempt failed. */
+  private final Condition changed = lock.newCondition();
+  private final Library library;
+  private final SocketAddress address;
+  private final String shown;
+  private final String token;
+  private final Introduction introduction;
+  private final Set<Exchange> exchanges = new LinkedHashSet<>();
+  private final Map<Long, Exchange> byNumber = new HashMap<>();
+  /** A secret: nothing that is printed may show it. */
+  private byte[] session = new byte[16];
+  private long sequence;
+
+  /** Null while there is none; not welcome yet where `isLive` is false. */
+  private Connection connection;
+  private Channel channel;
+  private boolean isLive;
+  private boolean isClosed;
+  private long beganAt;
+  private InterweaveException failure;
+  private long attempts;
+  /** When to try to connect; the pause before the attempt after that. */
+  private long nextAttempt;
+  private long pause;
+
+  Link(Library library, SocketAddress address, String shown, String token, Introduction own) {
+    this.library = library;
+    this.address = address;
+    this.shown = shown;
+    this.token = token;
+    this.introduction = own;
+    nextAttempt = Clock.now();
+  }
+
+  // ---- for threads of the program, which hold the lock ----
+
+  void add(Exchange exchange) {
+    exchanges.add(exchange);
+  }
+
+  void remove(Exchange exchange) {
+    exchanges.remove(exchange);
+    byNumber.values().remove(exchange);
+  }
+
+  void isAt(long number, Exchange exchange) {
+    byNumber.put(number, exchange);
+  }
+
+  boolean isLive() {
+    return isLive;
+  }
+
+  /** The connection at hand; null if there is none that is welcome. */
+  Connection live() {
+    return isLive ? connection : null;
+  }
+
+  byte[] session() {
+    return session;
+  }
+
+  /** Releases of a session count up [LOCK-8]. */
+  long nextSequence() {
+    return ++sequence;
+  }
+
+  /** When the server was last heard. */
+  long heard() {
+    return connection == null ? 0 : connection.heard();
+  }
+
+  long heartbeat() {
+    return isLive ? connection.heartbeat() : 0;
+  }
+
+  /** Waits for a live connection. `failsAtOnce`: not longer than one attempt takes. */
+  Connection connected(long deadline, boolean failsAtOnce, boolean isInterruptible) {
+    long before = attempts;
+    if (!isLive) library.wakeup();
+    while (!isLive) {
+      if (isClosed) throw InterweaveException.of(Error.NOT_OPEN, "the client was closed");
+      if (failsAtOnce && attempts > before && failure != null) throw failure;
+      if (!await(changed, deadline, isInterruptible)) {
+        throw failure != null ? failure : lost("no new connection before the deadline");
+      }
+    }
+    return connection;
+  }
+
+  /** Waits for a signal; false: the deadline has passed. CANCELLED if the thread is interrupted. */
+  boolean await(Condition condition, long deadline, boolean isInterruptible) {
+    boolean wasInterrupted = false;
+    try {
+      long left = deadline - Clock.now();
+      if (left <= 0) return false;
+      if (isInterruptible) {
+        condition.awaitNanos(left);
+        return true;
+      }
+      wasInterrupted = Thread.interrupted();
+      condition.await(Math.min(left, CONNECTING), TimeUnit.NANOSECONDS);
+      return true;
+    } catch (InterruptedException interrupted) {
+      wasInterrupted = true;
+      if (isInterruptible) {
+        throw InterweaveException.of(Error.CANCELLED, "the thread that waited was interrupted");
+      }
+      return true;
+    } finally {
+      if (wasInterrupted) Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Sends a request on the live connection. */
+  Call send(MessageType type, Exchange owner, byte[] body, byte[] bulk, boolean isAwaited) {
+    Call call = new Call(type, owner, isAwaited ? lock.newCondition() : null);
+    call.isLate = !isAwaited;
+    call.stream = connection.begin(call, Clock.now());
+    queue(Message.of(type, call.stream, body, bulk));
+    return call;
+  }
+
+  /** Sends a message that has no answer. */
+  void tell(MessageType type, byte[] body) {
+    if (isLive) queue(Message.of(type, connection.tell(Clock.now()), body, NO_BYTES));
+  }
+
+  private static final byte[] NO_BYTES = new byte[0];
+
+  private void queue(Message message) {
+    channel.queue(message.frames());
+    library.wakeup();
+  }
+
+  /**
+   * Waits for the answer. At the deadline or when the thread is interrupted the call is given up,
+   * and one that `waitsForOthers` ends by CANCEL. UNREACHABLE if the connection is lost before.
+   */
+  Message await(Call call, long deadline, boolean waitsForOthers, boolean isInterruptible) {
+    boolean isGivenUp = true;
+    try {
+      while (!call.isDone()) {
+        if (!await(call.done, deadline, isInterruptible)) {
+          throw InterweaveException.of(
+              Error.TIMED_OUT, shown + ": the server did not answer in time");
+        }
+      }
+      isGivenUp = false;
+    } finally {
+      if (isGivenUp) {
+        call.isLate = true;
+        if (waitsForOthers) tell(CANCEL, Cancel.CODEC.toBytes(new Cancel(call.stream)));
+      }
+    }
+    if (call.failure != null) throw call.failure;
+    return call.answer;
+  }
+
+  /** Sends GOODBYE, which ends the session at once. */
+  void close() {
+    lock.lock();
+    try {
+      tell(GOODBYE, NO_BYTES);
+      isClosed = true;
+      changed.signalAll();
+      library.wakeup();
+      long deadline = Clock.now() + FLUSHING;
+      while (channel != null && channel.hasUnsent() && await(changed, deadline, false)) continue;
+      library.wakeup();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private InterweaveException lost(String why) {
+    return InterweaveException.of(
+        Error.UNREACHABLE, "the connection to " + shown + " is lost: " + why);
+  }
+
+  // ---- the library's thread ----
+
+  /** The selector says that the channel can do something. */
+  void ready(SelectionKey key) {
+    lock.lock();
+    try {
+      if (channel == null || channel.key() != key) return;
+      if (key.isConnectable()) {
+        channel.finishConnecting();
+        greet();
+      }
+      if (key.isReadable()) {
+        byte[] bytes = library.inputBytes();
+        int count = channel.read(bytes);
+        if (count < 0) {
+          lose("the server closed it");
+          return;
+        }
+        connection.receive(bytes, 0, count, Clock.now(), this);
+      }
+      if (channel != null) channel.flush();
+    } catch (IOException wrong) {
+      lose(wrong.getMessage());
+    } catch (InterweaveException wrong) {
+      lose(wrong);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Sends what waits, and looks at the timers. */
+  void attend() {
+    lock.lock();
+    try {
+      long now = Clock.now();
+      if (isClosed && (channel == null || !channel.hasUnsent())) {
+        lose("the client was closed");
+        library.remove(this);
+      } else if (channel == null) {
+        if (!isClosed && now >= nextAttempt) connect(now);
+      } else {
+        channel.flush();
+        if (!channel.hasUnsent()) changed.signalAll();
+        if (!isLive && now - beganAt > CONNECTING) lose("no welcome in time");
+        else if (isLive) tick(now);
+      }
+    } catch (IOException wrong) {
+      lose(wrong.getMessage());
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void tick(long now) {
+    if (connection.isSilent(now)) {
+      lose("the server has fallen silent");
+      return;
+    }
+    for (Exchange exchange : List.copyOf(exchanges)) exchange.tick(now);
+    if (connection.isPingDue(now)) send(PING, null, NO_BYTES, NO_BYTES, false);
+  }
+
+  private void connect(long now) {
+    beganAt = now;
+    connection = new Connection(now);
+    try {
+      channel = Channel.connect(address, library.selector(), this);
+      if (channel.isConnected()) greet();
+    } catch (IOException wrong) {
+      lose(wrong.getMessage());
+    }
+  }
+
+  private void greet() throws IOException {
+    byte[] hello = Hello.CODEC.toBytes(Connection.hello(session, token, introduction));
+    Call call = new Call(HELLO, null, null);
+    call.stream = connection.begin(call, Clock.now());
+    channel.queue(Message.of(HELLO, call.stream, hello, NO_BYTES).frames());
+    channel.flush();
+  }
+
+  @Override
+  public void answered(Call call, Message answer, long sentAt) {
+    if (call.type == HELLO) {
+      welcomed(answer);
+      return;
+    }
+    if (call.owner != null) call.owner.answered(call, answer, sentAt);
+    call.answered(answer, sentAt);
+  }
+
+  private void welcomed(Message answer) {
+    byte[] given = connection.welcomed(answer).session();
+    if (!Arrays.equals(given, session)) sequence = 0;
+    session = given;
+    isLive = true;
+    failure = null;
+    ++attempts;
+    for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionMade();
+    changed.signalAll();
+  }
+
+  @Override
+  public void notified(Message message) {
+    // Messages about a segment begin with its number on this connection.
+    if (message.body().length < 4) return;
+    Exchange exchange = byNumber.get(new XdrReader(message.body()).u32());
+    if (exchange != null) exchange.notified(message);
+  }
+
+  /** The library's thread cannot continue. */
+  void failed(Exception why) {
+    lock.lock();
+    try {
+      isClosed = true;
+      lose("the library's thread has ended: " + why.getMessage());
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void lose(String why) {
+    lose(lost(why));
+  }
+
+  private void lose(InterweaveException why) {
+    if (connection == null) return;
+    long now = Clock.now();
+    // The pause stays long for a server that takes every connection and drops it.
+    if (isLive && now - beganAt > LONGEST_PAUSE) pause = 0;
+    nextAttempt = now + pause;
+    pause = Math.min(Math.max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE);
+    if (channel != null) channel.close();
+    List<Object> unanswered = new ArrayList<>(connection.unanswered());
+    boolean wasLive = isLive;
+    channel = null;
+    connection = null;
+    isLive = false;
+    failure = why;
+    ++attempts;
+    byNumber.clear();
+    InterweaveException told = why.code() == Error.UNREACHABLE ? why : lost(why.getMessage());
+    for (Object call : unanswered) ((Call) call).failed(told);
+    if (wasLive) for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionLost();
+    changed.signalAll();
+  }
+}
