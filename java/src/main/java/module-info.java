@@ -1,4 +1,5 @@
 /** The InterWeave client in pure Java. Only what is exported is for programs. */
 module org.interweave {
   exports org.interweave;
+  exports org.interweave.client;
 }

@@ -1,0 +1,186 @@
+package org.interweave.client;
+
+import java.io.IOException;
+import java.net.SocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.locks.ReentrantLock;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.session.Introduction;
+import org.interweave.wire.Address;
+import org.interweave.wire.SegmentUrl;
+
+/**
+ * A program's connections to servers and the segments that it has open there. Most programs have
+ * one, `Client.shared()`, which `Segment.open` uses.
+ */
+public final class Client implements AutoCloseable {
+  private static final String LABEL = "interweave (Java)";
+
+  private static Client shared;
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final String token;
+  private final Map<String, Link> links = new HashMap<>();
+  private final Map<String, Segment> segments = new HashMap<>();
+
+  /** A client of its own, with copies of its own. It shows the token of IW_TOKEN, if there is one. */
+  public Client() {
+    this(System.getenv().getOrDefault("IW_TOKEN", ""));
+  }
+
+  /**
+   * A client that shows a token to servers.
+   *
+   * @param token who asks
+   */
+  public Client(String token) {
+    this.token = token;
+  }
+
+  /**
+   * The client that all threads of the program share.
+   *
+   * @return the client, which is made with the first call
+   */
+  public static synchronized Client shared() {
+    if (shared == null) shared = new Client();
+    return shared;
+  }
+
+  /**
+   * Opens a segment, and makes it if it does not exist. UNREACHABLE at once if there is no server;
+   * connections that are lost later are made again.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @return the segment; the same object for each opening until it is closed as often
+   */
+  public Segment open(String url) {
+    return open(url, OpenOptions.DEFAULT);
+  }
+
+  /**
+   * Opens a segment.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param options the first opening's count, until the segment is closed
+   * @return the segment
+   */
+  public Segment open(String url, OpenOptions options) {
+    SegmentUrl parsed = SegmentUrl.parse(url);
+    Segment segment = enter(parsed, options);
+    boolean isOpen = false;
+    try {
+      segment.open();
+      isOpen = true;
+      return segment;
+    } finally {
+      if (!isOpen) close(segment);
+    }
+  }
+
+  private Segment enter(SegmentUrl parsed, OpenOptions options) {
+    String url = parsed.server().text() + parsed.path();
+    lock.lock();
+    try {
+      Segment known = segments.get(url);
+      if (known != null && known.isOver()) {
+        leave(known);
+        known = null;
+      }
+      if (known == null) {
+        known = new Segment(this, link(parsed.server()), url, parsed.path(), options);
+        segments.put(url, known);
+      }
+      ++known.openings;
+      return known;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private Link link(Address server) {
+    Link known = links.get(server.text());
+    if (known != null) return known;
+    SocketAddress address;
+    try {
+      address = Channel.resolve(server);
+    } catch (IOException wrong) {
+      throw InterweaveException.of(
+          Error.UNREACHABLE, server.text() + ": " + wrong.getMessage());
+    }
+    Library library = Library.get();
+    Link made = new Link(library, address, server.text(), token, introduction());
+    links.put(server.text(), made);
+    library.add(made);
+    return made;
+  }
+
+  /** What is told to servers, for people. */
+  private static Introduction introduction() {
+    String command = System.getProperty("sun.java.command", "java");
+    int blank = command.indexOf(' ');
+    String program = blank < 0 ? command : command.substring(0, blank);
+    return new Introduction(LABEL, program, host(), ProcessHandle.current().pid());
+  }
+
+  /** Not by a look-up of names, which may take seconds. */
+  private static String host() {
+    try {
+      return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+    } catch (IOException notLinux) {
+      String said = System.getenv("COMPUTERNAME");
+      return said == null ? "" : said;
+    }
+  }
+
+  void close(Segment segment) {
+    lock.lock();
+    try {
+      if (segment.openings > 0 && --segment.openings > 0) return;
+      leave(segment);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The next opening of the URL makes another segment. */
+  private void leave(Segment segment) {
+    segments.remove(segment.url(), segment);
+    segment.closeNow();
+    Link link = segment.link();
+    for (Segment other : segments.values()) if (other.link() == link) return;
+    links.values().remove(link);
+    link.close();
+  }
+
+  /** The open segment that a slot names; null: it is not open. */
+  Segment opened(String url) {
+    lock.lock();
+    try {
+      return segments.get(url);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Closes all segments and ends the session. Changes that were not released are undone. */
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      List<Segment> open = new ArrayList<>(segments.values());
+      for (Segment segment : open) {
+        segment.openings = 0;
+        leave(segment);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,66 @@
+package org.interweave.client;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.interweave.diff.CopiedBlock;
+
+/** A reader lock: the copy stays at one version until the lock is closed. */
+public final class ReadLock implements AutoCloseable {
+  private final Segment segment;
+  private final SegmentLocks locks;
+  private final Thread thread;
+  private final boolean isStrict;
+  private final AtomicBoolean isClosed = new AtomicBoolean();
+
+  ReadLock(Segment segment, SegmentLocks locks, Thread thread, boolean isStrict) {
+    this.segment = segment;
+    this.locks = locks;
+    this.thread = thread;
+    this.isStrict = isStrict;
+  }
+
+  /**
+   * The version of the copy.
+   *
+   * @return its number
+   */
+  public long version() {
+    return segment.copy().version();
+  }
+
+  /**
+   * A block by its name. NO_BLOCK if there is none.
+   *
+   * @param block its name
+   * @return a view of its value
+   */
+  public Value value(String block) {
+    return segment.value(block);
+  }
+
+  /**
+   * A block by its serial. NO_BLOCK if there is none.
+   *
+   * @param serial its number in the segment
+   * @return a view of its value
+   */
+  public Value value(long serial) {
+    return segment.value(serial);
+  }
+
+  /**
+   * All blocks, those that sequences own among them.
+   *
+   * @return views of their values
+   */
+  public List<Value> values() {
+    return segment.values();
+  }
+
+  /** Gives the lock back. A second call does nothing. */
+  @Override
+  public void close() {
+    if (isClosed.compareAndSet(false, true)) locks.leave(thread, isStrict);
+  }
+}

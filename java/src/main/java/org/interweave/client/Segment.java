@@ -1,0 +1,500 @@
+package org.interweave.client;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.function.LongConsumer;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.coherence.Bound;
+import org.interweave.coherence.Freshness;
+import org.interweave.diff.Changes;
+import org.interweave.diff.CopiedBlock;
+import org.interweave.diff.Copy;
+import org.interweave.session.Conversation;
+import org.interweave.types.Declared;
+import org.interweave.types.Interning;
+import org.interweave.types.Type;
+import org.interweave.wire.SegmentUrl;
+
+/**
+ * One segment, open at its server, with this program's copy of it. All threads that open the
+ * segment by one client share the copy. Values are read and written under locks:
+ *
+ * <pre>{@code
+ * try (Segment list = Segment.open("iw://localhost/list");
+ *     WriteLock lock = list.write()) {
+ *   lock.value("head").field("key").set(7);
+ *   lock.release();
+ * }
+ * }</pre>
+ *
+ * <p>A lock belongs to its object, which any thread may close. Safe for several threads.
+ */
+public final class Segment implements AutoCloseable {
+  private final Client client;
+  private final String url;
+  private final String path;
+  private final OpenOptions options;
+  private final Link link;
+  private final Copy copy;
+  private final Exchange exchange;
+  private final SegmentLocks locks;
+  private final List<Attachment> attachments = new CopyOnWriteArrayList<>();
+  private final List<Listening> listeners = new CopyOnWriteArrayList<>();
+  /** How often it was opened and not closed; the client guards it. */
+  int openings;
+  private Bound bound = Bound.FULL;
+  /** The newest version that listeners were told of. */
+  private long toldVersion;
+
+  private record Listening(Executor executor, LongConsumer listener) {}
+
+  Segment(Client client, Link link, String url, String path, OpenOptions options) {
+    this.client = client;
+    this.link = link;
+    this.url = url;
+    this.path = path;
+    this.options = options;
+    copy = new Copy(options.maxBytes());
+    exchange = new Exchange(link, path, options, new Arrivals());
+    locks = new SegmentLocks(link, exchange, copy, this);
+  }
+
+  /**
+   * Opens a segment by the program's shared client, and makes it if it does not exist.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @return the segment; the same object for each opening until it is closed as often
+   */
+  public static Segment open(String url) {
+    return Client.shared().open(url, OpenOptions.DEFAULT);
+  }
+
+  /**
+   * Opens a segment by the program's shared client.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param options the first opening's count, until the segment is closed
+   * @return the segment
+   */
+  public static Segment open(String url, OpenOptions options) {
+    return Client.shared().open(url, options);
+  }
+
+  void open() {
+    link.lock.lock();
+    try {
+      exchange.open(deadline(options.timeout()), true, true);
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /** Closes the segment after as many calls as there were openings. Its locks end. */
+  @Override
+  public void close() {
+    client.close(this);
+  }
+
+  void closeNow() {
+    link.lock.lock();
+    try {
+      locks.abortOnClose();
+      exchange.close(deadline(options.timeout()));
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  private static long deadline(long timeout) {
+    return Math.min(Clock.now() + timeout, Freshness.FOREVER);
+  }
+
+  // ---- what is known ----
+
+  /**
+   * The segment's name.
+   *
+   * @return its canonical URL
+   */
+  public String url() {
+    return url;
+  }
+
+  /**
+   * The version of the copy.
+   *
+   * @return 0 for the empty segment
+   */
+  public long version() {
+    link.lock.lock();
+    try {
+      return conversation().state().have().number();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /**
+   * The newest version that this program has heard of.
+   *
+   * @return its number
+   */
+  public long newestVersion() {
+    link.lock.lock();
+    try {
+      return conversation().state().newest().number();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /**
+   * The time since the copy is known to have been the newest [FRESH-6].
+   *
+   * @return null: it never was
+   */
+  public Duration staleness() {
+    link.lock.lock();
+    try {
+      long confirmed = Freshness.confirmedAt(locks.knowledge());
+      if (confirmed <= Freshness.NEVER) return null;
+      return Duration.ofNanos(Math.max(0, Clock.now() - confirmed));
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /**
+   * Whether the segment is closed, removed or lost, so that no lock can be taken any more.
+   *
+   * @return true if so
+   */
+  public boolean isOver() {
+    link.lock.lock();
+    try {
+      return conversation().isOver();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /**
+   * What this segment has cost so far.
+   *
+   * @return the counts
+   */
+  public SegmentStats stats() {
+    link.lock.lock();
+    try {
+      return new SegmentStats(
+          locks.localReads, locks.asked, locks.diffs, exchange.bytesReceived());
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  // ---- coherence ----
+
+  /**
+   * How recent the copy must be for a reader. The next lock obeys it [COH-10].
+   *
+   * @param model FULL unless it is said otherwise
+   */
+  public void coherence(Coherence model) {
+    link.lock.lock();
+    try {
+      bound = model.bound;
+      follow();
+      exchange.changed.signalAll();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  Bound bound() {
+    return bound;
+  }
+
+  /** Subscribes or unsubscribes as the bound and listeners require. */
+  void follow() {
+    conversation().follow(bound, !listeners.isEmpty());
+    exchange.carryOut();
+  }
+
+  /**
+   * Calls back when there is a newer version, once for the newest one. After a lost connection is
+   * made again, the call comes for what was missed.
+   *
+   * @param executor runs the listener, which may take locks
+   * @param listener is given the newest version's number
+   */
+  public void onChange(Executor executor, LongConsumer listener) {
+    link.lock.lock();
+    try {
+      toldVersion = conversation().state().have().number();
+      listeners.add(new Listening(executor, listener));
+      follow();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /** What the library's thread has taken in. */
+  private final class Arrivals implements Exchange.Listener {
+    @Override
+    public void changed() {
+      if (listeners.isEmpty()) return;
+      long newest = conversation().state().newest().number();
+      if (newest == toldVersion) return;
+      toldVersion = newest;
+      for (Listening each : listeners) {
+        each.executor.execute(
+            new Runnable() {
+              @Override
+              public void run() {
+                each.listener.accept(newest);
+              }
+            });
+      }
+    }
+
+    @Override
+    public void tick(long now) {
+      if (!listeners.isEmpty()) conversation().follow(bound, true);
+    }
+  }
+
+  // ---- locks ----
+
+  /**
+   * Takes a reader lock on a copy that is as recent as the coherence model asks.
+   *
+   * @return the lock, to be closed
+   */
+  public ReadLock read() {
+    return locks.read(false, deadline(options.timeout()));
+  }
+
+  /**
+   * Takes a reader lock.
+   *
+   * @param longest how long to wait, else TIMED_OUT
+   * @return the lock, to be closed
+   */
+  public ReadLock read(Duration longest) {
+    return locks.read(false, deadline(longest.toNanos()));
+  }
+
+  /**
+   * Takes a reader lock on the newest version, whatever the coherence model accepts.
+   *
+   * @return the lock, to be closed
+   */
+  public ReadLock readNewest() {
+    return locks.read(true, deadline(options.timeout()));
+  }
+
+  /**
+   * Takes the writer lock.
+   *
+   * @return the lock, to be released
+   */
+  public WriteLock write() {
+    return locks.write(deadline(options.timeout()));
+  }
+
+  /**
+   * Takes the writer lock.
+   *
+   * @param longest how long to wait, else TIMED_OUT; zero: only if nobody has it
+   * @return the lock, to be released
+   */
+  public WriteLock write(Duration longest) {
+    return locks.write(deadline(longest.toNanos()));
+  }
+
+  /**
+   * Takes the writer lock, calls the function and releases the lock. An exception of the function
+   * undoes its changes.
+   *
+   * @param section what to do under the lock
+   * @return the version that was made
+   */
+  public long write(Section section) {
+    try (WriteLock lock = write()) {
+      try {
+        section.run(lock);
+      } catch (RuntimeException | java.lang.Error wrong) {
+        lock.abort();
+        throw wrong;
+      }
+      return lock.release();
+    }
+  }
+
+  /** What is done under a writer lock. */
+  public interface Section {
+    /**
+     * Makes the changes.
+     *
+     * @param lock the writer lock
+     */
+    void run(WriteLock lock);
+  }
+
+  boolean isReadOnly() {
+    return options.isReadOnly();
+  }
+
+  long timeoutDeadline() {
+    return deadline(options.timeout());
+  }
+
+  // ---- for values and for objects over blocks ----
+
+  Link link() {
+    return link;
+  }
+
+  Value value(String name) {
+    checkReadable();
+    CopiedBlock block = copy.block(name);
+    if (block == null) throw noBlock("`" + name + "`");
+    return Value.of(this, block);
+  }
+
+  Value value(long serial) {
+    checkReadable();
+    CopiedBlock block = copy.block(serial);
+    if (block == null) throw noBlock(Long.toString(serial));
+    return Value.of(this, block);
+  }
+
+  List<Value> values() {
+    checkReadable();
+    List<Value> values = new ArrayList<>();
+    for (CopiedBlock block : copy.blocks()) values.add(Value.of(this, block));
+    return values;
+  }
+
+  private InterweaveException noBlock(String which) {
+    return InterweaveException.of(Error.NO_BLOCK, url + " has no block " + which);
+  }
+
+  /** The segment that a slot's text names. NOT_OPEN if this client does not have it open. */
+  Segment neighbour(String slot) {
+    String there = slot.startsWith("/") ? server() + slot : SegmentUrl.canonical(slot);
+    Segment found = client.opened(there);
+    if (found != null) return found;
+    throw InterweaveException.of(
+        Error.NOT_OPEN, "a pointer leads into " + there + ": open that segment first");
+  }
+
+  private String server() {
+    return url.substring(0, url.length() - path.length());
+  }
+
+  /** The slot of this segment for pointers into another one. */
+  int slotOf(Segment other) {
+    if (other == this) return 0;
+    boolean isNear = other.server().equals(server());
+    return changes().slotOf(isNear ? other.path : other.url);
+  }
+
+  private Conversation conversation() {
+    return exchange.conversation;
+  }
+
+  /**
+   * The cached copy, for the holder of a lock.
+   *
+   * @return the copy
+   */
+  @SuppressWarnings("exports")
+  public Copy copy() {
+    return copy;
+  }
+
+  /**
+   * The changes of the writer section under way. NO_LOCK without one.
+   *
+   * @return the changes
+   */
+  @SuppressWarnings("exports")
+  public Changes changes() {
+    return locks.writing().changes;
+  }
+
+  /**
+   * Takes part in writer sections from now on.
+   *
+   * @param attachment is called by the thread that releases, updates or aborts
+   */
+  public void attach(Attachment attachment) {
+    attachments.add(attachment);
+  }
+
+  void collecting() {
+    for (Attachment each : attachments) each.collecting();
+  }
+
+  void memoryChanged() {
+    for (Attachment each : attachments) each.changed();
+  }
+
+  void checkReadable() {
+    locks.checkReadable();
+  }
+
+  /**
+   * A new block under the writer lock, all zeros.
+   *
+   * @param type a type of the segment
+   * @param count how many elements
+   * @param name "" for none
+   * @return the block
+   */
+  @SuppressWarnings("exports")
+  public CopiedBlock allocate(Type type, long count, String name) {
+    Writing writing = locks.writing();
+    if (writing.changes.serialsLeft() <= 0) {
+      link.lock.lock();
+      try {
+        writing.moreSerials(timeoutDeadline());
+      } finally {
+        link.lock.unlock();
+      }
+    }
+    return writing.changes.allocate(type, count, name);
+  }
+
+  /**
+   * The segment's type of that name.
+   *
+   * @param name as in the .x file, or a primitive's
+   * @return the type; UNKNOWN_TYPE if there is none
+   */
+  @SuppressWarnings("exports")
+  public Type type(String name) {
+    Type type = copy.types().byName(name);
+    if (type != null) return type;
+    throw InterweaveException.of(Error.UNKNOWN_TYPE, url + " has no type `" + name + "`");
+  }
+
+  /** The segment's type that is the declared one; under the writer lock it is added. */
+  Type type(Declared declared) {
+    Interning interning = new Interning(copy.types(), declared);
+    long serial = interning.serial();
+    if (!interning.missing().isEmpty()) changes().addTypes(interning.missing());
+    return copy.types().get(serial);
+  }
+
+  @Override
+  public String toString() {
+    return "Segment " + url + ", version " + version();
+  }
+}

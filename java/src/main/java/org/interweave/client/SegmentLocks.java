@@ -1,0 +1,450 @@
+package org.interweave.client;
+
+import static org.interweave.wire.protocol.SessionCodec.MessageType.ACQUIRE_READER;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.ACQUIRE_WRITER;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.READER_ACQUIRED;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_ACQUIRED;
+
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.coherence.Bound;
+import org.interweave.coherence.Freshness;
+import org.interweave.coherence.Knowledge;
+import org.interweave.diff.Changes;
+import org.interweave.diff.Copy;
+import org.interweave.session.Answers;
+import org.interweave.session.Conversation;
+import org.interweave.session.CopyState;
+import org.interweave.session.StagedDiff;
+import org.interweave.session.WriterGrant;
+import org.interweave.wire.protocol.LockCodec.AcquireReader;
+import org.interweave.wire.protocol.LockCodec.AcquireWriter;
+import org.interweave.wire.protocol.LockCodec.CoherenceModel;
+import org.interweave.wire.protocol.LockCodec.ReaderAcquired;
+import org.interweave.wire.protocol.LockCodec.WriterAcquired;
+import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
+
+/**
+ * The locks of one segment among the threads of this program. Any number of readers hold the lock
+ * together, or one thread holds it alone: the writer, or a thread that applies an update [PROC-1,
+ * PROC-2]. A reader that finds the copy recent enough gets the lock at once. A thread that holds a
+ * lock gets another reader lock at once [PROC-3, PROC-4].
+ *
+ * <p>The link's lock guards all of it; diffs are applied and collected without it, by the thread
+ * that is alone.
+ */
+final class SegmentLocks {
+  /** How long an answer may take beyond the time that the server was allowed to wait. */
+  private static final long ANSWER = 1_000_000_000;
+  private static final long MILLISECOND = 1_000_000;
+
+  private final Link link;
+  private final Exchange exchange;
+  private final Conversation conversation;
+  private final Copy copy;
+  private final Segment segment;
+  private final Holders readers = new Holders();
+  private int waitingAlone;
+  private boolean isAlone;
+  private boolean isAsking;
+  private Thread writer;
+  private int writerDepth;
+  private volatile Writing writing;
+  /** Locks of any kind; read without the link's lock. */
+  private volatile int held;
+  long localReads;
+  long asked;
+  long diffs;
+
+  SegmentLocks(Link link, Exchange exchange, Copy copy, Segment segment) {
+    this.link = link;
+    this.exchange = exchange;
+    this.copy = copy;
+    this.segment = segment;
+    conversation = exchange.conversation;
+  }
+
+  private CopyState state() {
+    return conversation.state();
+  }
+
+  Knowledge knowledge() {
+    return state().knowledge(link.heard(), link.heartbeat());
+  }
+
+  /** NO_LOCK without a lock; a lost copy does not change any more [LOST-5]. */
+  void checkReadable() {
+    if (held > 0 || conversation.loss() != null) return;
+    throw InterweaveException.of(
+        Error.NO_LOCK,
+        segment.url() + ": take a lock first, as in try (ReadLock lock = segment.read()) {...}");
+  }
+
+  /** The writer section under way. */
+  Writing writing() {
+    Writing found = writing;
+    if (found != null) return found;
+    InterweaveException loss = conversation.loss();
+    if (loss != null) throw loss;
+    throw InterweaveException.of(
+        Error.NO_LOCK,
+        segment.url() + ": take the writer lock before storing, as in"
+            + " try (WriteLock lock = segment.write()) {...}");
+  }
+
+  private void await(String whom, long deadline) {
+    if (link.await(exchange.changed, deadline, true)) return;
+    throw InterweaveException.of(
+        Error.TIMED_OUT, segment.url() + ": " + whom + " was not done before the deadline");
+  }
+
+  // ---- readers ----
+
+  ReadLock read(boolean fresh, long deadline) {
+    Thread thread = Thread.currentThread();
+    link.lock.lock();
+    try {
+      boolean isNested = readers.has(thread) || writer == thread && writing != null;
+      if (!isNested) acquire(fresh, deadline);
+      boolean isStrict = !isNested && segment.bound().model() == CoherenceModel.STRICT;
+      readers.add(thread);
+      ++held;
+      conversation.entered(isStrict);
+      return new ReadLock(segment, this, thread, isStrict);
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  private void acquire(boolean fresh, long deadline) {
+    long began = Clock.now();
+    boolean isUpdated = false;
+    while (true) {
+      conversation.check();
+      Bound bound = segment.bound();
+      boolean needsNothing =
+          isUpdated || !fresh && Freshness.isRecent(bound, knowledge(), began, Clock.now());
+      boolean isFree = !isAlone && (waitingAlone == 0 || isUpdated);
+      if (needsNothing && isFree) break;
+      if (!isFree || isAsking) {
+        await("a writer or an update of this program", deadline);
+        continue;
+      }
+      isAsking = true;
+      try {
+        update(fresh, began, deadline);
+      } finally {
+        isAsking = false;
+        exchange.changed.signalAll();
+      }
+      isUpdated = true;
+    }
+    if (!isUpdated) ++localReads;
+  }
+
+  void leave(Thread thread, boolean isStrict) {
+    link.lock.lock();
+    try {
+      readers.remove(thread);
+      --held;
+      if (isStrict) {
+        conversation.strictLeft();
+        exchange.carryOut();
+      }
+      if (waitingAlone > 0 && readers.all() == 0) exchange.changed.signalAll();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /** Makes the copy recent enough. Only one thread at a time does so. Pushed diffs may suffice. */
+  private void update(boolean fresh, long began, long deadline) {
+    Bound bound = segment.bound();
+    boolean isStaged =
+        !fresh
+            && state().hasStaged()
+            && Freshness.isRecent(bound, state().withStaged(knowledge()), began, Clock.now());
+    if (!isStaged) {
+      ask(bound, fresh, deadline);
+      segment.follow();
+    }
+    if (!state().hasStaged()) return;
+    becomeAlone(deadline);
+    try {
+      applyStaged();
+    } finally {
+      leaveAlone();
+    }
+  }
+
+  private static long millisecondsUntil(long deadline) {
+    long left = (deadline - Clock.now()) / MILLISECOND;
+    return Math.max(0, Math.min(left, Integer.MAX_VALUE));
+  }
+
+  /** Asks the server. The answer is taken in as it comes. */
+  private void ask(Bound bound, boolean fresh, long deadline) {
+    Question question =
+        new Question(ACQUIRE_READER, bound.model() == CoherenceModel.STRICT) {
+          @Override
+          byte[] body() {
+            return AcquireReader.CODEC.toBytes(
+                conversation.question(bound, fresh, millisecondsUntil(deadline)));
+          }
+        };
+    while (true) {
+      Call call = exchange.ask(question, deadline + ANSWER, true);
+      ReaderAcquired acquired =
+          Answers.expect(call.answer, READER_ACQUIRED, ReaderAcquired.CODEC);
+      ++asked;
+      state().adaptation.asked(!acquired.updated());
+      VersionStamp reach = state().reach();
+      VersionStamp now = acquired.now();
+      boolean isBeyond =
+          reach.incarnation() == now.incarnation()
+              && Long.compareUnsigned(reach.number(), now.number()) > 0;
+      // Otherwise its diff fits nothing, because another answer came between.
+      boolean hasIt = isBeyond || Freshness.isSame(reach, now);
+      if (!acquired.updated() || hasIt || isAlone) return;
+    }
+  }
+
+  private void becomeAlone(long deadline) {
+    ++waitingAlone;
+    try {
+      while (readers.all() > 0 || isAlone) await("a reader or writer of this program", deadline);
+      isAlone = true;
+    } finally {
+      --waitingAlone;
+      if (!isAlone) exchange.changed.signalAll();
+    }
+  }
+
+  private void leaveAlone() {
+    isAlone = false;
+    exchange.changed.signalAll();
+  }
+
+  /** By the thread that is alone. */
+  private void applyStaged() {
+    boolean hasChanged = false;
+    for (StagedDiff diff = state().takeStaged(); diff != null; diff = state().takeStaged()) {
+      boolean isOtherLife = diff.now().incarnation() != state().had().incarnation();
+      String lacking = null;
+      boolean isSound = false;
+      link.lock.unlock();
+      try {
+        if (isOtherLife && diff.from().number() == 0) lacking = copy.lacking(diff.bytes());
+        if (lacking == null) apply(diff);
+        isSound = true;
+      } finally {
+        link.lock.lock();
+        if (!isSound) state().forget();
+      }
+      if (lacking != null) {
+        conversation.lose(lacking);
+        exchange.carryOut();
+        conversation.check();
+      }
+      state().applied(diff);
+      ++diffs;
+      hasChanged = true;
+    }
+    conversation.giveCredit();
+    exchange.carryOut();
+    if (hasChanged) segment.memoryChanged();
+  }
+
+  private void apply(StagedDiff diff) {
+    copy.apply(diff.bytes());
+    if (copy.version() == diff.now().number()) return;
+    throw InterweaveException.malformed(
+        "the server announced version " + diff.now().number() + " and sent " + copy.version());
+  }
+
+  // ---- the writer ----
+
+  WriteLock write(long deadline) {
+    if (segment.isReadOnly()) {
+      throw InterweaveException.of(
+          Error.READ_ONLY, segment.url() + " was opened read-only");
+    }
+    Thread thread = Thread.currentThread();
+    link.lock.lock();
+    try {
+      if (writer == thread && writing != null) {
+        ++writerDepth;
+      } else {
+        if (readers.has(thread)) {
+          throw InterweaveException.of(
+              Error.WOULD_DEADLOCK,
+              segment.url() + ": the thread holds a reader lock; close it before the writer lock");
+        }
+        while (writer != null) {
+          conversation.check();
+          await("another writer of this program", deadline);
+        }
+        begin(thread, deadline);
+      }
+      ++held;
+      return new WriteLock(segment, this, writing);
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  private void begin(Thread thread, long deadline) {
+    writer = thread;
+    boolean isBegun = false;
+    try {
+      acquireGrant(deadline);
+      becomeAlone(deadline);
+      try {
+        becomeNewest(deadline);
+        WriterGrant grant = conversation.grant();
+        Changes changes =
+            new Changes(copy, grant.granted.firstSerial(), grant.granted.serialCount());
+        writing = new Writing(link, exchange, changes);
+        writerDepth = 1;
+        isBegun = true;
+      } finally {
+        if (!isBegun) leaveAlone();
+      }
+    } finally {
+      if (!isBegun) {
+        conversation.abort();
+        exchange.carryOut();
+        writer = null;
+        exchange.changed.signalAll();
+      }
+    }
+  }
+
+  /**
+   * Asks for the writer lock. The server refuses it to a session that already has it, perhaps by a
+   * late grant. Such a grant is given back when it is read, before this request's answer; the lock
+   * is then asked for again.
+   */
+  private void acquireGrant(long deadline) {
+    Question question =
+        new Question(ACQUIRE_WRITER, true) {
+          @Override
+          byte[] body() {
+            return AcquireWriter.CODEC.toBytes(
+                conversation.writerQuestion(millisecondsUntil(deadline)));
+          }
+        };
+    while (true) {
+      long late = conversation.lateGrants();
+      Call call = exchange.ask(question, deadline + ANSWER, true);
+      try {
+        Answers.expect(call.answer, WRITER_ACQUIRED, WriterAcquired.CODEC);
+        return;
+      } catch (InterweaveException wrong) {
+        boolean isOwn =
+            wrong.code() == Error.WOULD_DEADLOCK && late != conversation.lateGrants();
+        if (!isOwn) throw wrong;
+      }
+    }
+  }
+
+  /** Brings the copy to the newest version, on which a writer works [COH-9]. */
+  private void becomeNewest(long deadline) {
+    applyStaged();
+    VersionStamp newest = conversation.grant().granted.now();
+    while (!Freshness.isSame(state().have(), newest)) {
+      if (!state().hasCopy() && newest.number() == 0) {
+        state().upToDate(newest, Clock.now());
+        continue;
+      }
+      ask(Bound.FULL, true, deadline);
+      applyStaged();
+    }
+  }
+
+  /** Whether the section is the one under way; nested locks of it end by counting. */
+  boolean isUnderWay(Writing of) {
+    return of == writing;
+  }
+
+  /** Gives a nested lock back: true if another lock of the section is left. */
+  private boolean leaveNested() {
+    if (writerDepth == 1) return false;
+    --writerDepth;
+    --held;
+    return true;
+  }
+
+  long release(Writing of) {
+    link.lock.lock();
+    try {
+      checkUnderWay(of);
+      if (leaveNested()) return copy.version();
+      byte[] diff;
+      link.lock.unlock();
+      try {
+        segment.collecting();
+        diff = of.changes.collect();
+      } finally {
+        link.lock.lock();
+      }
+      boolean isOver = true;
+      try {
+        return of.release(diff, segment.timeoutDeadline());
+      } catch (InterweaveException wrong) {
+        isOver = !of.isStillHeld(wrong);
+        if (isOver) segment.memoryChanged();
+        throw wrong;
+      } finally {
+        if (isOver) end(of);
+      }
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /** Undoes the changes of the whole section. */
+  void abort(Writing of) {
+    link.lock.lock();
+    try {
+      if (!isUnderWay(of)) return;
+      of.abort();
+      segment.memoryChanged();
+      end(of);
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /** The lock is closed without a release: whether changes were undone. */
+  boolean closeUnreleased(Writing of) {
+    link.lock.lock();
+    try {
+      if (!isUnderWay(of)) return false;
+      segment.collecting();
+      boolean hasChanges = of.changes.areAny();
+      abort(of);
+      return hasChanges;
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  private void checkUnderWay(Writing of) {
+    if (isUnderWay(of)) return;
+    throw InterweaveException.of(
+        Error.NO_LOCK, segment.url() + ": the writer lock was given back");
+  }
+
+  private void end(Writing of) {
+    writing = null;
+    writer = null;
+    held -= writerDepth;
+    writerDepth = 0;
+    leaveAlone();
+  }
+
+  void abortOnClose() {
+    if (writing != null) abort(writing);
+  }
+}

@@ -1,0 +1,177 @@
+package org.interweave.client;
+
+import static org.interweave.wire.protocol.SessionCodec.MessageType.MORE_SERIALS;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_WRITER;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_RESOLVED;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.RESOLVE_RELEASE;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.SERIALS_GRANTED;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_RELEASED;
+
+import java.util.List;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.coherence.Freshness;
+import org.interweave.diff.Changes;
+import org.interweave.session.Answers;
+import org.interweave.session.Connection;
+import org.interweave.session.Conversation;
+import org.interweave.session.Release;
+import org.interweave.session.WriterGrant;
+import org.interweave.wire.Message;
+import org.interweave.wire.protocol.LockCodec.MoreSerials;
+import org.interweave.wire.protocol.LockCodec.ReleasePart;
+import org.interweave.wire.protocol.LockCodec.ReleaseResolved;
+import org.interweave.wire.protocol.LockCodec.ReleaseWriter;
+import org.interweave.wire.protocol.LockCodec.ResolveRelease;
+import org.interweave.wire.protocol.LockCodec.SerialsGranted;
+import org.interweave.wire.protocol.LockCodec.WriterReleased;
+import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
+
+/**
+ * One writer section, from the grant to its release or abort, whatever happens to connections. All
+ * methods need the link's lock. A release is not given up when its thread is interrupted, because
+ * its outcome must be known.
+ */
+final class Writing {
+  private static final byte[] NO_BYTES = new byte[0];
+  private static final long MOST_SERIALS = 1 << 19;
+  private static final long REFUSAL_PAUSE = 10_000_000;
+
+  final Changes changes;
+  private final Link link;
+  private final Exchange exchange;
+  private final Conversation conversation;
+  private final WriterGrant grant;
+  private final Release release = new Release();
+  private long serialsAsked;
+
+  Writing(Link link, Exchange exchange, Changes changes) {
+    this.link = link;
+    this.exchange = exchange;
+    this.changes = changes;
+    conversation = exchange.conversation;
+    grant = conversation.grant();
+    serialsAsked = grant.granted.serialCount();
+  }
+
+  void abort() {
+    changes.undo();
+    conversation.abort();
+    exchange.carryOut();
+  }
+
+  /** Throws if the lock is known to be lost. */
+  void checkHeld() {
+    InterweaveException loss = conversation.loss();
+    if (loss != null) throw loss;
+    if (grant.isLost()) {
+      throw InterweaveException.of(
+          Error.FENCED,
+          "the writer lock was lost before its release (its lease or hold time ended, or the"
+              + " server was restarted); the changes were undone");
+    }
+  }
+
+  /**
+   * Sends the diff (null: nothing changed) and makes it the version, which is returned. After an
+   * error that `isStillHeld` the section continues; otherwise the changes are undone.
+   */
+  long release(byte[] diff, long deadline) {
+    VersionStamp base = conversation.state().have();
+    try {
+      checkHeld();
+      VersionStamp version = send(diff, base, deadline);
+      changes.commit(diff == null ? base.number() : version.number());
+      conversation.writingEnded();
+      return version.number();
+    } catch (InterweaveException wrong) {
+      Release.Outcome outcome = release.outcome(wrong.code());
+      if (outcome == Release.Outcome.STILL_HELD) throw wrong;
+      changes.undo();
+      conversation.writingEnded();
+      // The copy is fetched anew, because it is not known whether the release was committed.
+      if (wrong.code() == Error.UNREACHABLE) conversation.state().forget();
+      throw wrong;
+    }
+  }
+
+  /** Whether the section continues after a release that failed so. */
+  boolean isStillHeld(InterweaveException wrong) {
+    return release.outcome(wrong.code()) == Release.Outcome.STILL_HELD;
+  }
+
+  /** The answer, over as many connections as it takes. */
+  private VersionStamp send(byte[] diff, VersionStamp base, long deadline) {
+    while (true) {
+      try {
+        VersionStamp version = trySend(diff, base, deadline);
+        if (version != null) return version;
+      } catch (InterweaveException wrong) {
+        InterweaveException told = release.told(wrong);
+        if (release.outcome(told.code()) != Release.Outcome.ASK_AGAIN) throw told;
+        if (Clock.now() >= deadline) throw Release.unknown(wrong);
+        link.await(exchange.changed, Clock.now() + REFUSAL_PAUSE, false);
+      }
+    }
+  }
+
+  /** Null: the connection was lost before the answer came. */
+  private VersionStamp trySend(byte[] diff, VersionStamp base, long deadline) {
+    Connection on = exchange.open(deadline, false, false);
+    if (release.isNew()) release.begin(link.session(), link.nextSequence());
+    if (!release.isOf(link.session())) return resolve(deadline);
+    byte[] bulk = diff == null ? NO_BYTES : diff;
+    ReleasePart part =
+        new ReleasePart(conversation.number(), grant.fence(), base, bulk.length);
+    ReleaseWriter body = new ReleaseWriter(release.sequence(), List.of(part));
+    release.sent();
+    Call call =
+        link.send(RELEASE_WRITER, exchange, ReleaseWriter.CODEC.toBytes(body), bulk, true);
+    Message answer;
+    try {
+      answer = link.await(call, Freshness.FOREVER, false, false);
+    } catch (InterweaveException wrong) {
+      if (link.live() != on && Clock.now() < deadline) return null;
+      throw wrong;
+    }
+    List<VersionStamp> versions =
+        Answers.expect(answer, WRITER_RELEASED, WriterReleased.CODEC).versions();
+    return versions.isEmpty() ? conversation.state().have() : versions.get(0);
+  }
+
+  /** [LOCK-9] */
+  private VersionStamp resolve(long deadline) {
+    Question question =
+        new Question(RESOLVE_RELEASE, false) {
+          @Override
+          byte[] body() {
+            return ResolveRelease.CODEC.toBytes(
+                new ResolveRelease(
+                    conversation.number(), release.session(), release.sequence()));
+          }
+        };
+    Call call = exchange.ask(question, deadline, false);
+    ReleaseResolved resolved =
+        Answers.expect(call.answer, RELEASE_RESOLVED, ReleaseResolved.CODEC);
+    if (!resolved.committed()) throw Release.notCommitted();
+    conversation.resolved(resolved.version(), call.sentAt);
+    return resolved.version();
+  }
+
+  /** A further range, twice as large as the last. */
+  void moreSerials(long deadline) {
+    serialsAsked = Math.min(Math.max(2 * serialsAsked, 64), MOST_SERIALS);
+    Question question =
+        new Question(MORE_SERIALS, false) {
+          @Override
+          byte[] body() {
+            return MoreSerials.CODEC.toBytes(
+                new MoreSerials(conversation.number(), grant.fence(), serialsAsked));
+          }
+        };
+    Call call = exchange.ask(question, deadline, true);
+    SerialsGranted granted =
+        Answers.expect(call.answer, SERIALS_GRANTED, SerialsGranted.CODEC);
+    changes.addSerials(granted.firstSerial(), granted.serialCount());
+  }
+}
