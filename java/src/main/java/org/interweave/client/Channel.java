@@ -15,7 +15,7 @@ import java.util.Deque;
 import java.util.List;
 import org.interweave.wire.Address;
 
-/** One socket, which never blocks, and the bytes that wait to be sent. The link's lock guards it. */
+/** A socket that never blocks, and the bytes that wait to be sent. The link's lock guards it. */
 final class Channel {
   /** How many pieces one system call takes. */
   private static final int MOST_PIECES = 16;

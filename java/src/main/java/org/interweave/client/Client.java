@@ -29,7 +29,7 @@ public final class Client implements AutoCloseable {
   private final Map<String, Link> links = new HashMap<>();
   private final Map<String, Segment> segments = new HashMap<>();
 
-  /** A client of its own, with copies of its own. It shows the token of IW_TOKEN, if there is one. */
+  /** A client with copies of its own. It shows the token of IW_TOKEN, if there is one. */
   public Client() {
     this(System.getenv().getOrDefault("IW_TOKEN", ""));
   }

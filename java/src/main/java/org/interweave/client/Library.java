@@ -1,16 +1,17 @@
 package org.interweave.client;
 
 import java.io.IOException;
-import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
-import org.interweave.Interface.Error;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.interweave.Interface;
 import org.interweave.InterweaveException;
 
 /**
- * The library's one thread, which alone touches channels. Threads of the program never do, because
+ * The library's thread, which alone touches channels. Threads of the program never do, because
  * Thread.interrupt closes the channel that its thread waits on, and with it everybody's connection.
  */
 final class Library implements Runnable {
@@ -21,6 +22,7 @@ final class Library implements Runnable {
 
   private final Selector selector;
   private final byte[] input = new byte[256 << 10];
+  private final BlockingQueue<Runnable> calls = new LinkedBlockingQueue<>();
   private final List<Link> links = new CopyOnWriteArrayList<>();
 
   private Library(Selector selector) {
@@ -33,12 +35,17 @@ final class Library implements Runnable {
     try {
       only = new Library(Selector.open());
     } catch (IOException wrong) {
-      throw InterweaveException.of(Error.NO_MEMORY, "no selector: " + wrong.getMessage());
+      throw InterweaveException.of(Interface.Error.NO_MEMORY, "no selector: " + wrong.getMessage());
     }
-    Thread thread = new Thread(only, "interweave");
+    start(only, "interweave");
+    start(only.new Calling(), "interweave-calls");
+    return only;
+  }
+
+  private static void start(Runnable body, String name) {
+    Thread thread = new Thread(body, name);
     thread.setDaemon(true);
     thread.start();
-    return only;
   }
 
   Selector selector() {
@@ -64,19 +71,40 @@ final class Library implements Runnable {
     selector.wakeup();
   }
 
+  /** Runs it on another thread, which may take locks, after those that were given before. */
+  void call(Runnable callback) {
+    calls.add(callback);
+  }
+
   @Override
   public void run() {
-    while (true) {
-      try {
+    try {
+      while (true) {
         if (links.isEmpty()) selector.select();
         else selector.select(TICK_MS);
-      } catch (IOException | ClosedSelectorException wrong) {
-        for (Link link : links) link.failed(wrong);
-        return;
+        for (SelectionKey key : selector.selectedKeys()) ((Link) key.attachment()).ready(key);
+        selector.selectedKeys().clear();
+        for (Link link : links) link.attend();
       }
-      for (SelectionKey key : selector.selectedKeys()) ((Link) key.attachment()).ready(key);
-      selector.selectedKeys().clear();
-      for (Link link : links) link.attend();
+    } catch (IOException | RuntimeException | Error wrong) {
+      for (Link link : links) link.failed(wrong);
+    }
+  }
+
+  /** Gives callbacks to the program's executors. */
+  private final class Calling implements Runnable {
+    @Override
+    public void run() {
+      Thread self = Thread.currentThread();
+      while (true) {
+        try {
+          calls.take().run();
+        } catch (InterruptedException nobodys) {
+          // The thread is the library's alone.
+        } catch (RuntimeException wrong) {
+          self.getUncaughtExceptionHandler().uncaughtException(self, wrong);
+        }
+      }
     }
   }
 }

@@ -20,6 +20,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
+import org.interweave.coherence.Freshness;
 import org.interweave.session.Connection;
 import org.interweave.session.Introduction;
 import org.interweave.wire.Message;
@@ -113,7 +114,7 @@ final class Link implements Connection.Hearing<Call> {
 
   /** When the server was last heard. */
   long heard() {
-    return connection == null ? 0 : connection.heard();
+    return connection == null ? Freshness.NEVER : connection.heard();
   }
 
   long heartbeat() {
@@ -224,6 +225,15 @@ final class Link implements Connection.Hearing<Call> {
         Error.UNREACHABLE, "the connection to " + shown + " is lost: " + why);
   }
 
+  /** The library's thread then makes another connection. */
+  private static InterweaveException broken(RuntimeException wrong) {
+    if (wrong instanceof InterweaveException known) return known;
+    InterweaveException told =
+        InterweaveException.of(Error.INTERNAL, "please report this: " + wrong);
+    told.initCause(wrong);
+    return told;
+  }
+
   // ---- the library's thread ----
 
   /** The selector says that the channel can do something. */
@@ -247,8 +257,8 @@ final class Link implements Connection.Hearing<Call> {
       if (channel != null) channel.flush();
     } catch (IOException wrong) {
       lose(wrong.getMessage());
-    } catch (InterweaveException wrong) {
-      lose(wrong);
+    } catch (RuntimeException wrong) {
+      lose(broken(wrong));
     } finally {
       lock.unlock();
     }
@@ -272,6 +282,8 @@ final class Link implements Connection.Hearing<Call> {
       }
     } catch (IOException wrong) {
       lose(wrong.getMessage());
+    } catch (RuntimeException wrong) {
+      lose(broken(wrong));
     } finally {
       lock.unlock();
     }
@@ -292,7 +304,7 @@ final class Link implements Connection.Hearing<Call> {
     try {
       channel = Channel.connect(address, library.selector(), this);
       if (channel.isConnected()) greet();
-    } catch (IOException wrong) {
+    } catch (IOException | UnsupportedOperationException wrong) {
       lose(wrong.getMessage());
     }
   }
@@ -335,7 +347,7 @@ final class Link implements Connection.Hearing<Call> {
   }
 
   /** The library's thread cannot continue. */
-  void failed(Exception why) {
+  void failed(Throwable why) {
     lock.lock();
     try {
       isClosed = true;

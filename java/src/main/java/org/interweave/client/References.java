@@ -69,7 +69,7 @@ final class References {
     CopiedBlock block = value.segment.copy().block(wire.serial());
     if (block == null) {
       throw InterweaveException.of(
-          Error.BAD_POINTER, "the elements of a sequence, block " + wire.serial() + ", are missing");
+          Error.BAD_POINTER, "a sequence's elements, block " + wire.serial() + ", are missing");
     }
     return new Value(value.segment, block, block.type, block.count, 0, 0, false);
   }

@@ -252,11 +252,18 @@ public final class Segment implements AutoCloseable {
       if (newest == toldVersion) return;
       toldVersion = newest;
       for (Listening each : listeners) {
-        each.executor.execute(
+        Runnable told =
             new Runnable() {
               @Override
               public void run() {
                 each.listener.accept(newest);
+              }
+            };
+        Library.get().call(
+            new Runnable() {
+              @Override
+              public void run() {
+                each.executor.execute(told);
               }
             });
       }

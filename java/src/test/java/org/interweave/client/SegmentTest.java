@@ -14,6 +14,8 @@ import java.util.Map;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.UnreachableException;
+import org.interweave.diff.CopiedBlock;
+import org.interweave.wire.LittleEndian;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -151,25 +153,26 @@ class SegmentTest {
     assertEquals(1, own.version());
   }
 
+  private static final Types KINDS =
+    Types.record("kinds")
+        .with("c", Types.CHAR).with("uc", Types.UCHAR).with("s", Types.SHORT)
+        .with("us", Types.USHORT).with("i", Types.INT).with("ui", Types.UINT)
+        .with("h", Types.HYPER).with("uh", Types.UHYPER).with("f", Types.FLOAT)
+        .with("d", Types.DOUBLE).with("b", Types.BOOL)
+        .with("colour", Types.enumeration("colour", Map.of("RED", 1)))
+        .with("short", Types.string(8)).with("long", Types.string(40))
+        .with("text", Types.text()).with("kids", Types.sequence("kinds"))
+        .with("row", Types.array(Types.array(Types.INT, 3), 2))
+        .with("choice", Types.union("choice", "which", Types.INT)
+            .with("number", Types.INT, 1).with("words", Types.text(), 2)
+            .otherwise("", null));
+
   @Test
   void everyKindOfValueArrives() {
-    Types kinds =
-        Types.record("kinds")
-            .with("c", Types.CHAR).with("uc", Types.UCHAR).with("s", Types.SHORT)
-            .with("us", Types.USHORT).with("i", Types.INT).with("ui", Types.UINT)
-            .with("h", Types.HYPER).with("uh", Types.UHYPER).with("f", Types.FLOAT)
-            .with("d", Types.DOUBLE).with("b", Types.BOOL)
-            .with("colour", Types.enumeration("colour", Map.of("RED", 1)))
-            .with("short", Types.string(8)).with("long", Types.string(40))
-            .with("text", Types.text()).with("kids", Types.sequence("kinds"))
-            .with("row", Types.array(Types.array(Types.INT, 3), 2))
-            .with("choice", Types.union("choice", "which", Types.INT)
-                .with("number", Types.INT, 1).with("words", Types.text(), 2)
-                .otherwise("", null));
     Segment own = writer.open(server.url("/kinds"));
     own.write(
         lock -> {
-          Value value = lock.allocate(kinds, 1, "all");
+          Value value = lock.allocate(KINDS, 1, "all");
           value.field("c").set(-3);
           value.field("uc").set(200);
           value.field("s").set(-300);
@@ -243,7 +246,8 @@ class SegmentTest {
       fails(Error.BAD_NAME, () -> lock.allocate("int", 1, "head"));
       fails(Error.BAD_NAME, () -> lock.allocate("int", 1, "1st"));
       fails(Error.UNKNOWN_TYPE, () -> lock.allocate("missing", 1, ""));
-      fails(Error.TYPE_CONFLICT, () -> lock.allocate(Types.record("node").with("key", Types.DOUBLE), 1, ""));
+      Types other = Types.record("node").with("key", Types.DOUBLE);
+      fails(Error.TYPE_CONFLICT, () -> lock.allocate(other, 1, ""));
       lock.release();
       fails(Error.NO_LOCK, () -> head.field("key").set(1));
       fails(Error.NO_LOCK, lock::release);
@@ -308,5 +312,42 @@ class SegmentTest {
         assertEquals(1, second.version());
       }
     }
+  }
+
+  /** Objects over blocks write what they have before a release, and look again after an update. */
+  @Test
+  void anAttachmentTakesPartInReleasesAndUpdates() {
+    Segment own = writer.open(server.url("/attached"));
+    own.write(lock -> lock.allocate("int", 1, "n").set(1));
+    int[] changed = {0};
+    int[] held = {1};
+    own.attach(
+        new Attachment() {
+          @Override
+          public void collecting() {
+            CopiedBlock block = own.copy().block("n");
+            own.changes().touch(block);
+            LittleEndian.putInt(block.memory, 0, held[0]);
+          }
+
+          @Override
+          public void changed() {
+            ++changed[0];
+          }
+        });
+    try (WriteLock lock = own.write()) {
+      held[0] = 5;
+      assertEquals(2, lock.release());
+    }
+    Segment other = reader.open(server.url("/attached"));
+    try (ReadLock lock = other.read()) {
+      assertEquals(5, lock.value("n").integer());
+    }
+    assertEquals(0, changed[0]);
+    other.write(lock -> lock.value("n").set(6));
+    own.read().close();
+    assertEquals(1, changed[0]);
+    own.write().abort();
+    assertEquals(2, changed[0]);
   }
 }
