@@ -1,0 +1,359 @@
+package org.interweave.session;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.coherence.Bound;
+import org.interweave.coherence.Freshness;
+import org.interweave.wire.ByteWriter;
+import org.interweave.wire.Message;
+import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
+import org.interweave.wire.protocol.ErrorCodec.ErrorReply;
+import org.interweave.wire.protocol.LockCodec.AbortWriter;
+import org.interweave.wire.protocol.LockCodec.CoherenceModel;
+import org.interweave.wire.protocol.LockCodec.ReaderAcquired;
+import org.interweave.wire.protocol.LockCodec.WriterAcquired;
+import org.interweave.wire.protocol.LockCodec.WriterReleased;
+import org.interweave.wire.protocol.LockCodec.WriterRenewed;
+import org.interweave.wire.protocol.NotifyCodec.Credit;
+import org.interweave.wire.protocol.NotifyCodec.NotRecent;
+import org.interweave.wire.protocol.NotifyCodec.Push;
+import org.interweave.wire.protocol.NotifyCodec.SegmentGone;
+import org.interweave.wire.protocol.NotifyCodec.Subscribed;
+import org.interweave.wire.protocol.NotifyCodec.WriterLost;
+import org.interweave.wire.protocol.SegmentCodec.Durability;
+import org.interweave.wire.protocol.SegmentCodec.SegmentOpened;
+import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
+import org.interweave.wire.protocol.SessionCodec.MessageType;
+import org.interweave.wire.protocol.XdrCodec;
+import org.junit.jupiter.api.Test;
+
+/** Orders of messages, as native/session/conversation_test.cc has them, without a server. */
+class ConversationTest {
+  private static final long SECOND = 1_000_000_000;
+  private static final long LEASE_MS = 30_000;
+  private static final long NUMBER = 3;
+
+  private final Conversation conversation = new Conversation("/s");
+
+  private static VersionStamp version(long number) {
+    return new VersionStamp(1, number, number * 31);
+  }
+
+  private static byte[] diff(long from, long to) {
+    ByteWriter out = new ByteWriter();
+    out.put(new byte[] {'I', 'W', 'D', '1', 0});
+    out.varint(from);
+    out.varint(to);
+    return out.finish();
+  }
+
+  private static <T> Message message(MessageType type, XdrCodec<T> codec, T body) {
+    return Message.of(type, 1, codec, body);
+  }
+
+  private static Message error(ErrorCode code) {
+    return message(MessageType.ERROR, ErrorReply.CODEC, new ErrorReply(code, "no", List.of()));
+  }
+
+  private void open(long newest) {
+    SegmentOpened body =
+        new SegmentOpened(
+            NUMBER, false, version(newest), Durability.SYNCED, 0, 0, 0, List.of());
+    conversation.opened(message(MessageType.SEGMENT_OPENED, SegmentOpened.CODEC, body));
+  }
+
+  private void hear(MessageType asked, Message answer, boolean isLate, long now) {
+    conversation.heard(asked, answer, isLate, now, now);
+  }
+
+  private static Message acquired(long from, long to) {
+    ReaderAcquired body = new ReaderAcquired(version(to), true);
+    byte[] encoded = ReaderAcquired.CODEC.toBytes(body);
+    return Message.of(MessageType.READER_ACQUIRED, 1, encoded, diff(from, to));
+  }
+
+  private static Message granted(long fence, long newest) {
+    WriterAcquired body =
+        new WriterAcquired(version(newest), false, fence, LEASE_MS, 60_000, 10, 5);
+    return message(MessageType.WRITER_ACQUIRED, WriterAcquired.CODEC, body);
+  }
+
+  /** The copy is at version 1. */
+  private void fetchFirst() {
+    open(1);
+    hear(MessageType.ACQUIRE_READER, acquired(0, 1), false, SECOND);
+    apply();
+  }
+
+  private void apply() {
+    CopyState state = conversation.state();
+    for (StagedDiff diff = state.takeStaged(); diff != null; diff = state.takeStaged()) {
+      state.applied(diff);
+    }
+    conversation.giveCredit();
+  }
+
+  private List<MessageType> sent() {
+    List<MessageType> types = new ArrayList<>();
+    Conversation.Effect effect = conversation.takeEffect();
+    for (; effect != null; effect = conversation.takeEffect()) types.add(effect.type());
+    return types;
+  }
+
+  @Test
+  void aGrantForAThreadThatGaveUpIsGivenBack() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), true, SECOND);
+    assertNull(conversation.grant());
+    assertEquals(1, conversation.lateGrants());
+    Conversation.Effect effect = conversation.takeEffect();
+    assertEquals(MessageType.ABORT_WRITER, effect.type());
+    assertEquals(7, AbortWriter.CODEC.fromBytes(effect.body()).fence());
+  }
+
+  /** [LOCK-16]: the message may be lost with its connection, and the session be resumed. */
+  @Test
+  void anAbortThatWasNotAnsweredIsSentAgainOnTheNextConnection() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
+    conversation.abort();
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+    conversation.connectionLost();
+    open(1);
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+    hear(MessageType.ABORT_WRITER, Message.of(MessageType.DONE, 1), true, SECOND);
+    conversation.connectionLost();
+    open(1);
+    assertEquals(List.of(), sent());
+  }
+
+  /** [LOCK-3] */
+  @Test
+  void theLeaseIsRenewedAfterAThirdAndNotTwice() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
+    conversation.tick(10 * SECOND);
+    assertEquals(List.of(), sent());
+    conversation.tick(11 * SECOND);
+    conversation.tick(12 * SECOND);
+    assertEquals(List.of(MessageType.RENEW_WRITER), sent());
+    WriterRenewed body = new WriterRenewed(LEASE_MS);
+    Message renewed = message(MessageType.WRITER_RENEWED, WriterRenewed.CODEC, body);
+    hear(MessageType.RENEW_WRITER, renewed, true, 11 * SECOND);
+    conversation.tick(20 * SECOND);
+    assertEquals(List.of(), sent());
+    conversation.tick(21 * SECOND);
+    assertEquals(List.of(MessageType.RENEW_WRITER), sent());
+    conversation.connectionLost();
+    open(1);
+    conversation.tick(22 * SECOND);
+    assertEquals(List.of(MessageType.RENEW_WRITER), sent(), "its answer was lost");
+    hear(MessageType.RENEW_WRITER, error(ErrorCode.FENCED), true, 22 * SECOND);
+    assertTrue(conversation.grant().isLost());
+    conversation.tick(50 * SECOND);
+    assertEquals(List.of(), sent());
+  }
+
+  @Test
+  void noRenewalFollowsTheLongestHold() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
+    Message renewed =
+        message(MessageType.WRITER_RENEWED, WriterRenewed.CODEC, new WriterRenewed(LEASE_MS));
+    hear(MessageType.RENEW_WRITER, renewed, true, 55 * SECOND);
+    conversation.tick(100 * SECOND);
+    assertEquals(List.of(), sent());
+  }
+
+  /** [LOCK-5] */
+  @Test
+  void onlyTheFenceAtHandIsLost() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
+    notifyLost(6);
+    assertFalse(conversation.grant().isLost());
+    notifyLost(7);
+    assertTrue(conversation.grant().isLost());
+  }
+
+  private void notifyLost(long fence) {
+    WriterLost body = new WriterLost(NUMBER, fence);
+    conversation.notified(message(MessageType.WRITER_LOST, WriterLost.CODEC, body), SECOND);
+  }
+
+  @Test
+  void aRemovedSegmentFailsEveryLock() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
+    SegmentGone body = new SegmentGone(NUMBER);
+    conversation.notified(message(MessageType.SEGMENT_GONE, SegmentGone.CODEC, body), SECOND);
+    assertTrue(conversation.grant().isLost());
+    InterweaveException wrong =
+        assertThrows(InterweaveException.class, conversation::check);
+    assertEquals(Error.REMOVED, wrong.code());
+  }
+
+  /** [LOST-1] */
+  @Test
+  void anOlderOrMissingSegmentIsLost() {
+    fetchFirst();
+    conversation.connectionLost();
+    assertFalse(conversation.mayCreate());
+    open(0);
+    assertNotNull(conversation.loss());
+    assertEquals(List.of(MessageType.CLOSE_SEGMENT), sent());
+    Conversation other = new Conversation("/t");
+    assertTrue(other.mayCreate());
+    other.opened(error(ErrorCode.NO_SEGMENT));
+    assertNull(other.loss(), "it had nothing");
+  }
+
+  /** [OPEN-2] */
+  @Test
+  void anOpeningThatIsNotWantedAnyMoreIsClosed() {
+    conversation.close();
+    assertEquals(List.of(), sent());
+    open(1);
+    assertEquals(List.of(MessageType.CLOSE_SEGMENT), sent());
+    assertFalse(conversation.isOpen());
+  }
+
+  /** [LOCK-11] */
+  @Test
+  void aStrictLockIsGivenBackByTheLastReaderOrByALateAnswer() {
+    fetchFirst();
+    conversation.entered(true);
+    conversation.entered(true);
+    conversation.strictLeft();
+    assertEquals(List.of(), sent());
+    conversation.strictLeft();
+    assertEquals(List.of(MessageType.RELEASE_READER), sent());
+    hear(MessageType.ACQUIRE_READER, acquired(1, 2), true, SECOND);
+    assertEquals(List.of(MessageType.RELEASE_READER), sent());
+  }
+
+  private void subscribe(long now) {
+    conversation.follow(Bound.FULL, true);
+    Subscribed body = new Subscribed(version(1));
+    Message answer = message(MessageType.SUBSCRIBED, Subscribed.CODEC, body);
+    hear(MessageType.SUBSCRIBE, answer, true, now);
+  }
+
+  /** [NOT-2, NOT-4] */
+  @Test
+  void aPushedDiffIsStagedAndCreditedOnceItWasApplied() {
+    fetchFirst();
+    subscribe(SECOND);
+    assertEquals(List.of(MessageType.SUBSCRIBE), sent());
+    push(1, 2);
+    assertEquals(2, conversation.state().reach().number());
+    assertEquals(1, conversation.state().have().number());
+    assertEquals(List.of(), sent());
+    apply();
+    Conversation.Effect effect = conversation.takeEffect();
+    assertEquals(diff(1, 2).length, Credit.CODEC.fromBytes(effect.body()).bytes());
+    assertEquals(2, conversation.state().have().number());
+  }
+
+  private void push(long from, long to) {
+    Push body = new Push(NUMBER, version(from), version(to));
+    byte[] encoded = Push.CODEC.toBytes(body);
+    conversation.notified(
+        Message.of(MessageType.PUSH, 1, encoded, diff(from, to)), 2 * SECOND);
+  }
+
+  @Test
+  void aPushThatFitsNothingIsDropped() {
+    fetchFirst();
+    subscribe(SECOND);
+    sent();
+    push(2, 3);
+    assertFalse(conversation.state().hasStaged());
+    assertEquals(3, conversation.state().newest().number());
+    assertNull(conversation.state().knowledge(0, SECOND).promise(), "silence means nothing now");
+    conversation.giveCredit();
+    assertEquals(List.of(MessageType.CREDIT), sent());
+  }
+
+  /** [NOT-1] */
+  @Test
+  void afterNotRecentTheServersSilenceMeansNothing() {
+    fetchFirst();
+    subscribe(SECOND);
+    assertNotNull(conversation.state().knowledge(0, SECOND).promise());
+    NotRecent body = new NotRecent(NUMBER, version(2));
+    conversation.notified(message(MessageType.NOT_RECENT, NotRecent.CODEC, body), SECOND);
+    assertNull(conversation.state().knowledge(0, SECOND).promise());
+    hear(MessageType.ACQUIRE_READER, acquired(1, 2), false, SECOND);
+    assertNotNull(conversation.state().knowledge(0, SECOND).promise());
+  }
+
+  /** [POLL-1] */
+  @Test
+  void threeUnreadNotificationsEndTheSubscription() {
+    fetchFirst();
+    for (int i = 0; i < 3; ++i) conversation.state().adaptation.asked(true);
+    conversation.follow(Bound.FULL, false);
+    assertEquals(List.of(MessageType.SUBSCRIBE), sent());
+    conversation.follow(Bound.FULL, false);
+    assertEquals(List.of(), sent(), "one is under way");
+    Message answer =
+        message(MessageType.SUBSCRIBED, Subscribed.CODEC, new Subscribed(version(1)));
+    hear(MessageType.SUBSCRIBE, answer, true, SECOND);
+    for (int i = 1; i <= 3; ++i) push(i, i + 1);
+    conversation.follow(Bound.FULL, false);
+    assertEquals(List.of(MessageType.UNSUBSCRIBE), sent());
+  }
+
+  @Test
+  void anotherBoundIsSubscribedAnewAndALostConnectionEndsIt() {
+    fetchFirst();
+    subscribe(SECOND);
+    sent();
+    conversation.follow(new Bound(CoherenceModel.DELTA, 2), true);
+    assertEquals(List.of(MessageType.SUBSCRIBE), sent());
+    conversation.connectionLost();
+    conversation.follow(Bound.FULL, true);
+    assertEquals(List.of(), sent());
+    open(1);
+    conversation.follow(Bound.FULL, true);
+    assertEquals(List.of(MessageType.SUBSCRIBE), sent());
+  }
+
+  /** [FRESH-2] */
+  @Test
+  void aReleaseOfOurOwnIsTheCopysVersion() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
+    WriterReleased body = new WriterReleased(List.of(version(2)));
+    Message released = message(MessageType.WRITER_RELEASED, WriterReleased.CODEC, body);
+    hear(MessageType.RELEASE_WRITER, released, false, 5 * SECOND);
+    conversation.writingEnded();
+    assertEquals(2, conversation.state().have().number());
+    long confirmed =
+        Freshness.confirmedAt(conversation.state().knowledge(Freshness.NEVER, SECOND));
+    assertEquals(5 * SECOND, confirmed);
+    assertNull(conversation.grant());
+  }
+
+  /** [COH-11] */
+  @Test
+  void aCompleteCopyOfALowerNumberReplacesWhatIsHere() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_READER, acquired(1, 5), false, SECOND);
+    apply();
+    hear(MessageType.ACQUIRE_READER, acquired(0, 3), false, SECOND);
+    assertEquals(3, conversation.state().newest().number());
+    apply();
+    assertEquals(3, conversation.state().have().number());
+  }
+}
