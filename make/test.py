@@ -33,7 +33,7 @@ QUICK = [
     Stage("tidy", ["make/tidy.sh"], after=("build",), behind=("rust",), cores=1.2),
     Stage("python", ["make/python.sh", "test"], after=("build", "fetch"), cores=1),
     Stage("web", ["make/web.sh", "test"], after=("build", "fetch"), cores=1),
-    Stage("java", ["make/java.sh", "test"], after=("fetch",), cores=1),
+    Stage("java", ["make/java.sh", "test"], after=("build", "fetch"), cores=1),
     Stage("conformance", ["make/test_conformance.sh", "--short"], after=("build", "fetch"),
           behind=("python", "web"), cores=1.2),
     Stage("installation", ["make/test_install.sh"], after=("build",), cores=1),

@@ -48,9 +48,15 @@ WEB_EDGES = {
 JAVA_EDGES = {
     "wire": set(),
     "types": {"wire"},
+    "coherence": {"wire"},
     "diff": {"wire", "types"},
-    "session": {"wire"},
+    "swizzle": {"wire", "types", "diff"},
+    "session": {"wire", "coherence"},
+    "client": {"wire", "types", "coherence", "diff", "swizzle", "session"},
 }
+# Where Java reads the clock and has sockets; elsewhere time is an argument.
+CLOCK_IN_JAVA = re.compile(r"\bSystem\.(?:nanoTime|currentTimeMillis)\(|\bClock\.now\(")
+SOCKET_IN_JAVA = re.compile(r"\bjava\.nio\.channels\b|\bSocket(?:Channel|Address)\b")
 # Preprocessor tests of the system or the processor, and headers of one system.
 SYSTEM_TEST = re.compile(
     r"^\s*#\s*(?:el)?if.*\b(__linux__|_WIN32|__APPLE__|__x86_64__|__i386__|__aarch64__|"
@@ -170,6 +176,9 @@ def check_java(path, lines):
     room = path.parts[6]
     if room in JAVA_EDGES:
         yield from strangers(lines, JAVA_IMPORT, room, JAVA_EDGES)
+    if room != "client":
+        yield from matches(lines, CLOCK_IN_JAVA, "time is an argument here; only client reads it")
+        yield from matches(lines, SOCKET_IN_JAVA, "only room client has sockets")
 
 
 def check(path, lines):

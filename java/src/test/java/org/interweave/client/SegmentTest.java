@@ -93,6 +93,29 @@ class SegmentTest {
   }
 
   @Test
+  void programsInCppAndJavaShare() throws Exception {
+    Segment own = writer.open(server.url("/numbers"));
+    try (Agent agent = new Agent(server.url("/numbers"))) {
+      agent.run("wl", "make numbers 1000", "put numbers 999 5", "release");
+      own.write(
+          lock -> {
+            int[] numbers = lock.value("numbers").ints();
+            assertEquals(5, numbers[999]);
+            numbers[3] = 7;
+            lock.value("numbers").set(numbers);
+            lock.allocate("int", 2, "mine").at(1).set(8);
+          });
+      agent.run("rl");
+      assertEquals("7", agent.ask("get numbers 3"));
+      assertEquals("8", agent.ask("get mine 1"));
+      agent.run("rl_release", "wl", "free mine", "release");
+      try (ReadLock lock = own.read()) {
+        fails(Error.NO_BLOCK, () -> lock.value("mine"));
+      }
+    }
+  }
+
+  @Test
   void aSocketFileServesAsWell(@TempDir Path folder) throws Exception {
     Path file = folder.resolve("s");
     try (Server local = Server.onSocket(file);
