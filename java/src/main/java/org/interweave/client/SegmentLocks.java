@@ -118,16 +118,18 @@ final class SegmentLocks {
 
   private void acquire(boolean fresh, long deadline) {
     long began = Clock.now();
+    long now = began;
     boolean isUpdated = false;
     while (true) {
       conversation.check();
       Bound bound = segment.bound();
       boolean needsNothing =
-          isUpdated || !fresh && Freshness.isRecent(bound, knowledge(), began, Clock.now());
+          isUpdated || !fresh && Freshness.isRecent(bound, knowledge(), began, now);
       boolean isFree = !isAlone && (waitingAlone == 0 || isUpdated);
       if (needsNothing && isFree) break;
       if (!isFree || isAsking) {
         await("a writer or an update of this program", deadline);
+        now = Clock.now();
         continue;
       }
       isAsking = true;
