@@ -1,9 +1,7 @@
 package org.interweave.client;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.interweave.diff.CopiedBlock;
 
 /** A reader lock: the copy stays at one version until the lock is closed. */
 public final class ReadLock implements AutoCloseable {

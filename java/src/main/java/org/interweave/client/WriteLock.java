@@ -3,7 +3,6 @@ package org.interweave.client;
 import java.util.List;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
-import org.interweave.types.Declared;
 import org.interweave.types.Type;
 
 /**
