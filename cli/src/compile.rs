@@ -13,6 +13,8 @@ Examples:
   interweave compile geo/*.x --lang cpp --out gen -I geo
   interweave compile xdr/*.x --lang c --out gen -I . --type time_t=hyper
   interweave compile list.x --lang fortran        list.f90 beside list.h and list.c
+  interweave compile list.x --lang java --package org.example --out src
+                                                  a class for each struct, in src/org/example
   interweave compile list.x --lang typescript     list.ts, types of the package interweave
 
 An error is FILE:LINE:COL: error: ..., and the exit status is 1; nothing is written then.";
@@ -48,6 +50,9 @@ pub struct CompileArgs {
     /// uses one: `time_t=hyper`, `uuid_t=opaque[16]`
     #[arg(long = "type", value_name = "NAME=TYPE")]
     types: Vec<String>,
+    /// The package of Java's classes [default: the one without a name]
+    #[arg(long, value_name = "P", default_value = "", hide_default_value = true)]
+    package: String,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -55,6 +60,7 @@ enum Language {
     C,
     Cpp,
     Fortran,
+    Java,
     Typescript,
 }
 
@@ -64,6 +70,7 @@ impl From<Language> for DataLanguage {
             Language::C => DataLanguage::C,
             Language::Cpp => DataLanguage::Cpp,
             Language::Fortran => DataLanguage::Fortran,
+            Language::Java => DataLanguage::Java,
             Language::Typescript => DataLanguage::TypeScript,
         }
     }
@@ -76,6 +83,7 @@ pub fn run(args: CompileArgs) -> Result<(), Failure> {
         include_dirs: args.include_dirs,
         defines: args.defines,
         types: args.types,
+        package: args.package,
     };
     let compiled =
         compile(options).map_err(|diagnostics| Failure::already_worded(diagnostics.to_string()))?;

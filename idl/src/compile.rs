@@ -26,6 +26,7 @@ pub enum DataLanguage {
     C,
     Cpp,
     Fortran,
+    Java,
     TypeScript,
 }
 
@@ -59,9 +60,10 @@ impl FromStr for DataLanguage {
             "c" => Ok(DataLanguage::C),
             "cpp" | "c++" => Ok(DataLanguage::Cpp),
             "fortran" => Ok(DataLanguage::Fortran),
+            "java" => Ok(DataLanguage::Java),
             "typescript" => Ok(DataLanguage::TypeScript),
             _ => Err(format!(
-                "unknown language `{text}`; c, cpp, fortran and typescript are known"
+                "unknown language `{text}`; c, cpp, fortran, java and typescript are known"
             )),
         }
     }
@@ -116,6 +118,8 @@ pub struct CompileOptions {
     pub defines: Vec<String>,
     /// `NAME=TYPE`, of types that C headers define.
     pub types: Vec<String>,
+    /// Of Java's classes; "" is the package without a name.
+    pub package: String,
 }
 
 /// In the first line of every generated file.
@@ -136,6 +140,7 @@ pub(crate) struct Unit<'a> {
     /// The files given, not those that they include.
     pub roots: &'a [FileId],
     pub layout: &'a Layout,
+    pub package: &'a str,
 }
 
 /// What a compilation without errors made.
@@ -222,6 +227,7 @@ fn compile_unit(
             includes: &includes,
             roots: &roots,
             layout,
+            package: &options.package,
         };
         generated = backends::generate(&unit, options.output, &mut unit_report);
     }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: interweave-idl data  --lang c|cpp|fortran|typescript OPTIONS FILE.x...
+usage: interweave-idl data  --lang c|cpp|fortran|java|typescript OPTIONS FILE.x...
        interweave-idl codec --lang rust|cpp|typescript|java|cluster OPTIONS FILE.x...
        interweave-idl interface --lang c|cpp|fortran|python|typescript|java|rust OPTIONS FILE.x
-options: [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] [--type NAME=TYPE]";
+options: [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] [--type NAME=TYPE]
+         [--package P]";
 
 struct Request {
     options: CompileOptions,
@@ -49,7 +50,7 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
     };
     let mut output = None;
     let mut out = PathBuf::from(".");
-    let mut force = false;
+    let (mut force, mut package) = (false, String::new());
     let (mut files, mut include_dirs) = (Vec::new(), Vec::new());
     let (mut defines, mut types) = (Vec::new(), Vec::new());
     while let Some(argument) = arguments.next() {
@@ -58,6 +59,7 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
             "--lang" => output = Some(output_of(value()?)?),
             "--out" => out = value()?.into(),
             "--force" => force = true,
+            "--package" => package = value()?,
             "-I" => include_dirs.push(value()?.into()),
             "-D" => defines.push(value()?),
             "--type" => types.push(value()?),
@@ -72,6 +74,7 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
             include_dirs,
             defines,
             types,
+            package,
         },
         out,
         force,

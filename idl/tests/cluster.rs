@@ -13,6 +13,7 @@ fn cluster(file: PathBuf, language: CodecLanguage) -> CompileOptions {
         files: vec![file],
         output: Output::Codec(language),
         include_dirs: Vec::new(),
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     }

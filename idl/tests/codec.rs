@@ -269,6 +269,7 @@ fn the_codecs_used_here_are_up_to_date() {
             files: vec!["everything.x".into(), "shapes.x".into()],
             output: Output::Codec(language),
             include_dirs: Vec::new(),
+            package: String::new(),
             defines: Vec::new(),
             types: Vec::new(),
         };

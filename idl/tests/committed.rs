@@ -22,6 +22,7 @@ fn generate_from(dir: &str, output: Output) -> Vec<GeneratedFile> {
         files: files_of(Path::new(dir), "x"),
         output,
         include_dirs: Vec::new(),
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     };
@@ -294,6 +295,7 @@ fn what_the_interface_cannot_have_is_refused_with_its_place() {
             files: vec![path],
             output: Output::Interface(InterfaceLanguage::C),
             include_dirs: Vec::new(),
+            package: String::new(),
             defines: Vec::new(),
             types: Vec::new(),
         };

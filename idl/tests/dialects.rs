@@ -13,6 +13,7 @@ fn compile(path: &Path, language: DataLanguage, defines: &[&str]) -> Vec<Generat
         files: vec![path.to_path_buf()],
         output: Output::Data(language),
         include_dirs: Vec::new(),
+        package: String::new(),
         defines: defines.iter().map(|define| define.to_string()).collect(),
         types: Vec::new(),
     };
@@ -271,6 +272,7 @@ fn included_files_are_found_in_the_directories_given() {
         files: vec![dir.join("user.x")],
         output: Output::Data(DataLanguage::C),
         include_dirs: vec![tests_dir().join("dialects/include")],
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     };
@@ -300,6 +302,7 @@ fn types_of_c_headers_are_what_they_are_said_to_be() {
         files: vec![dir.join("entry.x")],
         output: Output::Data(DataLanguage::C),
         include_dirs: Vec::new(),
+        package: String::new(),
         defines: Vec::new(),
         types: types.iter().map(|given| given.to_string()).collect(),
     };
@@ -368,6 +371,7 @@ fn compile_folders(name: &str, language: DataLanguage) -> PathBuf {
         files: IN_FOLDERS.iter().map(|(path, _)| dir.join(path)).collect(),
         output: Output::Data(language),
         include_dirs: vec![dir.clone()],
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     };
@@ -409,6 +413,7 @@ fn a_file_compiled_by_itself_is_in_no_folder() {
         files: vec![dir.join("net/main.x")],
         output: Output::Data(DataLanguage::C),
         include_dirs: vec![dir.clone()],
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     };

@@ -12,6 +12,7 @@ fn data(files: Vec<PathBuf>) -> CompileOptions {
         files,
         output: Output::Data(DataLanguage::C),
         include_dirs: Vec::new(),
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     }

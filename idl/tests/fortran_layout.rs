@@ -140,6 +140,7 @@ fn check(source: &Path, dir: &Path) {
         files: vec![source.to_path_buf()],
         output: Output::Data(DataLanguage::Fortran),
         include_dirs: Vec::new(),
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     };

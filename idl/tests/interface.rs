@@ -13,6 +13,7 @@ fn the_numbers_in_java_are_as_kept() {
         files: vec![dir.join("sample.x")],
         output: Output::Interface(InterfaceLanguage::Java),
         include_dirs: Vec::new(),
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     };

@@ -28,6 +28,7 @@ fn check(language: DataLanguage, name: &str, tables: &[&str], linker: &str) {
         files: vec![tests_dir().join("layout/layout.x")],
         output: Output::Data(language),
         include_dirs: Vec::new(),
+        package: String::new(),
         defines: Vec::new(),
         types: Vec::new(),
     };

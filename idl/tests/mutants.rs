@@ -112,6 +112,7 @@ fn compile(dir: &Path, path: &Path) -> Vec<String> {
             files: vec![path.to_path_buf()],
             output: Output::Data(language),
             include_dirs: Vec::new(),
+            package: String::new(),
             defines: Vec::new(),
             types: Vec::new(),
         })

@@ -21,6 +21,7 @@ pub fn run(data: &[u8]) {
             files: vec![path.clone()],
             output: Output::Data(language),
             include_dirs: Vec::new(),
+            package: String::new(),
             defines: Vec::new(),
             types: Vec::new(),
         });

@@ -9,6 +9,7 @@ mod cpp;
 mod definitions;
 mod fortran;
 mod interface;
+mod java;
 mod library_names;
 mod limits;
 mod names;
@@ -56,6 +57,7 @@ pub(crate) fn generate(
         Output::Data(DataLanguage::C) => c::generate(unit, report),
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
         Output::Data(DataLanguage::Fortran) => fortran::generate(unit, report),
+        Output::Data(DataLanguage::Java) => java::generate(unit, report),
         Output::Data(DataLanguage::TypeScript) => typescript::generate(unit, report),
         Output::Interface(language) => interface::generate(unit, language, report),
     }
