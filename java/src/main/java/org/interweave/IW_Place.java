@@ -1,0 +1,16 @@
+package org.interweave;
+
+/** For the library: where an object's values lie. */
+public interface IW_Place {
+  /** Throws NO_BLOCK if the block was freed. */
+  void checkLive();
+
+  /** Throws NO_LOCK without a writer lock, too. */
+  void checkWritable();
+
+  /** The number of the object's block. */
+  long serial();
+
+  /** Which unit of the block the object begins at; -1: it lies in an arm of a union. */
+  long unit();
+}

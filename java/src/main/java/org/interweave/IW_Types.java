@@ -1,0 +1,158 @@
+package org.interweave;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * The types of an .x file in words, and their classes. Generated text fills and registers it; the
+ * library makes a segment's descriptors of it. `*T` is a pointer, `[N]T` an array, `<N>T` a
+ * sequence, `$N` a string and `$$N` a text; bound 0 is none.
+ */
+public final class IW_Types {
+  private static final Map<Class<?>, IW_Types> BY_CLASS = new ConcurrentHashMap<>();
+  private static final List<IW_Types> ALL = new CopyOnWriteArrayList<>();
+
+  /** What a definition is. */
+  public enum Kind {
+    /** Members: names and numbers. */
+    ENUMERATION,
+    /** Fields: names and types. */
+    STRUCTURE,
+    /** Name and type of the discriminant; of each arm the name, the type and the values. */
+    UNION,
+    /** Another type. */
+    NAMED
+  }
+
+  /**
+   * One definition.
+   *
+   * @param name as in the .x file
+   * @param kind what it is
+   * @param type the generated class; null if it has none
+   * @param words what it consists of
+   */
+  public record Definition(
+      String name, Kind kind, Class<? extends IW_Object> type, List<String> words) {}
+
+  private final Map<String, Definition> definitions = new LinkedHashMap<>();
+  private final Map<Class<?>, Definition> classes = new LinkedHashMap<>();
+
+  /** Without definitions. */
+  public IW_Types() {}
+
+  private IW_Types add(
+      String name, Kind kind, Class<? extends IW_Object> type, String... texts) {
+    List<String> words = new ArrayList<>();
+    for (String text : texts) words.addAll(List.of(text.split(" ")));
+    Definition made = new Definition(name, kind, type, words);
+    definitions.put(name, made);
+    if (type != null) classes.put(type, made);
+    return this;
+  }
+
+  /**
+   * Adds an enum.
+   *
+   * @param name as in the .x file
+   * @param type null
+   * @param members names and numbers
+   * @return this
+   */
+  public IW_Types enumeration(String name, Class<? extends IW_Object> type, String... members) {
+    return add(name, Kind.ENUMERATION, type, members);
+  }
+
+  /**
+   * Adds a struct.
+   *
+   * @param name as in the .x file
+   * @param type its class
+   * @param fields names and types
+   * @return this
+   */
+  public IW_Types structure(String name, Class<? extends IW_Object> type, String... fields) {
+    return add(name, Kind.STRUCTURE, type, fields);
+  }
+
+  /**
+   * Adds a union.
+   *
+   * @param name as in the .x file
+   * @param type its class
+   * @param arms the discriminant, then the arms
+   * @return this
+   */
+  public IW_Types union(String name, Class<? extends IW_Object> type, String... arms) {
+    return add(name, Kind.UNION, type, arms);
+  }
+
+  /**
+   * Adds a typedef.
+   *
+   * @param name as in the .x file
+   * @param type its class; null if it has none
+   * @param target what it stands for
+   * @return this
+   */
+  public IW_Types named(String name, Class<? extends IW_Object> type, String... target) {
+    return add(name, Kind.NAMED, type, target);
+  }
+
+  /**
+   * Makes the types known to the library.
+   *
+   * @return this
+   */
+  public IW_Types register() {
+    for (Class<?> type : classes.keySet()) BY_CLASS.putIfAbsent(type, this);
+    ALL.add(this);
+    return this;
+  }
+
+  /** Does nothing but that the caller's class needs this one, which registers the types. */
+  public void load() {}
+
+  /**
+   * The definition of that name.
+   *
+   * @param name as in the .x file
+   * @return null if there is none
+   */
+  public Definition definition(String name) {
+    return definitions.get(name);
+  }
+
+  /**
+   * The definition of a class.
+   *
+   * @param type a generated class
+   * @return null if it is not of these types
+   */
+  public Definition definition(Class<?> type) {
+    return classes.get(type);
+  }
+
+  /**
+   * The types that a class is registered with.
+   *
+   * @param type a generated class, which registers itself when it is initialised
+   * @return null if it is not registered
+   */
+  public static IW_Types of(Class<?> type) {
+    return BY_CLASS.get(type);
+  }
+
+  /**
+   * All registered types.
+   *
+   * @return in the order of their registration
+   */
+  public static List<IW_Types> all() {
+    return List.copyOf(ALL);
+  }
+}
