@@ -51,6 +51,7 @@ JAVA_EDGES = {
     "coherence": {"wire"},
     "diff": {"wire", "types"},
     "swizzle": {"wire", "types", "diff"},
+    "objects": {"wire", "types", "diff", "swizzle"},
     "session": {"wire", "coherence"},
     "client": {"wire", "types", "coherence", "diff", "swizzle", "session"},
 }

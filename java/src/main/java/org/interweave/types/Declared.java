@@ -114,6 +114,15 @@ public final class Declared {
     return made;
   }
 
+  /** The same type under a name. */
+  public Declared named(String given) {
+    Declared made = new Declared(kind, given, primitive);
+    made.element = element;
+    made.targetName = targetName;
+    made.count = count;
+    return made;
+  }
+
   /** Adds a field to a record, or an arm for these values to a union; a null type is void. */
   public Declared with(String partName, Declared type, Integer... values) {
     parts.add(new Part(partName, type, List.of(values)));

@@ -1,0 +1,103 @@
+package org.interweave.objects;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.interweave.IW_Object;
+import org.interweave.IW_Place;
+import org.interweave.IW_Types;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.types.Declared;
+import org.interweave.types.Interning;
+import org.interweave.types.Type;
+import org.interweave.types.TypeTable;
+import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
+
+/** Which class is which type of one segment: names and structures agree [TYPE-3]. */
+final class Classes {
+  private final Map<Class<?>, Declared> declared = new HashMap<>();
+  private final Map<Class<?>, Type> types = new HashMap<>();
+  private final Map<Type, Class<? extends IW_Object>> classes = new HashMap<>();
+  private final Map<Class<?>, Constructor<?>> constructors = new HashMap<>();
+  /** How many sets of types were registered when `classes` was filled. */
+  private int registered;
+
+  private Declared declaredAs(Class<?> type) {
+    Declared found = declared.get(type);
+    if (found != null) return found;
+    IW_Types words = IW_Types.of(type);
+    if (words == null) {
+      throw InterweaveException.of(
+          Error.UNKNOWN_TYPE,
+          type.getName() + " is not registered: generate it with `interweave compile --lang java`");
+    }
+    found = new Words(words).named(words.definition(type).name());
+    declared.put(type, found);
+    return found;
+  }
+
+  /** The segment's type of a class; null: the segment lacks it. */
+  Type typeOf(Class<?> type, TypeTable table) {
+    Type known = types.get(type);
+    if (known != null && table.get(known.serial()) == known) return known;
+    Interning interning = new Interning(table, declaredAs(type));
+    if (!interning.missing().isEmpty()) return null;
+    Type found = table.get(interning.serial());
+    types.put(type, found);
+    return found;
+  }
+
+  /** What the segment lacks of a class's types. */
+  List<TypeDescriptor> missing(Class<?> type, TypeTable table) {
+    return new Interning(table, declaredAs(type)).missing();
+  }
+
+  /** The class of a segment's type; null if no registered class is of that type. */
+  Class<? extends IW_Object> classOf(Type type, TypeTable table) {
+    List<IW_Types> all = IW_Types.all();
+    if (registered != all.size()) {
+      registered = all.size();
+      classes.clear();
+    }
+    Class<? extends IW_Object> known = classes.get(type);
+    if (known == null) {
+      known = search(type, table, all);
+      classes.put(type, known);
+    }
+    return known == IW_Object.class ? null : known;
+  }
+
+  /** IW_Object stands for: none. */
+  private Class<? extends IW_Object> search(Type type, TypeTable table, List<IW_Types> all) {
+    for (IW_Types words : all) {
+      IW_Types.Definition found = words.definition(type.name());
+      if (found == null || found.type() == null) continue;
+      if (IW_Types.of(found.type()) == words && typeOf(found.type(), table) == type) {
+        return found.type();
+      }
+    }
+    return IW_Object.class;
+  }
+
+  /** A new object for values that are there; its fields are not loaded yet. */
+  <T extends IW_Object> T make(Class<T> type, IW_Place place) {
+    try {
+      Constructor<?> constructor = constructors.get(type);
+      if (constructor == null) {
+        constructor = type.getConstructor(IW_Place.class);
+        constructors.put(type, constructor);
+      }
+      return type.cast(constructor.newInstance(place));
+    } catch (InvocationTargetException wrong) {
+      throw new InterweaveException(Error.BAD_ARGUMENT, type + " failed: " + wrong.getCause());
+    } catch (ReflectiveOperationException wrong) {
+      throw InterweaveException.of(
+          Error.BAD_ARGUMENT,
+          type.getName() + " needs a public constructor (IW_Place), in an exported package: "
+              + wrong);
+    }
+  }
+}

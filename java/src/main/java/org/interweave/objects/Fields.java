@@ -1,0 +1,24 @@
+package org.interweave.objects;
+
+import java.lang.reflect.Field;
+import org.interweave.IW_Field;
+import org.interweave.IW_Object;
+
+/** Names of fields for messages. */
+final class Fields {
+  private Fields() {}
+
+  /** The class and the last field that begins at a byte or before. */
+  static String nameAt(IW_Object object, int at) {
+    String name = "";
+    int best = -1;
+    for (Field field : object.getClass().getFields()) {
+      IW_Field found = field.getAnnotation(IW_Field.class);
+      if (found != null && found.at() <= at && found.at() > best) {
+        best = found.at();
+        name = field.getName();
+      }
+    }
+    return object.getClass().getSimpleName() + "." + name;
+  }
+}

@@ -1,0 +1,67 @@
+package org.interweave.objects;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.interweave.IW_Object;
+import org.interweave.diff.CopiedBlock;
+import org.interweave.types.Type;
+
+/** The objects of one block: that of its first byte, and those within. */
+final class MappedBlock {
+  private record Key(int at, Class<?> type) {}
+
+  final ObjectMap map;
+  final CopiedBlock block;
+  /** Of the block's type, if that has a class. */
+  IW_Object first;
+  /** Null until there is one. */
+  private Map<Key, IW_Object> others;
+
+  MappedBlock(ObjectMap map, CopiedBlock block) {
+    this.map = map;
+    this.block = block;
+  }
+
+  boolean hasOthers() {
+    return others != null;
+  }
+
+  /** Null: not made yet. */
+  IW_Object at(int at, Class<?> type) {
+    if (at == 0 && first != null && first.getClass() == type) return first;
+    return others == null ? null : others.get(new Key(at, type));
+  }
+
+  void add(int at, IW_Object object, boolean isFirst) {
+    if (isFirst) {
+      first = object;
+      return;
+    }
+    if (others == null) others = new HashMap<>();
+    others.put(new Key(at, object.getClass()), object);
+  }
+
+  /** The unit that begins at a byte; -1: it is in an arm of a union. */
+  long unitAt(int at) {
+    Type type = block.type;
+    long unit = at / type.size() * type.units();
+    long rest = at % type.size();
+    while (rest > 0) {
+      if (type.element() != null) {
+        type = type.element();
+        unit += rest / type.size() * type.units();
+        rest %= type.size();
+        continue;
+      }
+      Type.Member found = null;
+      for (Type.Member field : type.fields()) {
+        if (field.at() <= rest) found = field;
+      }
+      if (found == null) return -1;
+      unit += found.unit();
+      rest -= found.at();
+      type = found.type();
+    }
+    return unit;
+  }
+}

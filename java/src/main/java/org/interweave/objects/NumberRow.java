@@ -1,0 +1,83 @@
+package org.interweave.objects;
+
+import java.lang.reflect.Array;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/** Rows of numbers between arrays of Java and memory, by their bits. */
+final class NumberRow {
+  /** Stays in the processor's first cache. */
+  private static final int CHUNK = 8192;
+
+  private NumberRow() {}
+
+  static int width(Class<?> elements) {
+    if (elements == byte.class) return 1;
+    if (elements == short.class) return 2;
+    return elements == long.class || elements == double.class ? 8 : 4;
+  }
+
+  private static ByteBuffer buffer(byte[] bytes, int at, int length) {
+    return ByteBuffer.wrap(bytes, at, length).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** The values, in `current` if that has the length. */
+  static Object load(byte[] memory, int at, int count, Object current, Class<?> elements) {
+    boolean fits = current != null && Array.getLength(current) == count;
+    Object row = fits ? current : Array.newInstance(elements, count);
+    ByteBuffer from = buffer(memory, at, count * width(elements));
+    if (row instanceof byte[] to) from.get(to);
+    else if (row instanceof short[] to) from.asShortBuffer().get(to);
+    else if (row instanceof int[] to) from.asIntBuffer().get(to);
+    else if (row instanceof long[] to) from.asLongBuffer().get(to);
+    else if (row instanceof float[] to) from.asFloatBuffer().get(to);
+    else if (row instanceof double[] to) from.asDoubleBuffer().get(to);
+    else if (row instanceof boolean[] to) {
+      for (int i = 0; i < count; ++i) to[i] = from.getInt() != 0;
+    }
+    return row;
+  }
+
+  /** Puts `count` values from `first` on. */
+  private static void put(Object row, int first, int count, ByteBuffer out) {
+    if (row instanceof byte[] from) out.put(from, first, count);
+    else if (row instanceof short[] from) out.asShortBuffer().put(from, first, count);
+    else if (row instanceof int[] from) out.asIntBuffer().put(from, first, count);
+    else if (row instanceof long[] from) out.asLongBuffer().put(from, first, count);
+    else if (row instanceof float[] from) out.asFloatBuffer().put(from, first, count);
+    else if (row instanceof double[] from) out.asDoubleBuffer().put(from, first, count);
+    else if (row instanceof boolean[] from) {
+      for (int i = 0; i < count; ++i) out.putInt(from[first + i] ? 1 : 0);
+    }
+  }
+
+  /**
+   * The first value of which the memory has other bits; -1: none. The memory is the pristine copy:
+   * nothing else stores into it. It is compared by pieces, with vector instructions.
+   */
+  static int mismatch(Object row, byte[] memory, int at, byte[] scratch, Class<?> elements) {
+    int width = width(elements);
+    int count = Array.getLength(row);
+    int step = CHUNK / width;
+    for (int first = 0; first < count; first += step) {
+      int part = Math.min(step, count - first);
+      put(row, first, part, buffer(scratch, 0, part * width));
+      int from = at + first * width;
+      int found = Arrays.mismatch(scratch, 0, part * width, memory, from, from + part * width);
+      if (found >= 0) return first + found / width;
+    }
+    return -1;
+  }
+
+  static byte[] scratch() {
+    return new byte[CHUNK];
+  }
+
+  /** Stores the values from `first` on. */
+  static void store(Object row, int first, byte[] memory, int at, Class<?> elements) {
+    int width = width(elements);
+    int count = Array.getLength(row) - first;
+    put(row, first, count, buffer(memory, at + first * width, count * width));
+  }
+}

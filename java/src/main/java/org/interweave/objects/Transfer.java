@@ -1,0 +1,451 @@
+package org.interweave.objects;
+
+import java.lang.reflect.Array;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Objects;
+import org.interweave.IW_Elements;
+import org.interweave.IW_Memory;
+import org.interweave.IW_Object;
+import org.interweave.IW_Ref;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.diff.CopiedBlock;
+import org.interweave.types.Type;
+import org.interweave.wire.LittleEndian;
+import org.interweave.wire.WirePointer;
+import org.interweave.wire.protocol.DescriptorCodec.Primitive;
+
+/**
+ * Carries values between the fields of an object and memory, one way or the other. A value is
+ * stored only where memory means another: so a string of malformed UTF-8, or a pointer that leads
+ * to no object, stays as it is until the program assigns the field.
+ */
+final class Transfer extends IW_Memory {
+  private final ObjectMap map;
+  private final boolean isStoring;
+  private final byte[] scratch = NumberRow.scratch();
+  private MappedBlock mapped;
+  private byte[] memory;
+  private int base;
+  private boolean isChanged;
+  /** Where the field lies that is carried, for messages. */
+  private int field;
+
+  Transfer(ObjectMap map, boolean isStoring) {
+    this.map = map;
+    this.isStoring = isStoring;
+  }
+
+  void begin(byte[] bytes, int at, MappedBlock block) {
+    memory = bytes;
+    base = at;
+    mapped = block;
+  }
+
+  /** Carries an object and the parts within it, whose depth is that of embedding. */
+  void carry(IW_Object object) {
+    Place place = (Place) object.iw_place();
+    MappedBlock outerBlock = mapped;
+    byte[] outerMemory = memory;
+    int outerBase = base;
+    boolean outerChanged = isChanged;
+    isChanged = false;
+    begin(place.mapped().block.memory, place.at(), place.mapped());
+    try {
+      object.iw_transfer(this);
+    } catch (InterweaveException | ClassCastException | ArrayStoreException wrong) {
+      throw InterweaveException.of(
+          wrong instanceof InterweaveException known ? known.code() : Error.BAD_VALUE,
+          Fields.nameAt(object, field) + ": " + wrong.getMessage());
+    } finally {
+      if (isStoring) map.stored(object, isChanged);
+      begin(outerMemory, outerBase, outerBlock);
+      isChanged = outerChanged;
+    }
+  }
+
+  /** Carries the elements of a block that have objects. */
+  void carryBlock(MappedBlock block) {
+    Class<? extends IW_Object> type = map.classOf(block.block.type);
+    if (block.first != null) carry(block.first);
+    if (type == null || !block.hasOthers()) return;
+    int size = (int) block.block.type.size();
+    for (int i = 1; i < block.block.count; ++i) {
+      IW_Object element = block.at(i * size, type);
+      if (element != null) carry(element);
+    }
+  }
+
+  /** Before each store. */
+  private void change() {
+    isChanged = true;
+    map.writing().touch(mapped.block);
+  }
+
+  private static InterweaveException bad(String text) {
+    return InterweaveException.of(Error.BAD_VALUE, "the field " + text);
+  }
+
+  // ---- numbers ----
+
+  @Override
+  protected long bits(int at, int width, long value) {
+    int place = base + at;
+    long there = get(place, width);
+    if (!isStoring || same(there, value, width)) return isStoring ? value : there;
+    change();
+    switch (width) {
+      case 1 -> memory[place] = (byte) value;
+      case 2 -> LittleEndian.putShort(memory, place, (short) value);
+      case 4 -> LittleEndian.putInt(memory, place, (int) value);
+      default -> LittleEndian.putLong(memory, place, value);
+    }
+    return value;
+  }
+
+  private static boolean same(long one, long other, int width) {
+    return ((one ^ other) << (64 - 8 * width)) == 0;
+  }
+
+  private long get(int place, int width) {
+    return switch (width) {
+      case 1 -> memory[place];
+      case 2 -> LittleEndian.getShort(memory, place);
+      case 4 -> LittleEndian.getInt(memory, place);
+      default -> LittleEndian.getLong(memory, place);
+    };
+  }
+
+  @Override
+  protected Object anyRow(int at, int count, Object value, Class<?> elements) {
+    field = at;
+    if (!isStoring) return NumberRow.load(memory, base + at, count, value, elements);
+    if (value == null || Array.getLength(value) != count) {
+      throw bad("needs an array of length " + count);
+    }
+    storeRow(value, base + at, elements);
+    return value;
+  }
+
+  private void storeRow(Object row, int place, Class<?> elements) {
+    int first = NumberRow.mismatch(row, memory, place, scratch, elements);
+    if (first < 0) return;
+    change();
+    NumberRow.store(row, first, memory, place, elements);
+  }
+
+  // ---- owned blocks ----
+
+  private CopiedBlock ownedAt(int at) {
+    WirePointer pointer = WirePointer.at(memory, base + at);
+    return pointer.isNull() ? null : map.copy().block(pointer.serial());
+  }
+
+  /** The type of the field at a byte, for which generated classes have no word. */
+  private Type fieldType(int at) {
+    return OwnedField.typeAt(mapped.block, base + at, memory);
+  }
+
+  private CopiedBlock replaceOwned(int at, Type element, long count) {
+    change();
+    Type field = fieldType(at);
+    OwnedField.checkBound(field, count);
+    CopiedBlock made = count == 0 ? null : map.writing().allocate(element, count, "");
+    map.writing().freeOwned(mapped.block, field, base + at);
+    WirePointer pointer = made == null ? WirePointer.NULL : new WirePointer(0, made.serial, 0);
+    pointer.put(memory, base + at);
+    return made;
+  }
+
+  private Type elementType(int at) {
+    return map.copy().types().get(fieldType(at).targetSerial());
+  }
+
+  @Override
+  protected Object anyOwned(int at, Object value, Class<?> elements) {
+    field = at;
+    CopiedBlock owned = ownedAt(at);
+    int count = owned == null ? 0 : (int) owned.count;
+    if (!isStoring) {
+      byte[] from = owned == null ? memory : owned.memory;
+      return NumberRow.load(from, 0, count, value, elements);
+    }
+    if (value == null) throw bad("is null; an empty sequence has an array of length 0");
+    int length = Array.getLength(value);
+    if (length != count) owned = replaceOwned(at, elementType(at), length);
+    if (owned != null) inOwned(owned, value, elements);
+    return value;
+  }
+
+  private void inOwned(CopiedBlock owned, Object value, Class<?> elements) {
+    int first = NumberRow.mismatch(value, owned.memory, 0, scratch, elements);
+    if (first < 0) return;
+    isChanged = true;
+    map.writing().touch(owned);
+    NumberRow.store(value, first, owned.memory, 0, elements);
+  }
+
+  // ---- strings ----
+
+  private static String decoded(byte[] bytes, int at, int most) {
+    int end = at;
+    while (end < at + most && bytes[end] != 0) ++end;
+    return new String(bytes, at, end - at, StandardCharsets.UTF_8);
+  }
+
+  private static byte[] encoded(String value) {
+    if (value == null) throw bad("is null; an empty string is \"\"");
+    if (value.indexOf('\0') >= 0) throw bad("has a NUL in its string");
+    return value.getBytes(StandardCharsets.UTF_8);
+  }
+
+  @Override
+  public String string(int at, int bound, String value) {
+    field = at;
+    String there = decoded(memory, base + at, bound);
+    if (!isStoring || there.equals(value)) return isStoring ? value : there;
+    byte[] bytes = encoded(value);
+    if (bytes.length > bound) {
+      throw bad("holds " + bound + " bytes, the string has " + bytes.length);
+    }
+    change();
+    System.arraycopy(bytes, 0, memory, base + at, bytes.length);
+    Arrays.fill(memory, base + at + bytes.length, base + at + bound, (byte) 0);
+    return value;
+  }
+
+  @Override
+  public String text(int at, String value) {
+    field = at;
+    CopiedBlock owned = ownedAt(at);
+    String there = owned == null ? null : decoded(owned.memory, 0, owned.memory.length);
+    if (!isStoring || Objects.equals(there, value)) return isStoring ? value : there;
+    byte[] bytes = value == null ? null : encoded(value);
+    Type letter = map.copy().types().get(Primitive.CHAR.number);
+    CopiedBlock made = replaceOwned(at, letter, bytes == null ? 0 : bytes.length + 1L);
+    if (bytes != null) System.arraycopy(bytes, 0, made.memory, 0, bytes.length);
+    return value;
+  }
+
+  // ---- pointers ----
+
+  @Override
+  public <T extends IW_Object> T reference(int at, T value, Class<T> type) {
+    field = at;
+    WirePointer there = WirePointer.at(memory, base + at);
+    if (!isStoring) return map.target(there, type);
+    if (value == null) {
+      if (there.isNull() || map.target(there, type) == null) return null;
+      change();
+      WirePointer.NULL.put(memory, base + at);
+      return null;
+    }
+    if (!(value.iw_place() instanceof Place place)) {
+      throw bad("is an object that is not in a segment");
+    }
+    place.checkLive();
+    ObjectMap other = place.mapped().map;
+    long unit = place.unit();
+    if (unit < 0) throw bad("leads into an arm of a union, where no pointer can lead");
+    put(at, there, new WirePointer(map.slotOf(other), place.serial(), unit));
+    return value;
+  }
+
+  private void put(int at, WirePointer there, WirePointer wanted) {
+    if (there.equals(wanted)) return;
+    change();
+    wanted.put(memory, base + at);
+  }
+
+  private Reference referenceAt(WirePointer pointer) {
+    if (pointer.isNull()) return null;
+    String segment = pointer.slot() == 0 ? "" : map.copy().slots().get(pointer.slot() - 1);
+    return new Reference(map, segment, pointer.serial(), pointer.offset());
+  }
+
+  @Override
+  public IW_Ref pointer(int at, IW_Ref value) {
+    field = at;
+    WirePointer there = WirePointer.at(memory, base + at);
+    Reference known = referenceAt(there);
+    if (!isStoring) return known;
+    if (Objects.equals(known, value)) return value;
+    if (value == null) {
+      put(at, there, WirePointer.NULL);
+      return null;
+    }
+    Reference wanted = (Reference) value;
+    String segment = wanted.segment().isEmpty() ? wanted.map().url() : wanted.segment();
+    int slot = segment.equals(map.url()) ? 0 : map.writing().slotOf(segment);
+    put(at, there, new WirePointer(slot, wanted.block(), wanted.unit()));
+    return value;
+  }
+
+  @Override
+  public IW_Ref ownedPointer(int at, IW_Ref value) {
+    field = at;
+    Reference known = referenceAt(WirePointer.at(memory, base + at));
+    if (isStoring && !Objects.equals(known, value)) {
+      throw bad("owns its block, and cannot be assigned");
+    }
+    return known;
+  }
+
+  // ---- parts ----
+
+  @Override
+  public void select(int discriminant) {
+    if (!isStoring || LittleEndian.getInt(memory, base) == discriminant) return;
+    Type type = OwnedField.unionAt(mapped.block, base, memory);
+    change();
+    map.writing().freeOwned(mapped.block, type, base);
+    Arrays.fill(memory, base, (int) (base + type.size()), (byte) 0);
+    LittleEndian.putInt(memory, base, discriminant);
+  }
+
+  @Override
+  public <T extends IW_Object> T embedded(int at, T value, Class<T> type) {
+    field = at;
+    T there = map.object(mapped, base + at, type);
+    if (isStoring && value != there) throw bad("is part of its object, and stays");
+    carry(there);
+    return there;
+  }
+
+  @Override
+  public <T extends IW_Object> IW_Elements<T> elements(
+      int at, int count, IW_Elements<T> value, Class<T> type) {
+    field = at;
+    Elements<T> there = (Elements<T>) value;
+    if (there == null) {
+      if (isStoring) throw bad("is part of its object, and stays");
+      int size = (int) map.typeOf(type).size();
+      there = new Elements<>(mapped, base + at, count, type, size, null);
+    }
+    if (there.mapped != mapped || there.at != base + at) {
+      throw bad("is part of its object, and stays");
+    }
+    carryElements(there);
+    return there;
+  }
+
+  private void carryElements(Elements<?> elements) {
+    if (elements.mapped == null) return;
+    boolean hasAny = elements.mapped.hasOthers() || elements.mapped.first != null;
+    for (int i = 0; hasAny && i < elements.count; ++i) {
+      IW_Object element = elements.mapped.at(elements.placeOf(i), elements.type);
+      if (element != null) carry(element);
+    }
+  }
+
+  @Override
+  public <T extends IW_Object> IW_Elements<T> ownedElements(
+      int at, IW_Elements<T> value, Class<T> type) {
+    field = at;
+    CopiedBlock owned = ownedAt(at);
+    if (isStoring) {
+      MappedBlock held = value == null ? null : ((Elements<T>) value).mapped;
+      if (value == null || (held == null ? null : held.block) != owned) {
+        throw bad("owns its elements: resize it, and store into the elements");
+      }
+      return value;
+    }
+    Elements<T> known = (Elements<T>) value;
+    MappedBlock now = owned == null ? null : map.of(owned);
+    if (known != null && known.mapped == now) return known;
+    int count = owned == null ? 0 : (int) owned.count;
+    int size = (int) map.typeOf(type).size();
+    Resizer resizer = new Resizer(mapped, base, at);
+    return new Elements<>(now, 0, count, type, size, resizer);
+  }
+
+  /** Remembers where a sequence lies. */
+  private final class Resizer implements Elements.Resizing {
+    private final MappedBlock holder;
+    private final int begin;
+    private final int at;
+
+    Resizer(MappedBlock holder, int begin, int at) {
+      this.holder = holder;
+      this.begin = begin;
+      this.at = at;
+    }
+
+    @Override
+    public MappedBlock resize(int count) {
+      new Place(holder, begin).checkWritable();
+      begin(holder.block.memory, begin, holder);
+      CopiedBlock made = replaceOwned(at, elementType(at), count);
+      return made == null ? null : map.of(made);
+    }
+  }
+
+  // ---- lists ----
+
+  @SuppressWarnings("unchecked")
+  private static <T> T[] list(int count, T[] value, Class<T> type, boolean isStoring) {
+    if (value != null && value.length == count) return value;
+    if (isStoring) throw bad("needs an array of length " + count);
+    return (T[]) Array.newInstance(type, count);
+  }
+
+  @Override
+  public <T extends IW_Object> T[] references(int at, int count, T[] value, Class<T> type) {
+    field = at;
+    T[] list = list(count, value, type, isStoring);
+    for (int i = 0; i < count; ++i) {
+      list[i] = reference(at + i * WirePointer.BYTES, list[i], type);
+    }
+    return list;
+  }
+
+  @Override
+  public <T extends IW_Object> T[] ownedReferences(int at, T[] value, Class<T> type) {
+    field = at;
+    CopiedBlock owned = ownedAt(at);
+    int count = owned == null ? 0 : (int) owned.count;
+    if (isStoring && value == null) throw bad("is null; an empty sequence has length 0");
+    if (isStoring && value.length != count) {
+      count = value.length;
+      owned = replaceOwned(at, elementType(at), count);
+    }
+    if (owned == null) return list(0, value, type, false);
+    MappedBlock holder = mapped;
+    int place = base;
+    begin(owned.memory, 0, map.of(owned));
+    try {
+      return references(0, count, value, type);
+    } finally {
+      begin(holder.block.memory, place, holder);
+    }
+  }
+
+  @Override
+  public IW_Ref[] pointers(int at, int count, IW_Ref[] value) {
+    IW_Ref[] list = list(count, value, IW_Ref.class, isStoring);
+    for (int i = 0; i < count; ++i) list[i] = pointer(at + i * WirePointer.BYTES, list[i]);
+    return list;
+  }
+
+  @Override
+  public IW_Ref[] ownedPointers(int at, int count, IW_Ref[] value) {
+    IW_Ref[] list = list(count, value, IW_Ref.class, isStoring);
+    for (int i = 0; i < count; ++i) list[i] = ownedPointer(at + i * WirePointer.BYTES, list[i]);
+    return list;
+  }
+
+  @Override
+  public String[] strings(int at, int count, int bound, String[] value) {
+    String[] list = list(count, value, String.class, isStoring);
+    for (int i = 0; i < count; ++i) list[i] = string(at + i * bound, bound, list[i]);
+    return list;
+  }
+
+  @Override
+  public String[] texts(int at, int count, String[] value) {
+    String[] list = list(count, value, String.class, isStoring);
+    for (int i = 0; i < count; ++i) list[i] = text(at + i * WirePointer.BYTES, list[i]);
+    return list;
+  }
+}
