@@ -4,11 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <thread>
 
@@ -110,6 +112,73 @@ ROLE(api_replay) {
 
 // [DSM-START-2]
 TEST(DsmApi, AllRanksBeginWithTheStoresOfRank0AndTheSameAddresses) { run_job("api_replay", 3); }
+
+// Of this process, from here on.
+class Complaints {
+ public:
+  Complaints() : file_(std::tmpfile()) { dup2(fileno(file_), STDERR_FILENO); }
+  std::string text() const {
+    std::string text(1 << 16, '\0');
+    text.resize(static_cast<std::size_t>(
+        std::max<ssize_t>(0, pread(fileno(file_), text.data(), text.size(), 0))));
+    return text;
+  }
+
+ private:
+  std::FILE* const file_;
+};
+
+// Pointers that ranks store: to a global, a stack, memory of malloc, the heap; and numbers.
+ROLE(api_strays) {
+  struct Cell {
+    const void* pointer;
+    std::int64_t number;
+  };
+  static int global = 0;
+  int on_stack = 0;
+  const Complaints complaints;
+  auto* const cells = allocate<Cell>(10 * 4096 / sizeof(Cell));
+  if (dsm_rank() == 0) cells[0] = {&global, 12345};
+  EXPECT_DONE(dsm_barrier(1));
+  const auto allocated = std::make_unique<int>(1);
+  Cell* const own = cells + 2 * 4096 / sizeof(Cell);
+  if (dsm_rank() == 1) {
+    own[0] = {&on_stack, -1};
+    own[1] = {allocated.get(), std::int64_t{1} << 40};
+    own[2] = {&cells[5], 99};
+  }
+  EXPECT_DONE(dsm_barrier(2));
+  // Words of rank 1 in the page are not this rank's.
+  if (dsm_rank() == 0) own[3].number = 1;
+  EXPECT_DONE(dsm_barrier(3));
+  const std::string text = complaints.text();
+  std::vector<std::string> wanted = {"globals or constants of "};
+  if (dsm_rank() == 1) wanted = {"the stack of the first thread", "memory of malloc"};
+  for (const std::string& each : wanted) {
+    if (text.find(each) == std::string::npos) return 2;
+  }
+  const auto told = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (told != wanted.size()) return 3;
+  EXPECT_DONE(dsm_finish());
+  return 0;
+}
+
+TEST(DsmApi, ADebugModeTellsPointersOutOfTheHeap) {
+  for (const char* faults : {"best", "sigsegv"}) {
+    run_job("api_strays", 2, {{"IW_DSM_CHECK", "yes"}, {"IW_DSM_FAULTS", faults}});
+  }
+}
+
+ROLE(api_unwritable_trace) {
+  const int result = dsm_init(nullptr);
+  check(result == DSM_EFAILED, "a trace that cannot be written is told");
+  check(std::strstr(dsm_strerror(result), "IW_DSM_TRACE") != nullptr, "the error names it");
+  return 0;
+}
+
+TEST(DsmApi, ATraceThatCannotBeWrittenIsTold) {
+  run_job("api_unwritable_trace", 1, {{"IW_DSM_TRACE", "/proc/nowhere/trace"}});
+}
 
 ROLE(api_other_calls) {
   allocate<char>(dsm_rank() == 2 ? 200 : 100);

@@ -48,14 +48,21 @@ std::unique_ptr<Node> Node::start(const Options& options, std::string* error) {
   if (!map_heap(how, &meeting, error) || !connect_all(how, &meeting, error)) return nullptr;
   Meeting last;
   last.rendezvous = std::move(meeting.rendezvous);
-  std::unique_ptr<Node> node(new Node(options, std::move(meeting), std::move(entries)));
+  std::unique_ptr<Trace> trace;
+  if (!options.trace.empty()) {
+    trace = Trace::open(options.trace, meeting.me, meeting.ranks, options.heap.page_bytes, error);
+    if (trace == nullptr) return nullptr;
+  }
+  std::unique_ptr<Node> node(
+      new Node(options, std::move(meeting), std::move(entries), std::move(trace)));
   // Nobody sends before all have a node.
   if (!meet_again(how, &last, error)) return nullptr;
   node->rendezvous_ = std::move(last.rendezvous);
   return node;
 }
 
-Node::Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> entries)
+Node::Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> entries,
+           std::unique_ptr<Trace> trace)
     : options_(options),
       me_(meeting.me),
       ranks_(meeting.ranks),
@@ -65,10 +72,14 @@ Node::Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> ent
       heap_(std::move(meeting.heap)),
       tables_(std::move(meeting.tables)),
       pages_of_heap_(heap_->bytes() / heap_->page_bytes()),
+      checked_(options.checks_pointers ? std::make_unique<CheckedMemory>(*heap_, me_) : nullptr),
+      trace_(std::move(trace)),
       mail_({options.diffs, options.buffer_bytes, options.depth}, me_, *worker_,
             std::move(meeting.peers), *this),
-      pages_(me_, ranks_, *heap_, mail_, *this),
-      locks_(me_, ranks_, pages_, mail_, *this),
+      traced_mail_(mail_, mail_, trace_.get()),
+      pages_(me_, ranks_, checked_ ? static_cast<PageMemory&>(*checked_) : *heap_, traced_mail_,
+             *this),
+      locks_(me_, ranks_, pages_, traced_mail_, *this),
       barriers_(me_, ranks_, pages_, mail_, *this),
       receiver_(me_, bounds(), heap_->page_bytes(), pages_, locks_, barriers_, mail_),
       begun_(ranks_),
@@ -117,9 +128,12 @@ Result Node::begin(std::uint64_t replay_hash, PageNumber end, std::span<const Pl
     if (failure_) return *failure_;
     if (is_serving_) return {Status::bad_argument, me_};
     const std::vector<PageNumber> written = heap_->end_replay(me_ == 0);
+    if (checked_) checked_->check_replay(written);
     pages_.begin(written, end);
     place_all(homes);
     is_serving_ = true;
+    if (trace_ != nullptr) trace_->begin();
+    note("B", {0});
     JobHead head{};
     head.job = Job::begin;
     head.replay_hash = replay_hash;
@@ -151,13 +165,20 @@ Result Node::open_page(PageNumber page, Access wanted) {
     if (failure_) return *failure_;
     stats_.misses++;
     now = touch_counted(page, wanted);
-    if (now == Pages::Touch::asked) stats_.fetches++;
+    if (now == Pages::Touch::asked) {
+      stats_.fetches++;
+      note("M", {page});
+    }
   }
   if (now == Pages::Touch::asked) {
     // What another thread learns by a lock may close the page before this thread runs again.
     const Result result =
         wait([&] { return (now = touch_counted(page, wanted)) != Pages::Touch::asked; });
     if (!result.is_ok()) return result;
+    if (trace_ != nullptr) {
+      const Exclusion exclusion(*worker_);
+      note("E");
+    }
   }
   return {now == Pages::Touch::open ? Status::ok : Status::no_memory, me_};
 }
@@ -175,7 +196,9 @@ Result Node::touch(PageNumber first, std::size_t count, Access wanted) {
       stats_.misses++;
       const Pages::Touch now = touch_counted(page, wanted);
       if (now == Pages::Touch::no_memory) return {Status::no_memory, me_};
-      if (now == Pages::Touch::asked) asked.push_back(page);
+      if (now != Pages::Touch::asked) continue;
+      asked.push_back(page);
+      note("M", {page});
     }
     stats_.fetches += asked.size();
   }
@@ -190,6 +213,10 @@ Result Node::touch(PageNumber first, std::size_t count, Access wanted) {
     }
     return outcome != Pages::Touch::asked;
   });
+  if (trace_ != nullptr && !asked.empty()) {
+    const Exclusion exclusion(*worker_);
+    note("E");
+  }
   if (result.is_ok() && outcome == Pages::Touch::no_memory) return {Status::no_memory, me_};
   return result;
 }
@@ -226,6 +253,7 @@ void Node::ready(PageNumber) {}
 
 Result Node::wait(const std::function<bool()>& is_done) {
   Result result;
+  if (trace_ != nullptr) trace_->begin_wait();
   const Status status = worker_->wait(
       [&] {
         if (is_done()) return true;
@@ -233,6 +261,7 @@ Result Node::wait(const std::function<bool()>& is_done) {
         return failure_.has_value();
       },
       Deadline::max());
+  if (trace_ != nullptr) trace_->end_wait();
   if (status != Status::ok) return {status, me_};
   return result;
 }
@@ -289,6 +318,7 @@ Result Node::send(Rank to, fabric::MessageId id, fabric::Bytes header, fabric::B
   if (to >= ranks_ || to == me_ || id < first_service) return {Status::bad_argument, me_};
   const Exclusion exclusion(*worker_);
   if (failure_) return *failure_;
+  note("S");
   const Status status = mail_.send_service(to, id, header, payload);
   return {status, status == Status::ok ? me_ : to};
 }
@@ -312,6 +342,7 @@ Result Node::finish() {
     if (failure_) return *failure_;
     if (is_finishing_) return {Status::bad_argument, me_};
     is_finishing_ = true;
+    if (trace_ != nullptr) trace_->end();
     JobHead head{};
     head.job = Job::finish;
     if (me_ != 0) {

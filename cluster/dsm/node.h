@@ -22,6 +22,7 @@
 #include <unordered_map>
 
 #include "dsm/barriers.h"
+#include "dsm/checked_memory.h"
 #include "dsm/dsm.gen.h"
 #include "dsm/heap.h"
 #include "dsm/locks.h"
@@ -30,6 +31,7 @@
 #include "dsm/node_start.h"
 #include "dsm/pages.h"
 #include "dsm/receiver.h"
+#include "dsm/trace.h"
 #include "fabric/fabric.h"
 
 namespace iw::dsm {
@@ -87,12 +89,17 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
     std::size_t log_bytes = std::size_t{64} << 20;
     std::chrono::milliseconds timeout{60000};  // of the start
     std::vector<Service> services;
+    // Pointers out of the heap are told (checked_memory.h).
+    bool checks_pointers = false;
+    // A file for each rank, for a replay in virtual time (trace.h). Empty: none.
+    std::string trace;
     // Settings that all ranks must share, in one number; 0: none.
     std::uint64_t settings_hash = 0;
   };
   // Options as the environment says: IW_DSM_HEAP (bytes, or with K, M, G, T), IW_DSM_PAGE,
   // IW_DSM_DIRECT=yes|no, IW_DSM_FAULTS=best|userfaultfd|sigsegv, IW_DSM_DIFFS=pipe|orig,
-  // IW_DSM_BUFFER, IW_DSM_DEPTH, IW_DSM_LOG. False, and why in *error.
+  // IW_DSM_BUFFER, IW_DSM_DEPTH, IW_DSM_LOG, IW_DSM_CHECK=yes|no,
+  // IW_DSM_TRACE, with which pages come by messages only [DSM-PAGE-9]. False, and why in *error.
   static bool read_environment(Options* options, std::string* error);
 
   // Meets the other ranks (fabric/rendezvous.h) and maps the heap. Collective. nullptr, and why in
@@ -170,7 +177,8 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
     std::list<Ticket*> queue;  // takes no memory while it is empty, and most are
   };
 
-  Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> entries);
+  Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> entries,
+       std::unique_ptr<Trace> trace);
   static void set_handlers(const Options& options, fabric::Worker& worker, Entries* entries);
 
   // FaultHandler
@@ -196,6 +204,9 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   Result wait_for_room();
   bool is_valid(PageNumber end, std::span<const Placement> homes) const;
   void place_all(std::span<const Placement> homes);
+  void note(const char* event, std::initializer_list<std::uint64_t> numbers = {}) {
+    if (trace_ != nullptr) trace_->note(event, numbers);
+  }
   void tell_job(Rank to, const JobHead& head);
   void tell_job_to_others(const JobHead& head);
   void end_job(const Result& why, bool is_told);
@@ -233,7 +244,10 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   const PageNumber pages_of_heap_;
 
   // All below is guarded by the exclusion.
+  const std::unique_ptr<CheckedMemory> checked_;  // or nullptr
+  const std::unique_ptr<Trace> trace_;            // or nullptr
   NodeMail mail_;
+  TracedMail traced_mail_;
   Pages pages_;
   Locks locks_;
   Barriers barriers_;

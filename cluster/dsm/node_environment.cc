@@ -41,6 +41,12 @@ class Variable {
     *value = found;
     return true;
   }
+  bool read(bool* value, std::string* error) const {
+    if (!is_set()) return true;
+    if (text() != "yes" && text() != "no") return refuse("yes or no", error);
+    *value = text() == "yes";
+    return true;
+  }
   bool refuse(const std::string& wanted, std::string* error) const {
     *error = std::string(name_) + " must be " + wanted + ", and is " + text_;
     return false;
@@ -61,10 +67,14 @@ bool read_ways(Node::Options* options, std::string* error) {
                         : way == "sigsegv" ? FaultWay::sigsegv
                                            : FaultWay::userfaultfd;
   }
-  const Variable direct("IW_DSM_DIRECT");
-  if (direct.is_set()) {
-    if (direct.text() != "yes" && direct.text() != "no") return direct.refuse("yes or no", error);
-    options->is_direct = direct.text() == "yes";
+  const bool is_sound = Variable("IW_DSM_DIRECT").read(&options->is_direct, error) &&
+                        Variable("IW_DSM_CHECK").read(&options->checks_pointers, error);
+  if (!is_sound) return false;
+  const Variable trace("IW_DSM_TRACE");
+  if (trace.is_set()) {
+    // Each page is to be a message, as between machines.
+    options->trace = trace.text();
+    options->is_direct = false;
   }
   if (diffs.is_set()) {
     const std::string_view way = diffs.text();

@@ -20,10 +20,12 @@ void Node::begin_turn(LockId lock, LocalLock& local, bool is_try) {
   local.holder = std::this_thread::get_id();
   local.answer = Answer::none;
   // The listener may be told meanwhile.
+  note("L", {lock});
   const Locks::Outcome now = is_try ? locks_.try_acquire(lock) : locks_.acquire(lock);
   if (now == Locks::Outcome::held) local.answer = Answer::granted;
   if (now == Locks::Outcome::busy) local.answer = Answer::refused;
-  if (local.answer == Answer::none) stats_.lock_waits++;
+  if (local.answer != Answer::none) return;
+  stats_.lock_waits++;
 }
 
 void Node::end_turn(LocalLock& local) {
@@ -50,8 +52,12 @@ Result Node::wait_for_lock(LockId lock, LocalLock& local, bool is_queued, Ticket
     }
     return local.answer != Answer::none;
   });
-  if (!is_queued) return result;
+  if (!is_queued && trace_ == nullptr) return result;
   const Exclusion exclusion(*worker_);
+  if (!is_queued) {
+    note(local.answer == Answer::granted ? "A" : "N", {lock});
+    return result;
+  }
   std::erase(local.queue, ticket);
   return result;
 }
@@ -115,6 +121,7 @@ Result Node::unlock(LockId lock) {
     const bool is_held = found != local_locks_.end() && is_mine(found->second) &&
                          found->second.answer == Answer::granted;
     if (!is_held || !locks_.release(lock)) return {Status::bad_argument, me_};
+    note("R", {lock});
     end_turn(found->second);
     collect_if_grown();
     is_full = mail_.is_full();
@@ -134,6 +141,7 @@ Result Node::barrier(BarrierId barrier) {
     stats_.barriers++;
     before = barriers_passed_;
     barriers_.arrive(barrier);
+    note("B", {barrier});
     compare_finish_with_barriers();
     is_full = mail_.is_full();
   }
