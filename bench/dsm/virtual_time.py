@@ -458,8 +458,10 @@ class World:
             home.waiting.append((page, needed, call))
 
     def take_diffs(self, home, sender, diffs):
+        # The service may have ended a later interval before the application ends this one.
         for page, sequence, _ in diffs:
-            home.arrived[page, sender.trace.rank] = sequence
+            key = page, sender.trace.rank
+            home.arrived[key] = max(sequence, home.arrived.get(key, 0))
         waiting, home.waiting = home.waiting, []
         for page, needed, call in waiting:
             self.when_there(home, page, needed, call)
@@ -472,8 +474,8 @@ class World:
         """How many messages the sender posts at once."""
         rank, before = machine.trace.rank, machine.messages
         for home, page, sequence, size in diffs:
-            machine.own_sequence = sequence
-            machine.known[rank] = sequence
+            machine.own_sequence = max(sequence, machine.own_sequence)
+            machine.known[rank] = machine.own_sequence
             machine.notices += 1
             self.last_diff[page].append((rank, sequence))
             packed = DIFF_HEAD_BYTES + -(-size // PIECE_ALIGNMENT) * PIECE_ALIGNMENT
