@@ -23,7 +23,7 @@ inline constexpr int page_number_bits = 48;
 inline constexpr int ranks_max = 1024;
 inline constexpr int part_bytes = 524288;
 inline constexpr int parts_bytes_max = 268435456;
-inline constexpr int protocol_version = 1;
+inline constexpr int protocol_version = 2;
 
 // The ids of messages.
 enum class Message : std::uint8_t {
@@ -299,6 +299,9 @@ static_assert(offsetof(Memory, nonce) == 16);
 }
 
 inline constexpr int table_rows_at = 4096;
+inline constexpr int table_readers_at = 64;
+inline constexpr int table_is_read = 2;
+inline constexpr int table_is_initial = 4;
 
 struct Ballot {
   std::uint64_t address = 0;

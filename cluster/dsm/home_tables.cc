@@ -15,6 +15,11 @@ namespace iw::dsm {
 namespace {
 
 using Word = std::atomic_ref<std::uint64_t>;
+constexpr std::uint64_t is_present = 1;  // in the home's own word of a row
+
+std::uint64_t& readers_in(const Mapping& table) {
+  return *reinterpret_cast<std::uint64_t*>(table.begin() + table_readers_at);
+}
 
 // The file of another process, if it has that size. Empty: it cannot be mapped.
 Mapping map_file_of(std::uint32_t pid, std::uint32_t file, std::size_t bytes) {
@@ -33,7 +38,7 @@ Mapping map_file_of(std::uint32_t pid, std::uint32_t file, std::size_t bytes) {
 }  // namespace
 
 std::size_t HomeTables::table_bytes() const {
-  return table_rows_at + shape_.pages * shape_.ranks * sizeof(std::uint64_t);
+  return table_rows_at + shape_.pages * (shape_.ranks + 1) * sizeof(std::uint64_t);
 }
 
 std::unique_ptr<HomeTables> HomeTables::make(const Shape& shape) {
@@ -60,11 +65,12 @@ Memory HomeTables::memory(int heap_file) const {
 }
 
 std::uint64_t* HomeTables::row_in(const Mapping& table, PageNumber page) const {
-  return reinterpret_cast<std::uint64_t*>(table.begin() + table_rows_at) + page * shape_.ranks;
+  return reinterpret_cast<std::uint64_t*>(table.begin() + table_rows_at) +
+         page * (shape_.ranks + 1);
 }
 
 void HomeTables::tell_present(PageNumber page) {
-  Word(row_in(table_, page)[shape_.me]).store(1, std::memory_order_release);
+  Word(row_in(table_, page)[shape_.me]).fetch_or(is_present, std::memory_order_release);
 }
 
 void HomeTables::tell_flushed(PageNumber page, Stamp stamp) {
@@ -82,15 +88,66 @@ void HomeTables::open(Other& other) const {
   other.heap = std::move(heap);
 }
 
+bool HomeTables::is_open(Other& other) const {
+  if (other.memory.pid != 0) open(other);
+  return other.heap.begin() != nullptr;
+}
+
+// Before the bytes are loaded. Either the home sees it when its interval ends, or the bytes have
+// what the home stored in that interval.
+void HomeTables::tell_reader(Rank home, PageNumber page) {
+  Other& other = others_[home];
+  if (!is_open(other)) return;
+  Word(row_in(other.table, page)[home]).fetch_or(table_is_read);
+  Word(readers_in(other.table)).fetch_add(1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+// Behind the stores of the interval that ends.
+bool HomeTables::has_new_readers() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::uint64_t now = Word(readers_in(table_)).load();
+  return std::exchange(readers_, now) != now;
+}
+
+bool HomeTables::is_read(PageNumber page) {
+  return (Word(row_in(table_, page)[shape_.me]).load() & table_is_read) != 0;
+}
+
+std::optional<Rank> HomeTables::find_home(Rank directory, PageNumber page, Rank otherwise) {
+  const bool is_here = directory == shape_.me;
+  if (!is_here && !is_open(others_[directory])) return std::nullopt;
+  std::uint64_t* const row = row_in(is_here ? table_ : others_[directory].table, page);
+  std::uint64_t found = 0;
+  if (Word(row[shape_.ranks]).compare_exchange_strong(found, std::uint64_t{otherwise} + 1)) {
+    return otherwise;
+  }
+  // The table is another process's.
+  if (found > shape_.ranks) return std::nullopt;
+  return static_cast<Rank>(found - 1);
+}
+
+void HomeTables::tell_initial_bytes(PageNumber page) {
+  Word(row_in(table_, page)[0]).fetch_or(table_is_initial, std::memory_order_release);
+}
+
+std::optional<std::span<const std::byte>> HomeTables::find_initial(PageNumber page) {
+  Other& first = others_[0];
+  if (!is_open(first)) return std::nullopt;
+  const std::uint64_t word = Word(row_in(first.table, page)[0]).load(std::memory_order_acquire);
+  if ((word & table_is_initial) == 0) return std::span<const std::byte>();
+  return std::span<const std::byte>(first.heap.begin() + page * shape_.page_bytes,
+                                    shape_.page_bytes);
+}
+
 std::span<const std::byte> HomeTables::find(Rank home, PageNumber page,
                                             std::span<const Stamp> needed,
                                             std::vector<Stamp>* there) {
   Other& other = others_[home];
-  if (other.memory.pid != 0) open(other);
-  if (!other.is_open()) return {};
+  if (!is_open(other)) return {};
   std::uint64_t* const row = row_in(other.table, page);
   const auto word_of = [&](Rank rank) { return Word(row[rank]).load(std::memory_order_acquire); };
-  if (word_of(home) == 0) return {};
+  if ((word_of(home) & is_present) == 0) return {};
   for (const Stamp& each : needed) {
     if (each.writer != home && word_of(each.writer) < each.sequence) return {};
   }

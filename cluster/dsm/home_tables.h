@@ -43,17 +43,23 @@ class HomeTables final : public DirectPages {
   void tell_flushed(PageNumber page, Stamp stamp) override;
   std::span<const std::byte> find(Rank home, PageNumber page, std::span<const Stamp> needed,
                                   std::vector<Stamp>* there) override;
+  void tell_reader(Rank home, PageNumber page) override;
+  bool has_new_readers() override;
+  bool is_read(PageNumber page) override;
+  std::optional<Rank> find_home(Rank directory, PageNumber page, Rank otherwise) override;
+  void tell_initial_bytes(PageNumber page) override;
+  std::optional<std::span<const std::byte>> find_initial(PageNumber page) override;
 
  private:
   struct Other {
     Memory memory;  // pid 0: it is not tried
     Mapping table;
     Mapping heap;
-    bool is_open() const { return heap.begin() != nullptr; }
   };
   explicit HomeTables(const Shape& shape) : shape_(shape), others_(shape.ranks) {}
   std::size_t table_bytes() const;
   std::uint64_t* row_in(const Mapping& table, PageNumber page) const;
+  bool is_open(Other& other) const;
   void open(Other& other) const;
 
   const Shape shape_;
@@ -61,6 +67,7 @@ class HomeTables final : public DirectPages {
   std::array<std::uint64_t, 2> nonce_{};
   Mapping table_;
   std::vector<Other> others_;
+  std::uint64_t readers_ = 0;  // that this rank has looked at
 };
 
 }  // namespace iw::dsm

@@ -47,6 +47,38 @@ TEST_F(Direct, APageIsReadWhenItsHomeHasWhatIsNeeded) {
   EXPECT_TRUE(find(3, {}).empty()) << "another page";
 }
 
+// [DSM-PAGE-10]
+TEST_F(Direct, AHomeLearnsOfTheFirstReaderOfAPage) {
+  reader_->may_reach(0, home_->memory(heap_));
+  EXPECT_FALSE(home_->has_new_readers());
+  home_->tell_present(2);
+  reader_->tell_reader(0, 2);
+  EXPECT_TRUE(home_->has_new_readers());
+  EXPECT_FALSE(home_->has_new_readers()) << "it was told already";
+  EXPECT_TRUE(home_->is_read(2));
+  EXPECT_FALSE(home_->is_read(3));
+  EXPECT_FALSE(find(2, {}).empty()) << "its bytes are there as before";
+}
+
+// [DSM-PAGE-11]
+TEST_F(Direct, TheFirstRankThatLooksForAHomeBecomesIt) {
+  EXPECT_EQ(reader_->find_home(0, 6, 1), std::nullopt) << "the directory is out of reach";
+  reader_->may_reach(0, home_->memory(heap_));
+  EXPECT_EQ(reader_->find_home(0, 6, 1), Rank{1});
+  EXPECT_EQ(home_->find_home(0, 6, 2), Rank{1});
+  EXPECT_EQ(home_->find_home(0, 3, 2), Rank{2});
+  EXPECT_EQ(reader_->find_home(0, 3, 1), Rank{2});
+}
+
+// [DSM-PAGE-11]
+TEST_F(Direct, InitialBytesAreReadAtRank0) {
+  EXPECT_FALSE(reader_->find_initial(2).has_value());
+  reader_->may_reach(0, home_->memory(heap_));
+  home_->tell_initial_bytes(2);
+  EXPECT_EQ(std::memcmp(reader_->find_initial(2).value().data(), "page 2", 6), 0);
+  EXPECT_TRUE(reader_->find_initial(3).value().empty()) << "zeroes";
+}
+
 TEST_F(Direct, ARankThatWasNotToldOfIsNotRead) {
   home_->tell_present(2);
   EXPECT_TRUE(find(2, {}).empty());

@@ -170,7 +170,9 @@ ROLE(many_notices) {
   Member at;
   const Placement homes[] = {{0, pages, 0}};
   at.begin(pages, homes);
+  // Of pages that nobody else has had there are no notices.
   if (at.me() == 1) {
+    check(at.node->touch(0, pages, Access::read).is_ok(), "pages can be touched");
     check(at.words[(pages - 1) * at.page_words] == 0, "the page is empty before");
   }
   at.barrier();

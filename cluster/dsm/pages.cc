@@ -9,7 +9,9 @@ namespace iw::dsm {
 void Pages::begin(std::span<const PageNumber> written_by_0, PageNumber end) {
   zeroes_from_ = end;
   for (const PageNumber page : written_by_0) {
-    if (me_ == 0) state_of(page).is_initial = true;
+    if (me_ != 0) break;
+    state_of(page).is_initial = true;
+    if (direct_ != nullptr) direct_->tell_initial_bytes(page);
   }
 }
 
@@ -67,8 +69,11 @@ void Pages::fetch(PageNumber page, State& state) {
   if (!state.home) {
     state.is_asked = true;
     const Rank directory = directory_of(page);
-    if (directory != me_) return mail_.ask_home(directory, page);
-    return take_home(page, state, directory_.try_emplace(page, me_).first->second);
+    if (directory == me_) return take_home(page, state, home_in_directory(page, me_));
+    std::optional<Rank> home;
+    if (direct_ != nullptr) home = direct_->find_home(directory, page, me_);
+    if (home) return take_home(page, state, *home);
+    return mail_.ask_home(directory, page);
   }
   if (state.home == me_) {
     // what is needed comes by diffs
@@ -84,6 +89,7 @@ void Pages::fetch(PageNumber page, State& state) {
 }
 
 bool Pages::read_directly(PageNumber page, State& state, std::span<const Stamp> needed) {
+  if (!state.has_copy) direct_->tell_reader(*state.home, page);
   const std::span<const std::byte> bytes = direct_->find(*state.home, page, needed, &there_);
   if (bytes.empty()) return false;
   take_bytes(page, state, there_, bytes);
@@ -104,6 +110,11 @@ void Pages::take_bytes(PageNumber page, State& state, std::span<const Stamp> the
 
 void Pages::fetch_initial(PageNumber page, State& state) {
   if (me_ == 0 || page >= zeroes_from_) return has_initial(page, state);
+  const auto initial = direct_ != nullptr ? direct_->find_initial(page) : std::nullopt;
+  if (initial) {
+    memory_.fill(page, *initial);
+    return has_initial(page, state);
+  }
   state.is_asked = true;
   mail_.ask_initial(0, page);
 }
@@ -127,7 +138,39 @@ void Pages::protect_written() {
   }
 }
 
+bool Pages::has_had_reader(PageNumber page, const State& state) const {
+  return state.was_asked || (direct_ != nullptr && direct_->is_read(page));
+}
+
+// The reader has the bytes of some moment of this interval. All stores up to its end count as later
+// ones.
+void Pages::publish(PageNumber page, State& state) {
+  state.is_private = false;
+  written_.push_back(page);
+}
+
+void Pages::publish_read() {
+  if (direct_ == nullptr || !direct_->has_new_readers()) return;
+  std::erase_if(private_, [&](PageNumber page) {
+    State& state = state_of(page);
+    if (state.is_private && direct_->is_read(page)) publish(page, state);
+    return !state.is_private;
+  });
+}
+
+// A page that its home writes alone costs one fault, not one in each interval.
+void Pages::keep_private() {
+  std::erase_if(written_, [&](PageNumber page) {
+    State& state = state_of(page);
+    state.is_private = state.home == me_ && !has_had_reader(page, state);
+    if (state.is_private) private_.push_back(page);
+    return state.is_private;
+  });
+}
+
 void Pages::end_interval() {
+  publish_read();
+  keep_private();
   if (written_.empty()) return;
   Interval interval{{me_, log_.known()[me_] + 1}, {}};
   protect_written();
@@ -190,7 +233,13 @@ bool Pages::invalidate(PageNumber page, Stamp by) {
 }
 
 void Pages::heard_ask_home(Rank from, PageNumber page) {
-  mail_.tell_home(from, page, directory_.try_emplace(page, from).first->second);
+  mail_.tell_home(from, page, home_in_directory(page, from));
+}
+
+// This rank is the page's directory. Others may use its table at the same time.
+Rank Pages::home_in_directory(PageNumber page, Rank otherwise) {
+  if (direct_ != nullptr) return direct_->find_home(me_, page, otherwise).value_or(otherwise);
+  return directory_.try_emplace(page, otherwise).first->second;
 }
 
 bool Pages::heard_tell_home(PageNumber page, Rank home) {
@@ -225,6 +274,8 @@ bool Pages::heard_tell_initial(PageNumber page, std::span<const std::byte> bytes
 
 void Pages::heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed) {
   State& state = state_of(page);
+  state.was_asked = true;
+  if (state.is_private) publish(page, state);
   state.waiting.push_back({from, {needed.begin(), needed.end()}});
   serve(page, state);
 }

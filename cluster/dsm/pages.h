@@ -12,7 +12,8 @@
 //   write    load and store        a store; away from home a twin was made first
 //
 // Invariants: a page with a twin is in state write and in the list of written pages. A page that
-// is stale has no twin. The time of a diff is told to others only after the diff is on its way.
+// is stale has no twin. A page in state write at its home is in that list or private [DSM-PAGE-10].
+// The time of a diff is told to others only after the diff is on its way.
 #pragma once
 
 #include <array>
@@ -50,7 +51,7 @@ class PageMail {
   virtual void flush_diffs() = 0;
 };
 
-// Pages that are read in their home's memory, without its processor [DSM-PAGE-9].
+// Pages and tables that are read in other ranks' memory, without their processors [DSM-PAGE-9].
 class DirectPages {
  public:
   virtual ~DirectPages() = default;
@@ -62,6 +63,19 @@ class DirectPages {
   // needed. Empty: they cannot be reached, or lack something that is needed.
   virtual std::span<const std::byte> find(Rank home, PageNumber page, std::span<const Stamp> needed,
                                           std::vector<Stamp>* there) = 0;
+  // This rank is going to read the page at its home for the first time [DSM-PAGE-10].
+  virtual void tell_reader(Rank home, PageNumber page) = 0;
+  // Other ranks have told of pages here since the last call.
+  virtual bool has_new_readers() = 0;
+  // Another rank has told that it reads the page here.
+  virtual bool is_read(PageNumber page) = 0;
+  // The page's home as its directory has it, and `otherwise` from now on if it has none. Nothing:
+  // the directory cannot be reached. This rank can reach itself.
+  virtual std::optional<Rank> find_home(Rank directory, PageNumber page, Rank otherwise) = 0;
+  // This rank is rank 0, and has the page's initial bytes.
+  virtual void tell_initial_bytes(PageNumber page) = 0;
+  // They are empty if the page is zeroes. Nothing: rank 0 cannot be reached.
+  virtual std::optional<std::span<const std::byte>> find_initial(PageNumber page) = 0;
 };
 
 class PageListener {
@@ -107,7 +121,7 @@ class Pages {
   Pages(Rank me, Rank ranks, PageMemory& memory, PageMail& mail, PageListener& listener)
       : me_(me), ranks_(ranks), memory_(memory), mail_(mail), listener_(listener), log_(ranks) {}
 
-  // Outlives this. Without it, pages come by messages.
+  // Before begin(). Outlives this. Without it, pages come by messages.
   void use(DirectPages* direct) { direct_ = direct; }
   // The replay is over [DSM-START-1]. Rank 0 wrote these pages in it; pages from `end` on are
   // zeroes everywhere.
@@ -166,6 +180,10 @@ class Pages {
     bool is_asked = false;
     // Rank 0 keeps what it wrote in the replay for the page's home.
     bool is_initial = false;
+    // At home: another rank asked for it.
+    bool was_asked = false;
+    // At home: open for stores across intervals, because no other rank has had it.
+    bool is_private = false;
     // Intervals of others that the copy here lacks.
     SparseTime needed;
     // Needed when the page was asked for.
@@ -190,12 +208,17 @@ class Pages {
   void fetch_initial(PageNumber page, State& state);
   void has_initial(PageNumber page, State& state);
   void serve(PageNumber page, State& state);
+  bool has_had_reader(PageNumber page, const State& state) const;
+  void publish(PageNumber page, State& state);
+  void publish_read();
+  void keep_private();
   void protect_written();
   bool is_written(const Interval& interval) const;
   // The page has to be closed for the application.
   bool invalidate(PageNumber page, Stamp by);
   void invalidate_all(const Interval& interval);
   void take_home(PageNumber page, State& state, Rank home);
+  Rank home_in_directory(PageNumber page, Rank otherwise);
 
   const Rank me_;
   const Rank ranks_;
@@ -214,6 +237,7 @@ class Pages {
   };
   std::map<PageNumber, Stretch> placed_;
   std::vector<PageNumber> written_;  // in the present interval
+  std::vector<PageNumber> private_;  // and some that are private no more
   PageNumber zeroes_from_ = 0;
   PageCounts counts_;
 };

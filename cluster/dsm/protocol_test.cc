@@ -23,7 +23,7 @@ void append(Program* program, const Program& more) {
 // Each program is a thread of the rank with its number, and a second round of programs makes second
 // threads. Rank 0 wrote `initial` in the replay, one word after the other.
 std::unique_ptr<World> world_of(const std::vector<Program>& programs, Rank ranks, std::size_t pages,
-                                const std::vector<Word>& initial = {}) {
+                                const std::vector<Word>& initial = {}, bool is_direct = false) {
   auto world = std::make_unique<World>(ranks, pages);
   std::vector<PageNumber> written;
   for (std::uint64_t word = 0; word < initial.size(); word++) {
@@ -33,6 +33,7 @@ std::unique_ptr<World> world_of(const std::vector<Program>& programs, Rank ranks
   }
   for (std::size_t i = 0; i < programs.size(); i++) world->rank(i % ranks).add_thread(programs[i]);
   for (Rank rank = 0; rank < ranks; rank++) {
+    if (is_direct) world->rank(rank).pages.use(&world->rank(rank));
     world->rank(rank).pages.begin(written, written.size());
   }
   return world;
@@ -58,7 +59,7 @@ void run(World& world, const std::function<std::size_t(std::size_t)>& choose) {
 
 // Runs the programs in every order of steps and arrivals. Returns how many there are.
 std::size_t run_all_orders(const std::vector<Program>& programs,
-                           const std::vector<Word>& initial = {}) {
+                           const std::vector<Word>& initial = {}, bool is_direct = false) {
   constexpr Rank ranks = 2;
   constexpr std::size_t pages = 1;
   struct Turn {
@@ -69,7 +70,7 @@ std::size_t run_all_orders(const std::vector<Program>& programs,
   std::size_t orders = 0;
   do {
     std::size_t depth = 0;
-    auto world = world_of(programs, ranks, pages, initial);
+    auto world = world_of(programs, ranks, pages, initial, is_direct);
     run(*world, [&](std::size_t of) {
       if (depth == path.size()) path.push_back({0, of});
       return path[depth++].taken;
@@ -222,11 +223,9 @@ TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
                       6};
     std::vector<Word> initial(random() % (shape.pages * words_a_page + 1));
     for (Word& each : initial) each = 100 + random() % 3;
-    auto world = world_of(random_programs(random, shape), shape.ranks, shape.pages, initial);
     const bool is_direct = random() % 2 == 0;
-    for (Rank rank = 0; is_direct && rank < shape.ranks; rank++) {
-      world->rank(rank).pages.use(&world->rank(rank));
-    }
+    auto world =
+        world_of(random_programs(random, shape), shape.ranks, shape.pages, initial, is_direct);
     for (PageNumber page = 0; page < shape.pages; page++) {
       if (random() % 3 != 0) continue;
       const Rank home = random() % shape.ranks;
@@ -284,6 +283,27 @@ TEST(Homes, TheFirstRankThatTouchesAPageIsItsHomeAndMakesNoTwin) {
 }
 
 // [DSM-START-1]
+// [DSM-PAGE-10]
+TEST(Homes, APageThatNobodyElseHasHadIsInNoInterval) {
+  const Program home = {store(0, 1), barrier(1), store(0, 2), barrier(2),
+                        store(0, 3), barrier(3), store(0, 4), barrier(4)};
+  const Program other = {barrier(1), barrier(2), load(0), barrier(3), barrier(4), load(0)};
+  for (const bool is_direct : {false, true}) {
+    auto world = world_of({home, other}, 2, 1, {}, is_direct);
+    run(*world, [](std::size_t) { return 0; });
+    EXPECT_EQ(world->rank(0).pages.counts().intervals, 1u) << "the one behind the other's load";
+  }
+}
+
+// [DSM-PAGE-10]: the other rank comes at each moment of the home's intervals.
+TEST(AllOrders, APageThatWasPrivateIsSeenWithItsLaterStores) {
+  const Program home = {acquire(3),  store(0, 1), release(3), acquire(3),
+                        store(0, 2), release(3),  barrier(1), load(1)};
+  const Program other = {acquire(3), load(0), store(1, 5), release(3), barrier(1), load(0)};
+  EXPECT_GT(run_all_orders({home, other}), 100u);
+  EXPECT_GT(run_all_orders({home, other}, {}, true), 100u);
+}
+
 TEST(Homes, OnlyPagesOfTheReplayAreAskedForAtRank0) {
   // page 1, whose directory is rank 1
   const Program other = {load(words_a_page)};

@@ -128,6 +128,12 @@ class ModelRank final : public PageMemory,
   }
   std::span<const std::byte> find(Rank home, PageNumber page, std::span<const Stamp> needed,
                                   std::vector<Stamp>* there) override;
+  void tell_reader(Rank home, PageNumber page) override;
+  bool has_new_readers() override { return std::exchange(has_new_readers_, false); }
+  bool is_read(PageNumber page) override { return read_.contains(page); }
+  std::optional<Rank> find_home(Rank directory, PageNumber page, Rank otherwise) override;
+  void tell_initial_bytes(PageNumber page) override { initial_.insert(page); }
+  std::optional<std::span<const std::byte>> find_initial(PageNumber page) override;
 
   // LockMail and LockListener
   void ask_lock(Rank to, LockId lock, bool is_try, const VectorTime& known) override;
@@ -186,6 +192,10 @@ class ModelRank final : public PageMemory,
   std::size_t twins_made_ = 0;
   std::vector<Access> access_;
   std::vector<VectorTime> rows_;  // for other ranks that read directly
+  std::set<PageNumber> read_;     // by them
+  bool has_new_readers_ = false;
+  std::map<PageNumber, Rank> homes_;  // as the directory
+  std::set<PageNumber> initial_;
   std::vector<Thread> threads_;
   std::set<LockId> in_use_;  // a thread of this rank has or asks for the lock
 
@@ -421,6 +431,19 @@ inline std::span<const std::byte> ModelRank::find(Rank home, PageNumber page,
   }
   world_.direct_reads++;
   return other.read(page);
+}
+inline std::optional<Rank> ModelRank::find_home(Rank directory, PageNumber page, Rank otherwise) {
+  return world_.rank(directory).homes_.try_emplace(page, otherwise).first->second;
+}
+inline std::optional<std::span<const std::byte>> ModelRank::find_initial(PageNumber page) {
+  ModelRank& first = world_.rank(0);
+  if (!first.initial_.contains(page)) return std::span<const std::byte>();
+  return std::span<const std::byte>(first.page_of(page));
+}
+inline void ModelRank::tell_reader(Rank home, PageNumber page) {
+  ModelRank& other = world_.rank(home);
+  other.read_.insert(page);
+  other.has_new_readers_ = true;
 }
 inline void ModelRank::ask_lock(Rank to, LockId lock, bool is_try, const VectorTime& known) {
   world_.send(me_, to, [=, from = me_](ModelRank& at) {
