@@ -2,7 +2,7 @@
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
 # translate, swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers,
-# ddss, dsm_faults or services.
+# ddss, dsm, dsm_faults or services.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -77,6 +77,16 @@ fi
 if [[ "$ONLY" =~ ^(dsm_faults)?$ ]] && [ -x "$BUILD/release/bench/dsm/bench_dsm_faults" ]; then
   begin dsm_faults
   "$BUILD/release/bench/dsm/bench_dsm_faults"
+fi
+# The shared memory between ranks.
+if [[ "$ONLY" =~ ^(dsm)?$ ]] && [ -x "$BUILD/release/bench/dsm/bench_dsm_micro" ]; then
+  begin dsm
+  bench/dsm.py "$BUILD/release/bench/dsm" "$BUILD/release/examples/dsm" "$IW_PROGRAM" \
+    "$BENCH_RESULTS"
+  make/plot.py bench/results/dsm.csv --x operation --series system,transport --y us --bars --log y \
+    --title "Operations of the shared memory between two ranks"
+  make/plot.py bench/results/dsm_pipe.csv --x buffer --series program --y s --log y --bars \
+    --where way=pipe --where depth=2 --title "Kernels by the size of PIPE's buffers, two ranks"
 fi
 # The services over DDSS: Figures 5 and 6.
 if [[ "$ONLY" =~ ^(services)?$ ]] && [ -x "$BUILD/release/examples/services/select-records" ]; then
