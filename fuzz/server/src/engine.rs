@@ -641,5 +641,6 @@ fn incoming(stream: u32, request: Request, bulk: Bytes, admitted: bool) -> Incom
         request,
         announced_bytes: bulk.len() as u64,
         bulk: if admitted { bulk } else { Bytes::new() },
+        chains: Vec::new(),
     }
 }

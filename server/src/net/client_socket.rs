@@ -2,8 +2,9 @@
 //! (serving.rs).
 //!
 //! An event that makes the engine send a message writes it to the socket at once, and does not wake
-//! the connection's own task. The task writes only what the socket did not take. Memory is bounded:
-//! nothing is read from a connection that has not taken its replies, until it takes some.
+//! the connection's own task. The task writes what the socket did not take, and what is too much
+//! for one turn. Memory is bounded: nothing is read from a connection that has not taken its
+//! replies, until it takes some.
 
 use super::outbound::Outbound;
 use super::socket::Socket;
@@ -85,7 +86,8 @@ impl ClientSocket {
             Sink::Web => Err(io::ErrorKind::WouldBlock.into()),
         };
         match result {
-            Ok(()) => {}
+            Ok(()) if outbound.is_empty() => {}
+            Ok(()) => self.stuck.notify_one(),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stuck.notify_one(),
             // The reading task notices that the connection is lost. Its queue is dropped.
             Err(_) => outbound.clear(),

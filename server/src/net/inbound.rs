@@ -3,11 +3,13 @@
 //! Small messages are taken from a read buffer that all connections share. The bulk of a large
 //! message is read straight into its own memory, together with the head of the next frame. So a
 //! chunk costs one read, and hardly a byte is copied. Bulk that the engine does not admit is
-//! counted and dropped. A few messages are taken apart at a time, and the others wait as bytes.
+//! counted and dropped. The chains of a large release are computed while it comes in. A few
+//! messages are taken apart at a time, and the others wait as bytes.
 
-use crate::session::{Incoming, Request};
+use super::freeing;
+use crate::session::{Incoming, PartChains, Request};
 use interweave_wire::frame::{Begun, BulkTarget, Gate};
-use interweave_wire::protocol::Envelope;
+use interweave_wire::protocol::{Envelope, MAX_CHUNK_BYTES};
 use interweave_wire::{FrameDecoder, Message, Rejection};
 
 /// So many messages are taken apart at a time, because a decoded message takes many times its
@@ -19,20 +21,41 @@ pub trait Admission {
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool;
 }
 
+/// A request whose bulk may be coming in.
+#[derive(Debug)]
+struct Coming {
+    request: Request,
+    /// Of a release in several frames.
+    chains: Option<PartChains>,
+}
+
 /// Makes requests of bodies.
 #[derive(Debug)]
 struct Requests<A>(A);
 
 impl<A: Admission> Gate for Requests<A> {
-    type Body = Request;
+    type Body = Coming;
 
-    fn begin(&self, envelope: &Envelope, body: &[u8]) -> Result<Begun<Request>, Rejection> {
+    fn begin(&self, envelope: &Envelope, body: &[u8]) -> Result<Begun<Coming>, Rejection> {
         let request = Request::decode(envelope.type_, body);
         let bulk_bytes = envelope.bulk_bytes;
+        let keeps_bulk = bulk_bytes > 0 && self.0.admits(&request, bulk_bytes);
+        let chains = match &request {
+            Request::ReleaseWriter(release) if bulk_bytes > u64::from(MAX_CHUNK_BYTES) => {
+                keeps_bulk.then(|| PartChains::of(release))
+            }
+            _ => None,
+        };
         Ok(Begun {
-            keeps_bulk: bulk_bytes > 0 && self.0.admits(&request, bulk_bytes),
-            body: request,
+            keeps_bulk,
+            body: Coming { request, chains },
         })
+    }
+
+    fn came(&self, coming: &mut Coming, bytes: &[u8]) {
+        if let Some(chains) = &mut coming.chains {
+            chains.add(bytes);
+        }
     }
 }
 
@@ -109,11 +132,13 @@ impl<A: Admission> Inbound<A> {
     }
 }
 
-fn incoming(message: Message<Request>) -> Incoming {
+fn incoming(message: Message<Coming>) -> Incoming {
+    let Coming { request, chains } = message.body;
     Incoming {
         stream: message.envelope.stream,
-        request: message.body,
-        bulk: message.bulk,
+        request,
+        bulk: freeing::freed_elsewhere(message.bulk),
         announced_bytes: message.envelope.bulk_bytes,
+        chains: chains.map_or(Vec::new(), PartChains::finish),
     }
 }

@@ -10,6 +10,7 @@ mod client_socket;
 mod clock;
 mod descriptors;
 mod door;
+mod freeing;
 mod http;
 mod inbound;
 mod listen;

@@ -14,6 +14,9 @@ use std::io::IoSlice;
 
 const MOST_SLICES: usize = 32;
 const LAID_OUT_BYTES: usize = 1024 * 1024;
+/// When so many bytes of one connection were written, the others have their turn, however fast its
+/// peer reads.
+const TURN_BYTES: usize = 1024 * 1024;
 /// An idle connection keeps room for so many messages.
 const FEW_MESSAGES: usize = 8;
 
@@ -128,16 +131,17 @@ impl Outbound {
         Some(Frame { head, bulk, kinds })
     }
 
-    /// Lays out frames and calls `write` with them, until all are written or `write` takes no more.
-    /// `written` grows by the bytes that `write` took.
+    /// Lays out frames and calls `write` with them, until all are written, the turn is over, or
+    /// `write` takes no more. `written` grows by the bytes that `write` took.
     pub fn write_with(
         &mut self,
         written: &mut usize,
         mut write: impl FnMut(&[IoSlice<'_>]) -> std::io::Result<usize>,
     ) -> std::io::Result<()> {
+        let end = *written + TURN_BYTES;
         loop {
             self.lay_out();
-            if self.pieces.is_empty() {
+            if self.pieces.is_empty() || *written >= end {
                 return Ok(());
             }
             let mut slices = [IoSlice::new(&[]); MOST_SLICES];

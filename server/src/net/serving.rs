@@ -13,10 +13,14 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{ready, Poll};
 use std::time::Duration;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 /// The time that a peer of a closed connection has to read the last messages.
 pub const LINGER: Duration = Duration::from_secs(1);
+
+/// After so many bytes of one connection the others have their turn, however fast its peer sends.
+const TURN_BYTES: usize = 256 << 10;
 
 /// Asks the engine which bulk of a connection to keep.
 pub struct AskEngine {
@@ -86,14 +90,20 @@ async fn read_messages(shell: &Rc<Shell>, connection: &Rc<ClientSocket>, socket:
         shell: shell.clone(),
         connection: connection.id,
     });
+    let mut in_turn = 0;
     loop {
         connection.has_room().await;
+        if in_turn >= TURN_BYTES {
+            in_turn = 0;
+            yield_now().await;
+        }
         let lost = if inbound.has_unparsed() {
             inbound.parse_on().err()
         } else {
             match read_some(shell, socket, &mut inbound).await {
                 Ok(0) | Err(ReadError::Io) => return,
                 Ok(bytes) => {
+                    in_turn += bytes;
                     shell.heard(connection.id, bytes);
                     None
                 }

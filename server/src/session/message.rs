@@ -119,6 +119,9 @@ pub struct Incoming {
     pub bulk: Bytes,
     /// The bulk that the envelope announced: more than `bulk` if the engine did not admit it.
     pub announced_bytes: u64,
+    /// The chain that each part of a release makes, if the bulk came in several frames. Of other
+    /// releases the engine computes the chains.
+    pub chains: Vec<u64>,
 }
 
 /// A reply or notification to be sent.

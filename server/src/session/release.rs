@@ -120,13 +120,14 @@ impl Engine {
         }
         let mut bulk = incoming.bulk.clone();
         let mut parts: Vec<Part> = Vec::with_capacity(r.parts.len());
-        for part in &r.parts {
+        for (i, part) in r.parts.iter().enumerate() {
             if parts.iter().any(|p| p.segment == part.segment) {
                 let text = format!("segment number {} occurs twice in a release", part.segment);
                 return Err(Rejection::malformed(text));
             }
             let (segment, _) = self.open_segment_of(at.connection, part.segment)?;
-            parts.push(segment.check_part(at, part, &mut bulk)?);
+            let chain = incoming.chains.get(i).copied();
+            parts.push(segment.check_part(at, part, chain, &mut bulk)?);
         }
         if !bulk.is_empty() {
             let text = format!("{} bytes follow the diffs of a release", bulk.len());
@@ -181,11 +182,13 @@ impl Engine {
 }
 
 impl SegmentState {
-    /// Takes the part's diff off the bulk, and checks it whole.
+    /// Takes the part's diff off the bulk, and checks it whole. `chain`: what the diff makes of the
+    /// chain that the part begins at, if that is known.
     fn check_part(
         &mut self,
         at: At,
         part: &ReleasePart,
+        chain: Option<u64>,
         bulk: &mut Bytes,
     ) -> Result<Part, Rejection> {
         if !self.lock.holds(at.session, part.fence) {
@@ -211,7 +214,8 @@ impl SegmentState {
             let serials = self.serials.granted();
             let release = self.master.check(&diff, part.base.number, serials)?;
             after.stamp.number += 1;
-            after.stamp.chain = chain::next(after.stamp.chain, &diff);
+            let parent = after.stamp.chain;
+            after.stamp.chain = chain.unwrap_or_else(|| chain::next(parent, &diff));
             after.units_changed += self.master.changed_units(&release);
             checked = Some(release);
         }

@@ -13,7 +13,7 @@ mod segments;
 mod sessions;
 mod waiting;
 
-use super::{Absence, Backlog, Config, Effect, Engine, Incoming, Request};
+use super::{Absence, Backlog, Config, Effect, Engine, Incoming, PartChains, Request};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Next, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
@@ -206,13 +206,26 @@ impl World {
         self.last_stream += 1;
         let incoming = Incoming {
             stream: self.last_stream,
-            request,
             announced_bytes: bulk.len() as u64,
+            chains: self.chains_of(&request, &bulk),
+            request,
             bulk,
         };
         self.engine.request(self.now_ns(), connection, incoming);
         self.drain();
         self.last_stream
+    }
+
+    /// The chains of every second release, as if its bulk had come in several frames.
+    fn chains_of(&self, request: &Request, bulk: &Bytes) -> Vec<u64> {
+        match request {
+            Request::ReleaseWriter(release) if self.last_stream.is_multiple_of(2) => {
+                let mut chains = PartChains::of(release);
+                chains.add(bulk);
+                chains.finish()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The answer on that stream, which must be there.

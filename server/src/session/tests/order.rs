@@ -206,6 +206,7 @@ fn what_the_store_is_asked_comes_before_what_peers_are_sent() {
         request: open("/list", Durability::Memory),
         bulk: Bytes::new(),
         announced_bytes: 0,
+        chains: Vec::new(),
     };
     world.engine.request(world.now_ns(), 1, incoming);
     let mut effects = Vec::new();

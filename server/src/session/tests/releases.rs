@@ -218,6 +218,7 @@ fn release_dropped(
         request,
         bulk: Bytes::new(),
         announced_bytes: bytes,
+        chains: Vec::new(),
     };
     world.engine.request(world.now_ns(), 1, incoming);
     world.drain();

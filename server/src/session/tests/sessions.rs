@@ -170,6 +170,7 @@ fn a_stream_that_is_no_requests_ends_the_connection() {
             request: Request::Ping,
             bulk: Bytes::new(),
             announced_bytes: 0,
+            chains: Vec::new(),
         };
         world.engine.request(world.now_ns(), 1, ping);
         world.drain();

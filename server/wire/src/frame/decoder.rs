@@ -35,6 +35,9 @@ pub trait Gate {
 
     /// A message begins. An error loses the framing.
     fn begin(&self, envelope: &Envelope, body: &[u8]) -> Result<Begun<Self::Body>, Rejection>;
+
+    /// The next bytes of a bulk that is kept have come.
+    fn came(&self, _body: &mut Self::Body, _bytes: &[u8]) {}
 }
 
 /// What is kept of a message.
@@ -90,10 +93,11 @@ impl<B> Incomplete<B> {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &[u8], gate: &impl Gate<Body = B>) {
         if self.keeps_bulk {
             self.grow(bytes.len());
             self.bulk.extend_from_slice(bytes);
+            gate.came(&mut self.body, bytes);
         }
         self.missing_bytes -= bytes.len() as u64;
     }
@@ -229,7 +233,10 @@ impl<G: Gate> FrameDecoder<G> {
     pub fn bulk_read(&mut self, bytes: usize) {
         if let Some(arriving) = self.arriving.as_mut() {
             arriving.left_bytes -= bytes;
-            arriving.message.missing_bytes -= bytes as u64;
+            let message = &mut arriving.message;
+            message.missing_bytes -= bytes as u64;
+            let came = message.bulk.len() - bytes;
+            self.gate.came(&mut message.body, &message.bulk[came..]);
         }
     }
 
@@ -256,7 +263,7 @@ impl<G: Gate> FrameDecoder<G> {
                 return Ok(None);
             };
             let (bulk, rest) = bytes.split_at(frame.left_bytes.min(bytes.len()));
-            frame.message.take(bulk);
+            frame.message.take(bulk, &self.gate);
             frame.left_bytes -= bulk.len();
             *bytes = rest;
             if frame.left_bytes > 0 {
