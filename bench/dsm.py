@@ -123,11 +123,11 @@ class Bench:
             if not kept:
                 print(f"{program}: all {discarded} rounds were discarded", flush=True)
                 continue
+            self.write("dsm_speedup.csv", "program,round,factor,threads_1_s,threads_2_s,ranks_2_s",
+                       rows)
             one, two, ours = (statistics.median(each) for each in zip(*kept))
-            print(f"{program}: threads {one / two:.2f}, ranks {one / ours:.2f} times as fast as one "
-                  f"thread; {len(kept)} rounds, {discarded} discarded", flush=True)
-        self.write("dsm_speedup.csv", "program,round,factor,threads_1_s,threads_2_s,ranks_2_s",
-                   rows)
+            print(f"{program}: threads {one / two:.2f}, ranks {one / ours:.2f} times as fast as "
+                  f"one thread; {len(kept)} rounds, {discarded} discarded", flush=True)
 
     def crowds(self):
         samples = {}
@@ -158,7 +158,7 @@ class Bench:
                     barriers = re.search(r"([\d.]+) s in barriers", said)[1]
                     samples.setdefault(way, []).append((seconds, float(barriers), int(messages)))
             for way, all_of_way in samples.items():
-                middle = [statistics.median(each) for each in zip(*all_of_way)]
+                middle = [f"{statistics.median(each):g}" for each in zip(*all_of_way)]
                 rows.append((program, *way, *middle))
                 print(*rows[-1], flush=True)
         self.write("dsm_pipe.csv", "program,way,buffer,depth,s,barrier_s,diff_messages", rows)
