@@ -95,7 +95,7 @@ set_bench() {
   set_build
   set_python
   packages+=(redis-server libhiredis-dev memcached libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto)
-  packages+=(libprotobuf-dev protobuf-compiler gnuplot-nox)
+  packages+=(libprotobuf-dev protobuf-compiler gnuplot-nox libopenmpi-dev openmpi-bin)
 }
 
 # The guest's kernel is only unpacked, never installed: $BUILD/rdma.
