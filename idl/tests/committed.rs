@@ -6,7 +6,7 @@ mod golden;
 
 use golden::files_of;
 use interweave_idl::{
-    run, CodecLanguage, CompileOptions, GeneratedFile, InterfaceLanguage, Output,
+    run, CodecLanguage, CompileOptions, DataLanguage, GeneratedFile, InterfaceLanguage, Output,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -88,6 +88,26 @@ fn the_committed_numbers_of_the_interface_are_up_to_date() {
     .into_iter()
     .flat_map(|(language, dir)| differing(generate_interface(language), dir))
     .collect();
+    assert!(stale.is_empty(), "{stale:?} differ; {HOW}");
+}
+
+#[test]
+fn the_committed_classes_of_the_java_tests_are_up_to_date() {
+    // Relative, because the first line of each class has the path.
+    std::env::set_current_dir(root()).unwrap();
+    let package = "org.interweave.objects.shapes";
+    let options = CompileOptions {
+        files: vec![PathBuf::from("java/src/test/shapes.x")],
+        output: Output::Data(DataLanguage::Java),
+        include_dirs: Vec::new(),
+        package: package.to_string(),
+        defines: Vec::new(),
+        types: Vec::new(),
+    };
+    let files = run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let folder = Path::new("java/src/test/java").join(package.replace('.', "/"));
+    assert_eq!(files.len(), files_of(&folder, "java").len());
+    let stale = differing(files, "java/src/test/java");
     assert!(stale.is_empty(), "{stale:?} differ; {HOW}");
 }
 

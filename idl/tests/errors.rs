@@ -64,6 +64,11 @@ fn names_that_are_one_in_typescript_are_errors() {
 }
 
 #[test]
+fn what_java_cannot_say_is_an_error_with_its_place() {
+    cannot_be_said(DataLanguage::Java, "java");
+}
+
+#[test]
 fn two_files_that_make_one_output_are_refused() {
     let dir = tests_dir().join("dialects");
     let text = messages(data(vec![dir.join("list.x"), dir.join("other/list.x")]));

@@ -18,7 +18,7 @@ use crate::diagnostics::{Diagnostic, Report};
 use crate::ir::{
     Arm, Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union,
 };
-use crate::source::{FileId, Span};
+use crate::source::FileId;
 use names::{member_name, type_name};
 use spelling::Value;
 use std::collections::HashSet;
@@ -199,6 +199,7 @@ impl<'a> Class<'a> {
 
     fn text(mut self, id: DefId) -> String {
         let def = self.unit.schema.def(id);
+        self.measure(id);
         self.text
             .line(format!("// {}", first_line(self.unit, self.file)));
         package_line(self.unit, &mut self.text);
@@ -247,7 +248,6 @@ impl<'a> Class<'a> {
             ty,
             at: 0,
         }];
-        self.measure(ty, def.span);
         let mut calls = Vec::new();
         let mut values = self.values(&slots, &mut calls);
         let length = values[0].length.take().expect("an array has a length");
@@ -294,9 +294,6 @@ impl<'a> Class<'a> {
         let schema = self.unit.schema;
         for (field, at) in fields.iter().zip(layout::offsets(schema, fields)) {
             let name = format!("{prefix}{}", field.name);
-            if base == 0 && prefix.is_empty() {
-                self.measure(&field.ty, field.span);
-            }
             let at = base + at;
             let inner = match schema.resolve(&field.ty) {
                 Type::Named(id) => match &schema.def(*id).body {
@@ -327,12 +324,17 @@ impl<'a> Class<'a> {
         }
     }
 
-    fn measure(&mut self, ty: &Type, span: Span) {
-        let size = layout::extent(self.unit.schema, ty).size;
+    fn measure(&mut self, id: DefId) {
+        let schema = self.unit.schema;
+        let size = layout::extent(schema, &Type::Named(id)).size;
         if size > MAX_BYTES {
-            let message = format!("takes {size} bytes; an array of Java has at most 2^31-9");
+            let def = schema.def(id);
+            let name = def.full_name("::");
+            let message =
+                format!("`{name}` takes {size} bytes; an array of Java has at most 2^31-9");
             let hint = "hold the parts by pointer, in blocks of their own";
-            self.report.error(Diagnostic::new(span, message).hint(hint));
+            self.report
+                .error(Diagnostic::new(def.span, message).hint(hint));
         }
     }
 
