@@ -13,7 +13,10 @@ import java.lang.reflect.Field;
 import java.util.Arrays;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Field;
+import org.interweave.IW_Memory;
+import org.interweave.IW_Object;
 import org.interweave.IW_Ref;
+import org.interweave.IW_Space;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.diff.Changes;
@@ -304,6 +307,23 @@ class ObjectMapTest {
     map.writeWith(null);
     assertEquals(Error.NO_LOCK, refused(() -> made.set_value(1)).code());
     assertEquals(Error.NO_LOCK, refused(() -> new node(map, null)).code());
+  }
+
+  private static final class Stranger extends IW_Object {
+    Stranger(IW_Space space) {
+      super(space, null);
+    }
+
+    @Override
+    public void iw_transfer(IW_Memory memory) {}
+  }
+
+  @Test
+  void classesThatAreNotRegisteredAreRefused() {
+    InterweaveException refused = refused(() -> new Stranger(map));
+    assertEquals(Error.UNKNOWN_TYPE, refused.code());
+    assertTrue(refused.getMessage().contains("Stranger"), refused.getMessage());
+    assertFalse(release(), "no block was made");
   }
 
   @Test
