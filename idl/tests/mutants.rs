@@ -125,6 +125,14 @@ fn compile(dir: &Path, path: &Path) -> Vec<String> {
                     .to_string()
                     .contains("is used twice in TypeScript"));
             }
+            // Java has its own names and sizes, and says so.
+            if let Err(diagnostics) = made(DataLanguage::Java) {
+                let text = diagnostics.to_string();
+                assert!(
+                    text.contains("in Java") || text.contains("of Java"),
+                    "{text}"
+                );
+            }
             files.iter().for_each(|file| file.write(dir).unwrap());
             let names = files
                 .iter()
