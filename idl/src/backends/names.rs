@@ -18,7 +18,7 @@ const RUST_TYPES: &[&str] = &[
     "Xdr", "XdrError",
 ];
 
-const JAVA_WORDS: &[&str] = &[
+pub const JAVA_WORDS: &[&str] = &[
     "_",
     "abstract",
     "assert",

@@ -1,5 +1,6 @@
 //! Names of generated Java: those of C, unless Java or `IW_Object` keeps them for itself.
 
+use crate::backends::names::JAVA_WORDS;
 use crate::backends::stem;
 use crate::compile::Unit;
 use crate::diagnostics::{Diagnostic, Report};
@@ -7,62 +8,6 @@ use crate::ir::{Def, DefBody, DefId};
 use crate::source::{FileId, Span};
 use std::collections::{HashMap, HashSet};
 
-const WORDS: &[&str] = &[
-    "_",
-    "abstract",
-    "assert",
-    "boolean",
-    "break",
-    "byte",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extends",
-    "false",
-    "final",
-    "finally",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "implements",
-    "import",
-    "instanceof",
-    "int",
-    "interface",
-    "long",
-    "native",
-    "new",
-    "null",
-    "package",
-    "private",
-    "protected",
-    "public",
-    "return",
-    "short",
-    "static",
-    "strictfp",
-    "super",
-    "switch",
-    "synchronized",
-    "this",
-    "throw",
-    "throws",
-    "transient",
-    "true",
-    "try",
-    "void",
-    "volatile",
-    "while",
-];
 /// Names of types that Java restricts, and of those that generated text uses.
 const TYPES: &[&str] = &[
     "IW_Array",
@@ -86,7 +31,7 @@ const TYPES: &[&str] = &[
 /// Of a class.
 pub fn type_name(def: &Def) -> String {
     let name = def.full_name("_");
-    match WORDS.contains(&name.as_str()) || TYPES.contains(&name.as_str()) {
+    match JAVA_WORDS.contains(&name.as_str()) || TYPES.contains(&name.as_str()) {
         true => name + "_",
         false => name,
     }
@@ -94,7 +39,7 @@ pub fn type_name(def: &Def) -> String {
 
 /// Of a field or a constant. Names of `IW_Object` begin with `iw_`.
 pub fn member_name(name: &str) -> String {
-    match WORDS.contains(&name) || name.starts_with("iw_") {
+    match JAVA_WORDS.contains(&name) || name.starts_with("iw_") {
         true => format!("{name}_"),
         false => name.to_string(),
     }
