@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
+#include <vector>
+
+#include "fabric/hash.h"
 
 namespace iw::dsm {
 
@@ -13,17 +16,14 @@ using fabric::Status;
 
 namespace {
 
-// FNV-1a, of numbers.
-class Hash {
- public:
-  void add(std::uint64_t number) {
-    for (int i = 0; i < 8; i++) value_ = (value_ ^ ((number >> (8 * i)) & 0xff)) * 0x100000001b3;
+// All ranks have the same byte order, so the same placements have the same hash.
+std::uint64_t hash_of(std::span<const Placement> homes) {
+  std::vector<std::uint64_t> numbers;
+  for (const Placement& each : homes) {
+    numbers.insert(numbers.end(), {each.first, each.count, each.home});
   }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
-};
+  return fabric::hash(std::as_bytes(std::span(numbers)));
+}
 
 }  // namespace
 
@@ -116,12 +116,7 @@ void Node::place_all(std::span<const Placement> homes) {
 Result Node::begin(std::uint64_t replay_hash, PageNumber end, std::span<const Placement> homes) {
   if (worker_->in_handler()) return {Status::in_handler, me_};
   if (!is_valid(end, homes)) return {Status::bad_argument, me_};
-  Hash hash;
-  for (const Placement& each : homes) {
-    hash.add(each.first);
-    hash.add(each.count);
-    hash.add(each.home);
-  }
+  const std::uint64_t homes_hash = hash_of(homes);
   heap_->watch(this);
   {
     const Exclusion exclusion(*worker_);
@@ -138,7 +133,7 @@ Result Node::begin(std::uint64_t replay_hash, PageNumber end, std::span<const Pl
     head.job = Job::begin;
     head.replay_hash = replay_hash;
     head.end = end;
-    head.homes_hash = hash.value();
+    head.homes_hash = homes_hash;
     if (me_ != 0) {
       tell_job(0, head);
     } else {

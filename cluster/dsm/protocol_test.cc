@@ -282,7 +282,6 @@ TEST(Homes, TheFirstRankThatTouchesAPageIsItsHomeAndMakesNoTwin) {
   EXPECT_EQ(world->rank(1).twins_made(), 1u);
 }
 
-// [DSM-START-1]
 // [DSM-PAGE-10]
 TEST(Homes, APageThatNobodyElseHasHadIsInNoInterval) {
   const Program home = {store(0, 1), barrier(1), store(0, 2), barrier(2),
@@ -304,6 +303,7 @@ TEST(AllOrders, APageThatWasPrivateIsSeenWithItsLaterStores) {
   EXPECT_GT(run_all_orders({home, other}, {}, true), 100u);
 }
 
+// [DSM-START-1]
 TEST(Homes, OnlyPagesOfTheReplayAreAskedForAtRank0) {
   // page 1, whose directory is rank 1
   const Program other = {load(words_a_page)};
