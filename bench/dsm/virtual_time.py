@@ -198,7 +198,7 @@ class RankTrace:
     def _end_at_the_last_barrier(self):
         last = max((i for i, step in enumerate(self.steps) if step.kind == "barrier"), default=-1)
         if last < 0:
-            raise Malformed(f"{self.name}: there is no barrier")
+            raise Malformed(f"{self.name}: the trace has no barrier")
         del self.steps[last + 1 :]
         if any(step.kind == "service" for step in self.steps):
             raise Malformed(f"{self.name}: conditions, counters, semaphores and collectives "

@@ -28,7 +28,7 @@ fn ask(client: &mut Client, time: Duration) -> Result<Vec<Duration>, String> {
     let mut times = Vec::new();
     while begun.elapsed() < time {
         let asked = Instant::now();
-        let listed = client.list("/there is no such path");
+        let listed = client.list("/no segment has this path");
         listed.map_err(|error| error.to_string())?;
         times.push(asked.elapsed());
         std::thread::sleep(Duration::from_micros(50));
@@ -51,7 +51,7 @@ fn measure(address: &str, pid: &str, count: usize, seconds: u64) -> Result<(), S
         let client = connect().map_err(|error| format!("client {number}: {error}"))?;
         others.push(client);
         first
-            .list("/there is no such path")
+            .list("/no segment has this path")
             .map_err(|error| error.to_string())?;
     }
     let after = resident_kib(pid)?;
