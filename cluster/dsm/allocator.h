@@ -5,7 +5,8 @@
 // In the replay all ranks make the same calls and so get the same addresses. Afterwards each rank
 // takes from a share of the rest of its own, without a message. A freed block goes to the rank that
 // frees it, whoever allocated the block: the header says its size, and is coherent as all of the
-// heap is. What is free stands outside the heap, in this rank's own memory.
+// heap is. The list of free extents stands outside the heap, in this
+// rank's own memory.
 //
 // Invariants: free extents do not touch each other, and belong to one rank. A header is sealed with
 // its address, its size and whether the block is free, so that neither a foreign address nor a
@@ -45,7 +46,8 @@ class Allocator {
   // The heap is [begin, end), whole pages.
   Allocator(HeapAddress begin, HeapAddress end, std::uint64_t page_bytes, BlockHeaders& headers);
 
-  // None: there is no room. Aligned to 16 bytes; from the size of a page on to a page.
+  // Returns nothing if the heap has no room. A block is aligned to 16 bytes. A block of a page or
+  // more is aligned to a page.
   std::optional<HeapAddress> allocate(std::uint64_t bytes);
 
   enum class Freed : std::uint8_t { freed, foreign, free_already };

@@ -346,7 +346,7 @@ ROLE(api_blocks) {
   EXPECT_RESULT(DSM_EFREED, dsm_errno());
   dsm_free(&sum);
   EXPECT_RESULT(DSM_EFOREIGN, dsm_errno());
-  check(dsm_malloc(std::size_t{1} << 60) == nullptr, "there is no such room");
+  check(dsm_malloc(std::size_t{1} << 60) == nullptr, "the heap has no room for 2^60 bytes");
   EXPECT_RESULT(DSM_EMEMORY, dsm_errno());
   EXPECT_DONE(dsm_finish());
   return 0;

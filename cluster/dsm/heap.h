@@ -17,8 +17,8 @@
 // The kernel's own accesses to the view, in system calls, raise no signal: interpose.cc.
 //
 // All functions but map, addresses, watch and the getters are called with the rank's mutex held;
-// none of them waits. A failure of the system for which there is no answer (no memory for a page)
-// ends the process with status 3 and a message.
+// none of them waits. If the system has no memory for a page, the process ends with status 3 and a
+// message. So it does after any other failure that a caller cannot answer.
 #pragma once
 
 #include <cstddef>

@@ -125,7 +125,8 @@ std::size_t transfer_items(const void* buffer, std::size_t item_bytes, std::size
   return done / item_bytes;
 }
 
-// The signals to be blocked, but for those of faults; `change` itself if there are none of those.
+// Returns the signals to be blocked without the signals of faults. If `change` has no signal of
+// faults, returns `change` itself.
 const sigset_t* without_faults(int how, const sigset_t* change, sigset_t* without) {
   if (change == nullptr || how == SIG_UNBLOCK) return change;
   bool is_less = false;

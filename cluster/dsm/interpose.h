@@ -8,8 +8,8 @@
 //
 // A thread cannot block the signals of faults: they are taken out of what it blocks.
 //
-// What is left: the kernel drops a datagram if another thread closes a page between the opening and
-// the call.
+// One case stays open: the kernel drops a datagram if another thread closes a page between the
+// opening and the call.
 //
 // The symbols are weak: a program that defines one of them has its own. Calls from shared libraries
 // arrive here, too, but those within the C library do not: other calls of stdio with long texts

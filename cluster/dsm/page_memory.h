@@ -20,7 +20,7 @@ class PageMemory {
   virtual ~PageMemory() = default;
   // The application's access to `count` pages from `first` on. A page starts with none.
   virtual void allow(PageNumber first, std::size_t count, Access access) = 0;
-  // False: there is no memory for a twin, and the page has none.
+  // Returns false if the system has no memory for a twin. The page has no twin then.
   [[nodiscard]] virtual bool make_twin(PageNumber page) = 0;
   // The runs in which the page differs from its twin [DSM-DIFF-1]; empty: none. The twin is
   // dropped. The runs are valid until the next call.

@@ -18,7 +18,7 @@ void Pages::begin(std::span<const PageNumber> written_by_0, PageNumber end) {
 void Pages::place(PageNumber first, std::size_t count, Rank home) {
   if (count == 0) return;
   const PageNumber end = first + count;
-  // What is left of older stretches before and behind.
+  // Older stretches keep their parts before and behind the new one.
   auto next = placed_.lower_bound(first);
   if (next != placed_.begin() && std::prev(next)->second.end > first) {
     Stretch& before = std::prev(next)->second;
