@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsm/heap.h"
+#include "dsm/memory/heap.h"
 #include "harness/results.h"
 #include "platform/mutex.h"
 

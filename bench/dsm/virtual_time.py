@@ -4,7 +4,7 @@ cluster whose link has a given latency, bandwidth and overhead, with ORIG and wi
 
     virtual_time.py TRACE [--link NAME] [--buffer BYTES] [--depth N]
 
-TRACE is the value of IW_DSM_TRACE; TRACE.0, TRACE.1, ... are the files (cluster/dsm/trace.h).
+TRACE is the value of IW_DSM_TRACE; TRACE.0, TRACE.1, ... are the files (cluster/dsm/node/trace.h).
 
 The model. Each rank is a machine with a processor for the application, one for the service, and an
 adapter. The application computes as long as its thread did in the run. A message takes `overhead`

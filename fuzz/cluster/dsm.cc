@@ -2,8 +2,8 @@
 // no twin is lost, and the memory that messages take is bounded.
 #include <vector>
 
-#include "dsm/page_diff.h"
-#include "dsm/receiver.h"
+#include "dsm/protocol/page_diff.h"
+#include "dsm/protocol/receiver.h"
 #include "fuzz/cluster/played_worker.h"
 #include "fuzz/native/target.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "dsm/services.h"
+#include "dsm/services/services.h"
 #include "fuzz/cluster/played_worker.h"
 #include "fuzz/native/target.h"
 

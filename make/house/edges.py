@@ -29,6 +29,14 @@ CLUSTER_EDGES = {
     "ddss": {"fabric"},
     "dsm": {"fabric"},
 }
+# The folders of cluster/dsm. Generated headers lie above them.
+DSM_EDGES = {
+    "protocol": set(),
+    "memory": {"protocol"},
+    "services": {"protocol"},
+    "node": {"protocol", "memory"},
+    "api": {"protocol", "memory", "services", "node"},
+}
 SERVER_EDGES = {
     "lock": set(),
     "coherence": set(),
@@ -70,6 +78,7 @@ TRANSPORT_HEADER = re.compile(r"^\s*#\s*include\s*<(uc[pstm]|pmix)")
 PLAIN_MUTEX = re.compile(r"\bstd::(?:mutex|shared_mutex|condition_variable)\b(?!&)")
 MUTEX_HEADER = "native/platform/mutex.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z]+)/')
+DSM_INCLUDE = re.compile(r'^\s*#\s*include\s*"dsm/([a-z]+)/')
 TS_IMPORT = re.compile(r"from \"\.\./(?:\.\./)?([a-z]+)/")
 JAVA_IMPORT = re.compile(r"^import (?:static )?org\.interweave\.([a-z]+)\.")
 CRATE_USE = re.compile(r"\bcrate::([a-z_]+)")
@@ -133,6 +142,8 @@ def check_cluster(path, lines):
         return
     yield from check_mutexes(path, lines)
     yield from strangers(lines, INCLUDE, room, CLUSTER_EDGES)
+    if room == "dsm" and path.parts[2] in DSM_EDGES:
+        yield from strangers(lines, DSM_INCLUDE, path.parts[2], DSM_EDGES)
     for number, line in enumerate(lines, 1):
         included = INCLUDE.match(line)
         if included and included.group(1) in NATIVE_EDGES and "platform/mutex.h" not in line:

@@ -37,6 +37,11 @@ class Edges(unittest.TestCase):
         self.assertTrue(
             texts(edges.check(pathlib.Path("cluster/am/names.cc"), ["#include <ucp/api/ucp.h>"])))
 
+    def test_folders_of_the_shared_memory_have_edges(self):
+        pages = pathlib.Path("cluster/dsm/protocol/pages.cc")
+        self.assertTrue(texts(edges.check(pages, ['#include "dsm/memory/heap.h"'])))
+        self.assertFalse(texts(edges.check(pages, ['#include "dsm/protocol/time.h"'])))
+
     def test_mutexes_are_those_that_clang_follows(self):
         node = pathlib.Path("cluster/ddss/node.cc")
         self.assertTrue(texts(edges.check(node, ["std::mutex mutex_;"])))

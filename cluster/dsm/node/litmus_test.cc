@@ -1,0 +1,154 @@
+// Small programs of real processes, whose results say whether the heap is one memory.
+#include <tuple>
+
+#include "dsm/node/node_fixture.h"
+#include "testing/seed.h"
+
+namespace iw::dsm {
+namespace {
+
+constexpr LockId first_lock = 1, second_lock = 2;
+
+// The data comes with the lock that brings the flag. [DSM-TIME-2] [DSM-PAGE-4]
+void pass_a_message(Member& at, std::uint64_t round) {
+  const std::size_t data = 0, flag = at.page_words;
+  if (at.me() == 0) {
+    at.delay();
+    at.words[data] = round;
+    at.lock(first_lock);
+    at.words[flag] = round;
+    at.unlock(first_lock);
+  } else {
+    for (std::uint64_t seen = 0; seen != round;) {
+      at.lock(first_lock);
+      seen = at.words[flag];
+      at.unlock(first_lock);
+    }
+    check(at.words[data] == round, "a store before the flag is seen", at.words[data]);
+  }
+}
+
+// Each stores a word, then loads the other's: one of both sees a store.
+void buffer_stores(Member& at, std::uint64_t round) {
+  const std::size_t mine = at.me() % 2, results = 2 * at.page_words;
+  if (at.me() < 2) {
+    at.lock(first_lock);
+    at.words[mine] = round;
+    at.unlock(first_lock);
+    at.delay();
+    at.lock(first_lock);
+    const std::uint64_t other = at.words[1 - mine];
+    at.unlock(first_lock);
+    at.words[results + mine] = other;
+  }
+  at.barrier();
+  const std::uint64_t first = at.words[results], second = at.words[results + 1];
+  check(first == round || second == round, "one of two sees the other's store", first);
+}
+
+// [DSM-LOCK-1] [DSM-LOCK-2]
+void count(Member& at, std::uint64_t round) {
+  constexpr int adds = 20;
+  const std::size_t counter = 3 * at.page_words + 5;
+  for (int i = 0; i < adds; i++) {
+    at.lock(second_lock);
+    at.words[counter] = at.words[counter] + 1;
+    at.unlock(second_lock);
+    if (i % 4 == 0) at.delay();
+  }
+  at.barrier();
+  check(at.words[counter] == round * adds * at.ranks(), "each addition counts", at.words[counter]);
+}
+
+// Words of all ranks side by side. [DSM-DIFF-1] [DSM-PAGE-3]
+void share_pages(Member& at, std::uint64_t round) {
+  constexpr std::size_t pages = 4;
+  const std::size_t first = 8 * at.page_words, count = pages * at.page_words;
+  for (std::size_t i = at.me(); i < count; i += at.ranks()) at.words[first + i] = round + i;
+  at.delay();
+  at.barrier();
+  for (std::size_t i = 0; i < count; i++) {
+    check(at.words[first + i] == round + i, "each rank's words are in the page",
+          at.words[first + i]);
+  }
+}
+
+// One rank after the other changes a page that all read. [DSM-BARRIER-1] [DSM-BARRIER-2]
+void take_turns(Member& at, std::uint64_t round) {
+  const std::size_t word = 16 * at.page_words;
+  for (Rank turn = 0; turn < at.ranks(); turn++) {
+    if (turn == at.me()) at.words[word + turn] = at.words[word + (turn + 1) % at.ranks()] + round;
+    at.barrier();
+    const std::uint64_t before = at.words[word + (turn + 1) % at.ranks()];
+    check(at.words[word + turn] == before + round, "a turn is seen by all", before);
+    at.barrier();
+  }
+}
+
+// A value goes through all ranks, each of which reads it under one lock and passes it on under the
+// next.
+void hand_on(Member& at, std::uint64_t round) {
+  const std::size_t cell = 20 * at.page_words;
+  const LockId lock = 100 + at.me();
+  const std::size_t mine = cell + at.me() * at.page_words;
+  if (at.me() == 0) {
+    at.lock(lock);
+    at.words[mine] = round;
+    at.words[mine + 1] = round * 7;
+    at.unlock(lock);
+    return;
+  }
+  const std::size_t before = mine - at.page_words;
+  std::uint64_t seen = 0, value = 0;
+  while (seen != round) {
+    at.lock(lock - 1);
+    seen = at.words[before];
+    value = at.words[before + 1];
+    at.unlock(lock - 1);
+  }
+  check(value == round * 7 + at.me() - 1, "what was handed on is whole", value);
+  at.lock(lock);
+  at.words[mine] = round;
+  at.words[mine + 1] = value + 1;
+  at.unlock(lock);
+}
+
+struct Program {
+  const char* name;
+  void (*run)(Member& at, std::uint64_t round);
+};
+constexpr Program programs[] = {
+    {"pass_a_message", pass_a_message}, {"buffer_stores", buffer_stores}, {"count", count},
+    {"share_pages", share_pages},       {"take_turns", take_turns},       {"hand_on", hand_on}};
+
+}  // namespace
+
+ROLE(litmus) {
+  Member at;
+  at.begin();
+  const std::uint64_t rounds = number_of_environment("IW_LITMUS_ROUNDS", 20);
+  for (const Program& each : programs) {
+    for (std::uint64_t round = 1; round <= rounds; round++) {
+      each.run(at, round);
+      at.barrier();
+    }
+    if (std::getenv("IW_LITMUS_SHOW") != nullptr) std::fprintf(stderr, "%s done\n", each.name);
+  }
+  return at.finish();
+}
+
+class Litmus : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
+INSTANTIATE_TEST_SUITE_P(Over, Litmus,
+                         ::testing::Combine(::testing::ValuesIn(testing::transports({"shm",
+                                                                                     "tcp"})),
+                                            ::testing::Values(2, 3, 4)));
+
+TEST_P(Litmus, ProgramsWithoutRacesSeeOneMemory) {
+  const auto [transport, ranks] = GetParam();
+  std::mt19937 random = testing::seeded_random();
+  TestJob job("litmus", static_cast<Rank>(ranks),
+              {{"IW_FABRIC", transport}, {"IW_SEED", std::to_string(random())}});
+  job.expect_success();
+}
+
+}  // namespace iw::dsm

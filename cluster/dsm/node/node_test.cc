@@ -1,0 +1,341 @@
+// Nodes of real processes: what calls refuse, how diffs and notices travel, and what costs a
+// message.
+#include <thread>
+
+#include "dsm/node/node_fixture.h"
+#include "testing/seed.h"
+
+namespace iw::dsm {
+namespace {
+
+using fabric::Status;
+
+std::uint64_t messages_of(Member& at) {
+  const Stats stats = at.node->stats();
+  std::uint64_t sum = 0;
+  for (const std::uint64_t each : stats.mail.messages) sum += each;
+  return sum;
+}
+
+std::uint64_t sent(const Stats& stats, Message kind) {
+  return stats.mail.messages[static_cast<std::size_t>(kind)];
+}
+
+void expect_status(const Result& result, Status wanted, const char* claim) {
+  check(result.status == wanted, claim, static_cast<std::uint64_t>(result.status));
+}
+
+}  // namespace
+
+ROLE(misuse) {
+  Member at;
+  Node& node = *at.node;
+  expect_status(node.lock(1), Status::bad_argument, "no lock before the beginning");
+  at.begin();
+  expect_status(node.begin(1, 1, {}), Status::bad_argument, "a job begins once");
+  at.lock(1);
+  expect_status(node.lock(1), Status::bad_argument, "a thread locks once");
+  check(node.has_lock(1), "the lock is held still");
+  std::thread([&] {
+    expect_status(node.unlock(1), Status::bad_argument, "another thread's lock is not released");
+    bool got = true;
+    expect_status(node.try_lock(1, &got), Status::ok, "a try returns");
+    check(!got, "a lock of another thread is not had by a try");
+  }).join();
+  at.unlock(1);
+  expect_status(node.unlock(1), Status::bad_argument, "a released lock is not released again");
+  {
+    const fabric::Exclusion exclusion(node.worker());
+    expect_status(node.lock(2), Status::in_handler, "no wait under the exclusion");
+  }
+  expect_status(node.touch(PageNumber{1} << 40, 1, Access::read), Status::bad_argument,
+                "pages outside of the heap");
+  const int result = at.finish();
+  expect_status(node.finish(), Status::bad_argument, "a job ends once");
+  return result;
+}
+
+TEST(Node, RefusesCallsThatMakeNoSense) { TestJob("misuse", 1).expect_success(); }
+
+ROLE(threads_of_a_lock) {
+  Member at;
+  at.begin();
+  constexpr int threads = 3, adds = 200;
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; i++) {
+    all.emplace_back([&] {
+      for (int add = 0; add < adds; add++) {
+        at.lock(7);
+        at.words[0] = at.words[0] + 1;
+        at.unlock(7);
+      }
+    });
+  }
+  for (std::thread& each : all) each.join();
+  at.barrier();
+  check(at.words[0] == std::uint64_t{adds} * threads * at.ranks(), "each addition counts",
+        at.words[0]);
+  return at.finish();
+}
+
+TEST(Node, GivesALockToOneThreadAtATime) { TestJob("threads_of_a_lock", 2).expect_success(); }
+
+// Rank 0 wrote in the replay, and its bytes are the initial ones. [DSM-START-1] [DSM-MAIL-6]
+ROLE(replay) {
+  Member at;
+  at.words[0] = 7 + at.me();
+  at.words[5 * at.page_words] = 9 + at.me();
+  const Placement homes[] = {{5, 1, 1}};
+  at.begin(litmus_pages, homes);
+  check(at.words[0] == 7, "rank 0's bytes are in the heap", at.words[0]);
+  check(at.words[5 * at.page_words] == 9, "and in a page whose home was chosen",
+        at.words[5 * at.page_words]);
+  check(at.words[at.page_words] == 0, "other pages are zeroes", at.words[at.page_words]);
+  at.barrier();
+  return at.finish();
+}
+
+TEST(Node, BeginsWithTheBytesOfRank0) { TestJob("replay", 3).expect_success(); }
+
+ROLE(different_replays) {
+  Member at;
+  const Result result = at.node->begin(at.me(), 1, {});
+  check(result == Result{Status::bad_argument, 1}, "the other rank is named", result.rank);
+  return 0;
+}
+
+// [DSM-START-2]
+TEST(Node, NamesTheRankWhoseReplayDiffers) { TestJob("different_replays", 2).expect_success(); }
+
+ROLE(different_settings) {
+  Node::Options options;
+  std::string error;
+  check(Node::read_environment(&options, &error), error.c_str());
+  check(Node::start(options, &error) == nullptr, "no start");
+  parent.say(error);
+  return 0;
+}
+
+// [DSM-MEET-1] [DSM-MEET-3]
+TEST(Node, NamesSettingsThatDiffer) {
+  TestJob job("different_settings", 2, {{"IW_DSM_PAGE", "4096"}}, {{"IW_DSM_PAGE", "65536"}});
+  for (Rank rank = 0; rank < 2; rank++) {
+    EXPECT_EQ(job.at(rank).line().hear_text(),
+              "the page's size (IW_DSM_PAGE) is 4096 at rank 0 and 65536 at rank 1; start all "
+              "ranks with the same settings");
+  }
+  job.expect_success();
+}
+
+ROLE(first_address_is_taken) {
+  std::unique_ptr<Heap> other;
+  const std::uintptr_t first = Heap::addresses().front();
+  if (number_of_environment("IW_RANK", 0) == 1) {
+    bool is_taken = false;
+    std::string error;
+    other = Heap::map({std::size_t{1} << 20, 4096, FaultWay::best},
+                      reinterpret_cast<std::byte*>(first), &is_taken, &error);
+    check(other != nullptr, error.c_str());
+  }
+  Member at;
+  check(at.node->heap().begin() != reinterpret_cast<std::byte*>(first), "another address");
+  at.begin();
+  at.words[at.me()] = 1;
+  at.barrier();
+  check(at.words[0] == 1 && at.words[1] == 1, "the heap is shared there");
+  at.barrier();
+  return at.finish();
+}
+
+// [DSM-MEET-2]
+TEST(Node, MapsTheHeapWhereAllRanksHaveRoom) {
+  TestJob("first_address_is_taken", 2).expect_success();
+}
+
+ROLE(different_barriers) {
+  Member at;
+  at.begin();
+  const Result first = at.node->barrier(10 + at.me());
+  check(first.status == Status::bad_argument, "the call fails");
+  check(at.node->lock(1) == first, "the next call fails alike");
+  return 0;
+}
+
+// [DSM-BARRIER-3] [DSM-END-2]
+TEST(Node, EndsTheJobAtDifferentBarriers) { TestJob("different_barriers", 2).expect_success(); }
+
+// 70,000 notices are more than a message holds. [DSM-MAIL-2]
+ROLE(many_notices) {
+  constexpr std::size_t pages = 70'000;
+  Member at;
+  const Placement homes[] = {{0, pages, 0}};
+  at.begin(pages, homes);
+  // Of pages that nobody else has had there are no notices.
+  if (at.me() == 1) {
+    check(at.node->touch(0, pages, Access::read).is_ok(), "pages can be touched");
+    check(at.words[(pages - 1) * at.page_words] == 0, "the page is empty before");
+  }
+  at.barrier();
+  for (std::size_t page = 0; at.me() == 0 && page < pages; page++) {
+    at.words[page * at.page_words] = page + 1;
+  }
+  at.barrier();
+  if (at.me() == 0) check(sent(at.node->stats(), Message::part) > 0, "notices went in parts");
+  for (std::size_t page = at.me() == 1 ? 99 : pages; page < pages; page += 10'000) {
+    check(at.words[page * at.page_words] == page + 1, "a page that was noticed is new");
+  }
+  check(at.words[(pages - 1) * at.page_words] == pages, "and so is the last one");
+  at.barrier();
+  return at.finish();
+}
+
+TEST(Node, SendsLongListsOfNoticesInParts) { TestJob("many_notices", 2).expect_success(); }
+
+// A diff of every second byte of a page is larger than a buffer. [DSM-MAIL-3] [DSM-MAIL-4]
+ROLE(large_diffs) {
+  constexpr std::size_t pages = 6;
+  Member at;
+  const Placement homes[] = {{0, pages, 0}};
+  at.begin(pages, homes);
+  at.barrier();
+  const std::size_t bytes = pages * at.node->heap().page_bytes();
+  auto* const heap = reinterpret_cast<volatile unsigned char*>(at.words);
+  const auto value = [](std::size_t i) { return static_cast<unsigned char>(1 + i % 251); };
+  for (std::size_t i = at.me(); i < bytes; i += 2) heap[i] = value(i);
+  at.barrier();
+  for (std::size_t i = 0; i < bytes; i++) check(heap[i] == value(i), "each byte is there", i);
+  const Stats stats = at.node->stats();
+  if (at.me() == 1) {
+    check(stats.mail.diffs == pages, "a diff a page", stats.mail.diffs);
+    const bool is_pipe = number_of_environment("IW_TEST_PIPE", 1) != 0;
+    check((stats.mail.stalls > 0) == is_pipe, "stalls", stats.mail.stalls);
+    check((stats.mail.buffers > pages) == is_pipe, "buffers", stats.mail.buffers);
+  }
+  at.barrier();
+  return at.finish();
+}
+
+TEST(Node, SendsDiffsThatAreLargerThanABufferInPieces) {
+  TestJob("large_diffs", 2, {{"IW_DSM_PAGE", "64K"}, {"IW_DSM_BUFFER", "4K"}}).expect_success();
+  TestJob("large_diffs", 2,
+          {{"IW_DSM_PAGE", "64K"}, {"IW_DSM_DIFFS", "orig"}, {"IW_TEST_PIPE", "0"}})
+      .expect_success();
+}
+
+// [DSM-PAGE-8] [DSM-LOCK-3]
+ROLE(message_counts) {
+  const LockId locks = number_of_environment("IW_TEST_LOCKS", 10'000);
+  Member at;
+  at.begin();
+  if (at.me() == 0) {
+    for (LockId lock = 0; lock < locks; lock++) {
+      at.lock(lock);
+      at.unlock(lock);
+    }
+    for (std::size_t page = 0; page < litmus_pages; page++) at.words[page * at.page_words] = 1;
+    const std::uint64_t before = messages_of(at);
+    for (LockId lock = 0; lock < locks; lock++) {
+      at.lock(lock);
+      at.words[lock % (litmus_pages * at.page_words)] = lock;
+      at.unlock(lock);
+    }
+    check(messages_of(at) == before, "what is here costs no message", messages_of(at) - before);
+  }
+  at.barrier();
+  return at.finish();
+}
+
+TEST(Node, SendsNothingForLocksAndPagesThatAreHere) {
+  TestJob("message_counts", 2).expect_success();
+}
+
+ROLE(hand_overs) {
+  Member at;
+  at.begin();
+  const std::uint64_t rounds = number_of_environment("IW_TEST_HAND_OVERS", 1500);
+  // The other ranks wait at the barrier, and acquire nothing.
+  const std::uint64_t active = number_of_environment("IW_TEST_ACTIVE", at.ranks());
+  const std::size_t pages = number_of_environment("IW_TEST_PAGES", 1);
+  std::uint64_t log_most = 0;
+  // A rank writes when it is its turn.
+  for (std::uint64_t next = at.me(); next < rounds && at.me() < active;) {
+    at.lock(1);
+    if (at.words[0] == next) {
+      for (std::size_t page = 0; page < pages; page++) at.words[page * at.page_words] = next + 1;
+      next += active;
+    }
+    at.unlock(1);
+    if (next % 64 < 2) log_most = std::max(log_most, at.node->stats().log_bytes);
+  }
+  const Stats stats = at.node->stats();
+  check(stats.collections > 0 || at.me() >= active, "logs are collected");
+  check(log_most < 100 << 10, "the log stays small", log_most);
+  at.barrier();
+  return at.finish();
+}
+
+// [DSM-LOG-1]
+TEST(Node, CollectsLogsInProgramsWithoutBarriers) {
+  TestJob("hand_overs", 3, {{"IW_DSM_LOG", "8K"}}).expect_success();
+}
+
+// [DSM-LOG-1]
+TEST(Node, CollectsLogsThoughOneRankAcquiresNothing) {
+  // All their intervals would take 165 KB.
+  TestJob("hand_overs", 3,
+          {{"IW_DSM_LOG", "8K"},
+           {"IW_TEST_ACTIVE", "2"},
+           {"IW_TEST_PAGES", "64"},
+           {"IW_TEST_HAND_OVERS", "300"}})
+      .expect_success();
+}
+
+// Each rank adds to random words under their locks. All know all seeds, so all know the sums.
+ROLE(random_sums) {
+  constexpr LockId locks = 5;
+  constexpr std::size_t pages = 12;
+  Member at;
+  at.begin(pages);
+  const auto seed = static_cast<unsigned>(number_of_environment("IW_SEED", 1));
+  const std::uint64_t adds = number_of_environment("IW_TEST_ADDS", 400);
+  const std::size_t words = pages * at.page_words;
+  const auto for_each_add = [&](Rank rank, const auto& call) {
+    std::mt19937 random(seed + rank);
+    for (std::uint64_t i = 0; i < adds; i++) {
+      const std::size_t word = random() % words;
+      call(word, random() % 1000);
+    }
+  };
+  for_each_add(at.me(), [&](std::size_t word, std::uint64_t more) {
+    at.lock(word % locks);
+    at.words[word] = at.words[word] + more;
+    at.unlock(word % locks);
+    if (more % 16 == 0) at.delay();
+  });
+  at.barrier();
+  std::vector<std::uint64_t> sums(words);
+  for (Rank rank = 0; rank < at.ranks(); rank++) {
+    for_each_add(rank, [&](std::size_t word, std::uint64_t more) { sums[word] += more; });
+  }
+  for (std::size_t i = 0; i < words; i++) check(at.words[i] == sums[i], "a word is its sum", i);
+  at.barrier();
+  return at.finish();
+}
+
+class RandomSums : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(By, RandomSums, ::testing::Values("pipe", "orig"));
+
+TEST_P(RandomSums, AreTheSameAtAllRanks) {
+  std::mt19937 random = testing::seeded_random();
+  const std::string seed = std::to_string(random());
+  for (const auto& [faults, direct] : {std::pair("best", "no"), std::pair("sigsegv", "yes")}) {
+    TestJob("random_sums", 3,
+            {{"IW_DSM_DIFFS", GetParam()},
+             {"IW_DSM_FAULTS", faults},
+             {"IW_DSM_DIRECT", direct},
+             {"IW_SEED", seed}})
+        .expect_success();
+  }
+}
+
+}  // namespace iw::dsm

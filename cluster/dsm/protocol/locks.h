@@ -1,0 +1,123 @@
+// The locks of one rank, and those that this rank is the home of. A pure state machine. Implements
+// [DSM-LOCK-1] to [DSM-LOCK-6] of spec/cluster/dsm.x (PIPE, sections 2.1 and 3).
+//
+// A lock here:
+//
+//   state   meaning                                           leaves by
+//   away    the lock is elsewhere, or never was anywhere      acquire: asks the lock's home
+//   asked   this rank waits for the lock                      the grant: held
+//   held    a thread of this rank has the lock                release: here, or away if it is
+//   wanted here    nobody has it; an acquire costs no message        acquire: held; a forward: away
+//
+// At its home a lock has a tail: the rank that asked last. Each rank but the tail knows the next
+// one. So requests are served in the order in which they came to the home.
+#pragma once
+
+#include <list>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "dsm/protocol/pages.h"
+#include "dsm/protocol/time.h"
+
+namespace iw::dsm {
+
+using LockId = std::uint64_t;
+
+// How often this rank has passed a barrier.
+using Epoch = std::uint64_t;
+
+class LockMail {
+ public:
+  virtual ~LockMail() = default;
+  virtual void ask_lock(Rank to, LockId lock, bool is_try, const VectorTime& known) = 0;
+  virtual void forward(Rank to, LockId lock, Rank asker, bool is_try, const VectorTime& known) = 0;
+  virtual void grant(Rank to, LockId lock, Epoch epoch, std::span<const Interval> intervals) = 0;
+  virtual void refuse(Rank to, LockId lock) = 0;  // of a try
+  // To the home: the tail gave the lock away, or not.
+  virtual void tell_tried(Rank to, LockId lock, bool is_given) = 0;
+};
+
+// What became of an acquire that had to ask.
+class LockListener {
+ public:
+  virtual ~LockListener() = default;
+  virtual void acquired(LockId lock) = 0;
+  virtual void not_acquired(LockId lock) = 0;  // by a try
+};
+
+class Locks {
+ public:
+  Locks(Rank me, Rank ranks, Pages& pages, LockMail& mail, LockListener& listener)
+      : me_(me), ranks_(ranks), pages_(pages), mail_(mail), listener_(listener) {}
+
+  enum class Outcome : std::uint8_t { held, asked, busy };
+  // One thread of this rank at a time asks for a lock. asked: the listener will be told.
+  Outcome acquire(LockId lock);
+  // busy: somebody has the lock, or it was not given without waiting.
+  Outcome try_acquire(LockId lock);
+  // False: no thread of this rank has the lock.
+  bool release(LockId lock);
+  // This rank has passed another barrier.
+  void passed_barrier();
+
+  // False: the message is not one that the protocol allows now. Its sender broke the protocol, and
+  // nothing has changed. REQUIRES: the lock's home is where it is asked for.
+  Rank home_of(LockId lock) const;
+  void heard_ask_lock(Rank from, LockId lock, bool is_try, const VectorTime& known);
+  [[nodiscard]] bool heard_forward(LockId lock, Rank asker, bool is_try, const VectorTime& known);
+  [[nodiscard]] bool heard_grant(LockId lock, Epoch epoch, std::vector<Interval> intervals);
+  [[nodiscard]] bool heard_refuse(LockId lock);
+  [[nodiscard]] bool heard_tell_tried(Rank from, LockId lock, bool is_given);
+  Epoch epoch() const { return epoch_; }
+
+ private:
+  enum class Place : std::uint8_t { away, asked, held, here };
+  struct Asker {
+    Rank rank;
+    VectorTime known;
+  };
+  struct Lock {
+    Place place = Place::away;
+    std::optional<Asker> next;
+  };
+  struct Question {
+    Rank rank;
+    bool is_try;
+    VectorTime known;
+  };
+  struct Home {
+    std::optional<Rank> tail;
+    // A try is at the tail: until it is answered, nobody knows who is the tail.
+    std::optional<Rank> trying;
+    std::list<Question> waiting;  // takes no memory while it is empty, and most are
+  };
+  struct Grant {
+    LockId lock;
+    Epoch epoch;
+    std::vector<Interval> intervals;
+  };
+
+  Outcome ask(LockId lock, bool is_try);
+  void take_question(LockId lock, Home& home, const Question& question);
+  void hand_over(LockId lock, Lock& here, const Asker& to);
+  void take_forward(LockId lock, Lock& here, const Asker& asker, bool is_try);
+  void take_or_keep(Grant grant);
+  void take_grant(const Grant& grant);
+  void take_refusal(LockId lock);
+  void end_try(LockId lock, Home& home, bool is_given);
+
+  const Rank me_;
+  const Rank ranks_;
+  Pages& pages_;
+  LockMail& mail_;
+  LockListener& listener_;
+  Epoch epoch_ = 0;
+  std::unordered_map<LockId, Lock> locks_;
+  std::unordered_map<LockId, Home> homes_;
+  std::vector<Grant> early_;  // from ranks that have passed a barrier which this rank has not
+};
+
+}  // namespace iw::dsm

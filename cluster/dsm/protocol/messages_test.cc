@@ -1,0 +1,134 @@
+// Messages that another process might send are taken or refused as a whole. [DSM-MAIL-1]
+#include "dsm/protocol/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "dsm/protocol/pages.h"
+
+namespace iw::dsm {
+namespace {
+
+constexpr Bounds bounds{3, 100};
+constexpr std::size_t page_bytes = 4096;
+using Bytes = std::span<const std::byte>;
+
+TEST(Messages, IntervalsComeBackAsTheyWere) {
+  const std::vector<Interval> intervals = {{{1, 5}, {7, 8, 99}}, {{2, 1}, {}}};
+  std::vector<std::byte> bytes;
+  append_time({1, 2, 3}, &bytes);
+  append_intervals(intervals, &bytes);
+  Bytes rest = bytes;
+  VectorTime time;
+  std::vector<Interval> read;
+  ASSERT_TRUE(take_time(bounds, &rest, &time));
+  EXPECT_EQ(time, (VectorTime{1, 2, 3}));
+  ASSERT_TRUE(read_intervals(bounds, rest, &read));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].stamp, (Stamp{1, 5}));
+  EXPECT_EQ(read[0].pages, (std::vector<PageNumber>{7, 8, 99}));
+  EXPECT_TRUE(read[1].pages.empty());
+}
+
+TEST(Messages, IntervalsOfStrangeRanksOrPagesAreRefused) {
+  const auto is_read = [](const Interval& interval, std::size_t cut) {
+    std::vector<std::byte> bytes;
+    append_intervals(std::span(&interval, 1), &bytes);
+    std::vector<Interval> read;
+    return read_intervals(bounds, Bytes(bytes).first(bytes.size() - cut), &read);
+  };
+  EXPECT_TRUE(is_read({{2, 1}, {99}}, 0));
+  EXPECT_FALSE(is_read({{3, 1}, {99}}, 0));
+  EXPECT_FALSE(is_read({{2, 1}, {100}}, 0));
+  for (std::size_t cut = 1; cut < 24; cut++) EXPECT_FALSE(is_read({{2, 1}, {99}}, cut));
+}
+
+TEST(Messages, AnIntervalWithMorePagesThanBytesTakesNoMemory) {
+  const IntervalHead head{1, 0, 0xffffffff};
+  std::vector<Interval> read;
+  EXPECT_FALSE(read_intervals(bounds, fabric::bytes_of(head), &read));
+}
+
+TEST(Messages, StampsOfStrangeRanksAreRefused) {
+  std::vector<std::byte> bytes;
+  append_stamps(std::vector<Stamp>{{0, 9}, {2, 4}}, &bytes);
+  std::vector<Stamp> read;
+  ASSERT_TRUE(read_stamps(bounds, bytes, &read));
+  EXPECT_EQ(read, (std::vector<Stamp>{{0, 9}, {2, 4}}));
+  EXPECT_FALSE(read_stamps({2, 100}, bytes, &read));
+  EXPECT_FALSE(read_stamps(bounds, Bytes(bytes).first(17), &read));
+}
+
+TEST(Messages, PiecesOfDiffsThatLieOutsideAreRefused) {
+  const auto is_taken = [](DiffHead head, std::size_t behind) {
+    std::vector<std::byte> bytes(sizeof head + behind);
+    std::memcpy(bytes.data(), &head, sizeof head);
+    Bytes rest = bytes;
+    DiffPiece piece;
+    return take_piece(bounds, page_bytes, &rest, &piece) && rest.empty();
+  };
+  EXPECT_TRUE(is_taken({99, 1, 20, 0, 20, 0}, 24));
+  EXPECT_TRUE(is_taken({99, 1, 20, 8, 12, 0}, 16));
+  EXPECT_FALSE(is_taken({100, 1, 20, 0, 20, 0}, 24));
+  EXPECT_FALSE(is_taken({99, 1, 20, 0, 20, 0}, 20)) << "it is not filled up";
+  EXPECT_FALSE(is_taken({99, 1, 20, 8, 20, 0}, 24)) << "it ends behind the diff";
+  EXPECT_FALSE(is_taken({99, 1, 20, 24, 4, 0}, 8));
+  EXPECT_FALSE(is_taken({99, 1, 20, 0, 0, 0}, 0)) << "it would never end";
+  EXPECT_FALSE(is_taken({99, 1, 100'000, 0, 8, 0}, 8)) << "no page has such a diff";
+}
+
+// A rank takes only what it waits for. [DSM-MAIL-5]
+class Refusals : public ::testing::Test, public PageMemory, public PageMail, public PageListener {
+ protected:
+  void allow(PageNumber, std::size_t, Access) override {}
+  bool make_twin(PageNumber) override { return true; }
+  std::span<const std::byte> take_diff(PageNumber) override { return {}; }
+  bool apply(PageNumber, std::span<const std::byte>) override { return true; }
+  std::span<const std::byte> read(PageNumber) override { return page_; }
+  void fill(PageNumber, std::span<const std::byte>) override { fills_++; }
+  void ready(PageNumber) override {}
+  void ask_home(Rank, PageNumber) override {}
+  void tell_home(Rank, PageNumber, Rank) override {}
+  void ask_initial(Rank, PageNumber) override {}
+  void tell_initial(Rank, PageNumber, std::span<const std::byte>) override {}
+  void ask_page(Rank, PageNumber, std::span<const Stamp>) override {}
+  void tell_page(Rank, PageNumber, std::span<const Stamp>, std::span<const std::byte>) override {}
+  void send_diff(Rank, PageNumber, Sequence, std::span<const std::byte>) override {}
+  void flush_diffs() override {}
+
+  std::vector<std::byte> page_ = std::vector<std::byte>(page_bytes);
+  int fills_ = 0;
+  Pages pages_{0, 3, *this, *this, *this};
+};
+
+TEST_F(Refusals, ADiffCountsOnceAndAtTheHomeOnly) {
+  pages_.begin({}, 100);
+  pages_.place(0, 1, 0);
+  pages_.place(1, 1, 2);
+  EXPECT_FALSE(pages_.heard_diff(1, 0, 1, page_)) << "the home has no copy";
+  ASSERT_EQ(pages_.touch(0, Access::read), Pages::Touch::open);
+  EXPECT_TRUE(pages_.heard_diff(1, 0, 2, page_));
+  EXPECT_FALSE(pages_.heard_diff(1, 0, 2, page_)) << "it came before";
+  EXPECT_FALSE(pages_.heard_diff(1, 0, 1, page_)) << "it goes backwards";
+  EXPECT_FALSE(pages_.heard_diff(1, 1, 1, page_)) << "the home is another";
+  EXPECT_FALSE(pages_.heard_diff(1, 2, 1, page_)) << "the home is not known";
+}
+
+TEST_F(Refusals, AnswersCountOnlyIfTheyAreWaitedFor) {
+  pages_.begin({}, 100);
+  EXPECT_FALSE(pages_.heard_tell_home(1, 1)) << "nobody asked";
+  EXPECT_FALSE(pages_.heard_tell_page(1, 1, {}, page_));
+  EXPECT_FALSE(pages_.heard_tell_initial(1, page_));
+  EXPECT_EQ(pages_.touch(1, Access::read), Pages::Touch::asked);
+  EXPECT_FALSE(pages_.heard_tell_page(1, 1, {}, page_)) << "the home comes first";
+  EXPECT_TRUE(pages_.heard_tell_home(1, 1));
+  EXPECT_FALSE(pages_.heard_tell_page(2, 1, {}, page_)) << "another rank was asked";
+  EXPECT_EQ(fills_, 0);
+  EXPECT_TRUE(pages_.heard_tell_page(1, 1, {}, page_));
+  EXPECT_FALSE(pages_.heard_tell_page(1, 1, {}, page_)) << "it came before";
+  EXPECT_EQ(fills_, 1);
+}
+
+}  // namespace
+}  // namespace iw::dsm

@@ -1,0 +1,325 @@
+#include "dsm/protocol/pages.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace iw::dsm {
+
+void Pages::begin(std::span<const PageNumber> written_by_0, PageNumber end) {
+  zeroes_from_ = end;
+  for (const PageNumber page : written_by_0) {
+    if (me_ != 0) break;
+    state_of(page).is_initial = true;
+    if (direct_ != nullptr) direct_->tell_initial_bytes(page);
+  }
+}
+
+void Pages::place(PageNumber first, std::size_t count, Rank home) {
+  if (count == 0) return;
+  const PageNumber end = first + count;
+  // Older stretches keep their parts before and behind the new one.
+  auto next = placed_.lower_bound(first);
+  if (next != placed_.begin() && std::prev(next)->second.end > first) {
+    Stretch& before = std::prev(next)->second;
+    if (before.end > end) placed_.emplace(end, before);
+    before.end = first;
+  }
+  while (next != placed_.end() && next->first < end) {
+    if (next->second.end > end) placed_.emplace(end, next->second);
+    next = placed_.erase(next);
+  }
+  placed_.emplace(first, Stretch{end, home});
+}
+
+void Pages::look_up_home(PageNumber page, State& state) const {
+  if (state.home) return;
+  const auto behind = placed_.upper_bound(page);
+  if (behind == placed_.begin()) return;
+  const Stretch& found = std::prev(behind)->second;
+  if (page < found.end) state.home = found.home;
+}
+
+Pages::Touch Pages::touch(PageNumber page, Access wanted) {
+  State& state = state_of(page);
+  if (state.access >= wanted) return Touch::open;
+  if (!state.is_valid()) fetch(page, state);
+  if (!state.is_valid()) return Touch::asked;
+  return open(page, state, wanted);
+}
+
+Pages::Touch Pages::open(PageNumber page, State& state, Access wanted) {
+  if (wanted == Access::write) {
+    if (state.home != me_) {
+      if (!memory_.make_twin(page)) return Touch::no_memory;
+      counts_.twins_made++;
+      counts_.twins_most = std::max(counts_.twins_most, ++counts_.twins);
+    }
+    written_.push_back(page);
+  }
+  state.access = wanted;
+  memory_.allow(page, 1, wanted);
+  return Touch::open;
+}
+
+// Asks for what is missing first: the home, then the contents.
+void Pages::fetch(PageNumber page, State& state) {
+  if (state.is_asked) return;
+  look_up_home(page, state);
+  if (!state.home) {
+    state.is_asked = true;
+    const Rank directory = directory_of(page);
+    if (directory == me_) return take_home(page, state, home_in_directory(page, me_));
+    std::optional<Rank> home;
+    if (direct_ != nullptr) home = direct_->find_home(directory, page, me_);
+    if (home) return take_home(page, state, *home);
+    return mail_.ask_home(directory, page);
+  }
+  if (state.home == me_) {
+    // what is needed comes by diffs
+    if (!state.has_copy) fetch_initial(page, state);
+    return;
+  }
+  state.asked.assign(state.needed.stamps().begin(), state.needed.stamps().end());
+  std::vector<Stamp> needed = state.asked;
+  if (state.own != 0) needed.push_back({me_, state.own});
+  if (direct_ != nullptr && read_directly(page, state, needed)) return;
+  state.is_asked = true;
+  mail_.ask_page(*state.home, page, needed);
+}
+
+bool Pages::read_directly(PageNumber page, State& state, std::span<const Stamp> needed) {
+  if (!state.has_copy) direct_->tell_reader(*state.home, page);
+  const std::span<const std::byte> bytes = direct_->find(*state.home, page, needed, &there_);
+  if (bytes.empty()) return false;
+  take_bytes(page, state, there_, bytes);
+  counts_.direct_reads++;
+  return true;
+}
+
+// The bytes have what was asked for, and those intervals.
+void Pages::take_bytes(PageNumber page, State& state, std::span<const Stamp> there,
+                       std::span<const std::byte> bytes) {
+  memory_.fill(page, bytes);
+  state.has_copy = true;
+  SparseTime has;
+  for (const Stamp each : state.asked) has.raise(each);
+  for (const Stamp each : there) has.raise(each);
+  state.needed.drop_covered_by(has);
+}
+
+void Pages::fetch_initial(PageNumber page, State& state) {
+  if (me_ == 0 || page >= zeroes_from_) return has_initial(page, state);
+  const auto initial = direct_ != nullptr ? direct_->find_initial(page) : std::nullopt;
+  if (initial) {
+    memory_.fill(page, *initial);
+    return has_initial(page, state);
+  }
+  state.is_asked = true;
+  mail_.ask_initial(0, page);
+}
+
+void Pages::has_initial(PageNumber page, State& state) {
+  state.is_initial = false;
+  state.has_copy = true;
+  if (direct_ != nullptr) direct_->tell_present(page);
+  serve(page, state);
+}
+
+// Protection first, so that no store is lost of an application that continues to store. Neighbours
+// are protected together.
+void Pages::protect_written() {
+  std::ranges::sort(written_);
+  for (std::size_t i = 0; i < written_.size();) {
+    std::size_t end = i + 1;
+    while (end < written_.size() && written_[end] == written_[end - 1] + 1) end++;
+    memory_.allow(written_[i], end - i, Access::read);
+    for (; i < end; i++) state_of(written_[i]).access = Access::read;
+  }
+}
+
+bool Pages::has_had_reader(PageNumber page, const State& state) const {
+  return state.was_asked || (direct_ != nullptr && direct_->is_read(page));
+}
+
+// The reader has the bytes of some moment of this interval. All stores up to its end count as later
+// ones.
+void Pages::publish(PageNumber page, State& state) {
+  state.is_private = false;
+  written_.push_back(page);
+}
+
+void Pages::publish_read() {
+  if (direct_ == nullptr || !direct_->has_new_readers()) return;
+  std::erase_if(private_, [&](PageNumber page) {
+    State& state = state_of(page);
+    if (state.is_private && direct_->is_read(page)) publish(page, state);
+    return !state.is_private;
+  });
+}
+
+// A page that its home writes alone costs one fault, not one in each interval.
+void Pages::keep_private() {
+  std::erase_if(written_, [&](PageNumber page) {
+    State& state = state_of(page);
+    state.is_private = state.home == me_ && !has_had_reader(page, state);
+    if (state.is_private) private_.push_back(page);
+    return state.is_private;
+  });
+}
+
+void Pages::end_interval() {
+  publish_read();
+  keep_private();
+  if (written_.empty()) return;
+  Interval interval{{me_, log_.known()[me_] + 1}, {}};
+  protect_written();
+  for (const PageNumber page : written_) {
+    State& state = state_of(page);
+    if (state.home != me_) {
+      const std::span<const std::byte> runs = memory_.take_diff(page);
+      counts_.twins--;
+      if (runs.empty()) continue;
+      mail_.send_diff(*state.home, page, interval.stamp.sequence, runs);
+      state.own = interval.stamp.sequence;
+    }
+    interval.pages.push_back(page);
+  }
+  written_.clear();
+  mail_.flush_diffs();
+  if (interval.pages.empty()) return;
+  counts_.intervals++;
+  log_.add(std::move(interval));
+}
+
+bool Pages::is_written(const Interval& interval) const {
+  return std::ranges::any_of(interval.pages, [&](PageNumber page) {
+    const State* found = states_.find(page);
+    return found != nullptr && found->access == Access::write;
+  });
+}
+
+void Pages::learn(std::span<const Interval> intervals) {
+  if (std::ranges::any_of(intervals, [&](const Interval& each) { return is_written(each); })) {
+    end_interval();
+  }
+  for (const Interval& each : intervals) {
+    if (log_.add(each)) invalidate_all(each);
+  }
+}
+
+// Closes neighbours together.
+void Pages::invalidate_all(const Interval& interval) {
+  PageNumber first = 0;
+  std::size_t count = 0;
+  for (const PageNumber page : interval.pages) {
+    if (!invalidate(page, interval.stamp)) continue;
+    if (count > 0 && page == first + count) {
+      count++;
+      continue;
+    }
+    if (count > 0) memory_.allow(first, count, Access::none);
+    first = page;
+    count = 1;
+  }
+  if (count > 0) memory_.allow(first, count, Access::none);
+}
+
+bool Pages::invalidate(PageNumber page, Stamp by) {
+  State& state = state_of(page);
+  if (state.home == me_ && state.flushed.of(by.writer) >= by.sequence) return false;
+  state.needed.raise(by);
+  return std::exchange(state.access, Access::none) != Access::none;
+}
+
+void Pages::heard_ask_home(Rank from, PageNumber page) {
+  mail_.tell_home(from, page, home_in_directory(page, from));
+}
+
+// This rank is the page's directory. Others may use its table at the same time.
+Rank Pages::home_in_directory(PageNumber page, Rank otherwise) {
+  if (direct_ != nullptr) return direct_->find_home(me_, page, otherwise).value_or(otherwise);
+  return directory_.try_emplace(page, otherwise).first->second;
+}
+
+bool Pages::heard_tell_home(PageNumber page, Rank home) {
+  State& state = state_of(page);
+  if (!state.is_asked || state.home) return false;
+  take_home(page, state, home);
+  return true;
+}
+
+void Pages::take_home(PageNumber page, State& state, Rank home) {
+  state.is_asked = false;
+  state.home = home;
+  fetch(page, state);
+  if (state.is_valid()) listener_.ready(page);
+}
+
+void Pages::heard_ask_initial(Rank from, PageNumber page) {
+  State& state = state_of(page);
+  const bool has_bytes = std::exchange(state.is_initial, false);
+  mail_.tell_initial(from, page, has_bytes ? memory_.read(page) : std::span<const std::byte>());
+}
+
+bool Pages::heard_tell_initial(PageNumber page, std::span<const std::byte> bytes) {
+  State& state = state_of(page);
+  if (!state.is_asked || state.home != me_ || state.has_copy) return false;
+  state.is_asked = false;
+  memory_.fill(page, bytes);
+  has_initial(page, state);
+  if (state.is_valid()) listener_.ready(page);
+  return true;
+}
+
+void Pages::heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed) {
+  State& state = state_of(page);
+  state.was_asked = true;
+  if (state.is_private) publish(page, state);
+  state.waiting.push_back({from, {needed.begin(), needed.end()}});
+  serve(page, state);
+}
+
+// Answers who waits for the page and needs nothing that it lacks. The home may not have heard yet
+// that it is the home: its directory said so to another rank first.
+void Pages::serve(PageNumber page, State& state) {
+  look_up_home(page, state);
+  if (state.home != me_ || state.waiting.empty()) return;
+  if (!state.has_copy) return fetch(page, state);
+  std::erase_if(state.waiting, [&](const Waiting& each) {
+    const auto is_there = [&](Stamp stamp) {
+      return stamp.writer == me_ || state.flushed.of(stamp.writer) >= stamp.sequence;
+    };
+    if (!std::ranges::all_of(each.needed, is_there)) return false;
+    mail_.tell_page(each.rank, page, state.flushed.stamps(), memory_.read(page));
+    return true;
+  });
+}
+
+bool Pages::heard_tell_page(Rank from, PageNumber page, std::span<const Stamp> there,
+                            std::span<const std::byte> bytes) {
+  State& state = state_of(page);
+  if (!state.is_asked || state.home != from || from == me_) return false;
+  state.is_asked = false;
+  take_bytes(page, state, there, bytes);
+  // Another thread may have acquired a lock meanwhile, and learned of an interval that the home did
+  // not have. Then the page is touched, and asked for, again.
+  listener_.ready(page);
+  return true;
+}
+
+bool Pages::heard_diff(Rank from, PageNumber page, Sequence sequence,
+                       std::span<const std::byte> runs) {
+  State& state = state_of(page);
+  const bool is_expected = state.home == me_ && state.has_copy && sequence > state.flushed.of(from);
+  if (!is_expected || !memory_.apply(page, runs)) return false;
+  state.flushed.raise({from, sequence});
+  if (direct_ != nullptr) direct_->tell_flushed(page, {from, sequence});
+  const bool was_valid = state.is_valid();
+  state.needed.drop_covered_by(state.flushed);
+  serve(page, state);
+  if (!was_valid && state.is_valid()) listener_.ready(page);
+  return true;
+}
+
+}  // namespace iw::dsm

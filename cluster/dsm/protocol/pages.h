@@ -1,0 +1,245 @@
+// The pages of one rank: faults, homes, intervals and diffs. A pure state machine: it touches no
+// memory of the application, sends nothing itself and never waits. Implements [DSM-PAGE-1] to
+// [DSM-PAGE-8] of spec/cluster/dsm.x (PIPE, section 2.1).
+//
+// A page of one rank:
+//
+//   state    the application may   how it gets there
+//   absent   nothing               at first
+//   stale    nothing               somebody's interval has it (a write notice), and its home is not
+//                                  known to have that interval's diff
+//   read     load                  it came from its home; or an interval ended
+//   write    load and store        a store; away from home a twin was made first
+//
+// Invariants: a page with a twin is in state write and in the list of written pages. A page that
+// is stale has no twin. A page in state write at its home is in that list or private [DSM-PAGE-10].
+// The time of a diff is told to others only after the diff is on its way.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "dsm/protocol/interval_log.h"
+#include "dsm/protocol/page_memory.h"
+#include "dsm/protocol/time.h"
+
+namespace iw::dsm {
+
+// The messages of ranks about pages. Messages of one rank to another arrive in their order, but for
+// diffs, which others may overtake [DSM-PAGE-7].
+class PageMail {
+ public:
+  virtual ~PageMail() = default;
+  virtual void ask_home(Rank to, PageNumber page) = 0;
+  virtual void tell_home(Rank to, PageNumber page, Rank home) = 0;
+  virtual void ask_initial(Rank to, PageNumber page) = 0;
+  virtual void tell_initial(Rank to, PageNumber page, std::span<const std::byte> bytes) = 0;
+  virtual void ask_page(Rank to, PageNumber page, std::span<const Stamp> needed) = 0;
+  // The bytes have the diffs of all intervals up to those in `there`, besides the needed ones. They
+  // stay where they are, and may be sent later: newer bytes do no harm.
+  virtual void tell_page(Rank to, PageNumber page, std::span<const Stamp> there,
+                         std::span<const std::byte> bytes) = 0;
+  virtual void send_diff(Rank to, PageNumber page, Sequence sequence,
+                         std::span<const std::byte> runs) = 0;
+  // The interval has no more diffs.
+  virtual void flush_diffs() = 0;
+};
+
+// Pages and tables that are read in other ranks' memory, without their processors [DSM-PAGE-9].
+class DirectPages {
+ public:
+  virtual ~DirectPages() = default;
+  // This rank is the page's home and has its bytes.
+  virtual void tell_present(PageNumber page) = 0;
+  // They have that interval's diff.
+  virtual void tell_flushed(PageNumber page, Stamp stamp) = 0;
+  // The page's bytes at its home, and in *there which intervals they have besides those that are
+  // needed. Empty: they cannot be reached, or lack something that is needed.
+  virtual std::span<const std::byte> find(Rank home, PageNumber page, std::span<const Stamp> needed,
+                                          std::vector<Stamp>* there) = 0;
+  // This rank is going to read the page at its home for the first time [DSM-PAGE-10].
+  virtual void tell_reader(Rank home, PageNumber page) = 0;
+  // Other ranks have told of pages here since the last call.
+  virtual bool has_new_readers() = 0;
+  // Another rank has told that it reads the page here.
+  virtual bool is_read(PageNumber page) = 0;
+  // The page's home as its directory has it, and `otherwise` from now on if it has none. Nothing:
+  // the directory cannot be reached. This rank can reach itself.
+  virtual std::optional<Rank> find_home(Rank directory, PageNumber page, Rank otherwise) = 0;
+  // This rank is rank 0, and has the page's initial bytes.
+  virtual void tell_initial_bytes(PageNumber page) = 0;
+  // They are empty if the page is zeroes. Nothing: rank 0 cannot be reached.
+  virtual std::optional<std::span<const std::byte>> find_initial(PageNumber page) = 0;
+};
+
+class PageListener {
+ public:
+  virtual ~PageListener() = default;
+  // The page may be accessed in another way than before: threads that wait for it touch it again.
+  virtual void ready(PageNumber page) = 0;
+};
+
+// A value for each page that was ever asked for: the table grows with these pages, by chunks of
+// neighbours. A value stays where it is.
+template <typename Value>
+class PageTable {
+ public:
+  Value& of(PageNumber page) {
+    const std::size_t chunk = page / chunk_pages;
+    if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
+    if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<Chunk>();
+    return (*chunks_[chunk])[page % chunk_pages];
+  }
+  const Value* find(PageNumber page) const {
+    const std::size_t chunk = page / chunk_pages;
+    if (chunk >= chunks_.size() || !chunks_[chunk]) return nullptr;
+    return &(*chunks_[chunk])[page % chunk_pages];
+  }
+
+ private:
+  static constexpr std::size_t chunk_pages = 128;
+  using Chunk = std::array<Value, chunk_pages>;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+};
+
+struct PageCounts {
+  std::uint64_t intervals = 0;     // in which this rank changed pages
+  std::uint64_t direct_reads = 0;  // of pages, in the memory of their homes
+  std::uint64_t twins_made = 0;
+  std::uint64_t twins = 0;  // now
+  std::uint64_t twins_most = 0;
+};
+
+class Pages {
+ public:
+  Pages(Rank me, Rank ranks, PageMemory& memory, PageMail& mail, PageListener& listener)
+      : me_(me), ranks_(ranks), memory_(memory), mail_(mail), listener_(listener), log_(ranks) {}
+
+  // Before begin(). Outlives this. Without it, pages come by messages.
+  void use(DirectPages* direct) { direct_ = direct; }
+  // The replay is over [DSM-START-1]. Rank 0 wrote these pages in it; pages from `end` on are
+  // zeroes everywhere.
+  void begin(std::span<const PageNumber> written_by_0, PageNumber end);
+  // The homes are chosen, by all ranks alike, before anybody touches the pages. The last choice for
+  // a page counts. Takes memory for a stretch of pages, not for each.
+  void place(PageNumber first, std::size_t count, Rank home);
+
+  // open: the application may load or store. asked: `ready` will say when to touch again.
+  // no_memory: the page could not have a twin, and is as before.
+  enum class Touch : std::uint8_t { open, asked, no_memory };
+  Touch touch(PageNumber page, Access wanted);
+  // Diffs what was written since the last interval, and sends the diffs to the pages' homes.
+  void end_interval();
+  // At an acquire or a barrier: these intervals happened before [DSM-TIME-2].
+  void learn(std::span<const Interval> intervals);
+
+  // This rank is the page's home and has its bytes.
+  bool is_at_home(PageNumber page) const {
+    const State* state = states_.find(page);
+    return state != nullptr && state->home == me_ && state->has_copy;
+  }
+  // The application may access the page in this way already.
+  bool is_open(PageNumber page, Access wanted) const {
+    const State* state = states_.find(page);
+    return state != nullptr && state->access >= wanted;
+  }
+
+  const IntervalLog& log() const { return log_; }
+  const PageCounts& counts() const { return counts_; }
+  void forget_up_to(const VectorTime& time) { log_.forget_up_to(time); }
+
+  // False: the message is not one that the protocol allows now. Its sender broke the protocol.
+  // Nothing has changed. REQUIRES: the heap has the page, and the job the ranks.
+  void heard_ask_home(Rank from, PageNumber page);
+  [[nodiscard]] bool heard_tell_home(PageNumber page, Rank home);
+  void heard_ask_initial(Rank from, PageNumber page);
+  [[nodiscard]] bool heard_tell_initial(PageNumber page, std::span<const std::byte> bytes);
+  void heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed);
+  [[nodiscard]] bool heard_tell_page(Rank from, PageNumber page, std::span<const Stamp> there,
+                                     std::span<const std::byte> bytes);
+  // False, too: the runs are malformed.
+  [[nodiscard]] bool heard_diff(Rank from, PageNumber page, Sequence sequence,
+                                std::span<const std::byte> runs);
+
+ private:
+  struct Waiting {
+    Rank rank;
+    std::vector<Stamp> needed;
+  };
+  struct State {
+    std::optional<Rank> home;
+    Access access = Access::none;
+    bool has_copy = false;
+    // The answer to a question about the page is under way.
+    bool is_asked = false;
+    // Rank 0 keeps what it wrote in the replay for the page's home.
+    bool is_initial = false;
+    // At home: another rank asked for it.
+    bool was_asked = false;
+    // At home: open for stores across intervals, because no other rank has had it.
+    bool is_private = false;
+    // Intervals of others that the copy here lacks.
+    SparseTime needed;
+    // Needed when the page was asked for.
+    std::vector<Stamp> asked;
+    // The last diff that this rank sent of the page.
+    Sequence own = 0;
+    // At home: whose diffs the page has, and who waits for it.
+    SparseTime flushed;
+    std::vector<Waiting> waiting;
+
+    bool is_valid() const { return has_copy && needed.empty(); }
+  };
+
+  State& state_of(PageNumber page) { return states_.of(page); }
+  Rank directory_of(PageNumber page) const { return static_cast<Rank>(page % ranks_); }
+  Touch open(PageNumber page, State& state, Access wanted);
+  void look_up_home(PageNumber page, State& state) const;
+  void fetch(PageNumber page, State& state);
+  bool read_directly(PageNumber page, State& state, std::span<const Stamp> needed);
+  void take_bytes(PageNumber page, State& state, std::span<const Stamp> there,
+                  std::span<const std::byte> bytes);
+  void fetch_initial(PageNumber page, State& state);
+  void has_initial(PageNumber page, State& state);
+  void serve(PageNumber page, State& state);
+  bool has_had_reader(PageNumber page, const State& state) const;
+  void publish(PageNumber page, State& state);
+  void publish_read();
+  void keep_private();
+  void protect_written();
+  bool is_written(const Interval& interval) const;
+  // The page has to be closed for the application.
+  bool invalidate(PageNumber page, Stamp by);
+  void invalidate_all(const Interval& interval);
+  void take_home(PageNumber page, State& state, Rank home);
+  Rank home_in_directory(PageNumber page, Rank otherwise);
+
+  const Rank me_;
+  const Rank ranks_;
+  PageMemory& memory_;
+  PageMail& mail_;
+  PageListener& listener_;
+  DirectPages* direct_ = nullptr;
+  std::vector<Stamp> there_;  // what the last page had that was read directly
+  IntervalLog log_;
+  PageTable<State> states_;
+  std::unordered_map<PageNumber, Rank> directory_;  // of the pages that this rank keeps it for
+  // Chosen homes of stretches of pages, by the first page. Stretches do not overlap.
+  struct Stretch {
+    PageNumber end;
+    Rank home;
+  };
+  std::map<PageNumber, Stretch> placed_;
+  std::vector<PageNumber> written_;  // in the present interval
+  std::vector<PageNumber> private_;  // and some that are private no more
+  PageNumber zeroes_from_ = 0;
+  PageCounts counts_;
+};
+
+}  // namespace iw::dsm
