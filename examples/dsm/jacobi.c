@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
   BARINIT(common->barrier);
   for (int i = 0; i < 2; i++) {
     grid[i] = G_MALLOC(side * side * sizeof(double));
+    G_BLOCKS(grid[i], side * side * sizeof(double));
     heat(grid[i]);
   }
 

@@ -6,6 +6,9 @@
  *   MAIN_INITENV(processes)      at the beginning of main; how many threads there are to be
  *   PROCESSES()                  how many there are: threads, or ranks of the job
  *   G_MALLOC(bytes)              shared memory of zeroes; before CREATE, or in a worker
+ *   G_HOME(memory, bytes, process), G_BLOCKS(memory, bytes)
+ *                                where the memory lies best: at a process; a part at each. Before
+ *                                CREATE
  *   CREATE(worker)               `void worker(void)` runs in all, also in the caller
  *   WAIT_FOR_END()               after CREATE; one process continues
  *   MAIN_END()                   at the end of main
@@ -91,6 +94,8 @@ static inline void parallel_join(void) {
                                                       : (processes))
 #define PROCESSES() parallel_processes
 #define G_MALLOC(bytes) parallel_zeroes(bytes)
+#define G_HOME(memory, bytes, process) ((void)(memory), (void)(bytes), (void)(process))
+#define G_BLOCKS(memory, bytes) ((void)(memory), (void)(bytes))
 #define CREATE(worker)                    \
   do {                                    \
     static void (*parallel_worker)(void); \
@@ -168,6 +173,9 @@ static inline void parallel_end_of_workers(void) {
 #define MAIN_INITENV(processes) ((void)(processes), parallel_must(dsm_init(NULL), "dsm_init"))
 #define PROCESSES() dsm_size()
 #define G_MALLOC(bytes) parallel_zeroes(bytes)
+#define G_HOME(memory, bytes, process) \
+  parallel_must(dsm_home(memory, bytes, DSM_RANK, process), "dsm_home")
+#define G_BLOCKS(memory, bytes) parallel_must(dsm_home(memory, bytes, DSM_BLOCKS, 0), "dsm_home")
 #define CREATE(worker)                                                 \
   do {                                                                 \
     parallel_must(dsm_barrier(PARALLEL_FIRST_BARRIER), "dsm_barrier"); \
