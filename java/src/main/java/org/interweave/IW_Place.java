@@ -8,6 +8,9 @@ public interface IW_Place {
   /** Throws NO_LOCK without a writer lock, too. */
   void checkWritable();
 
+  /** The first part of an object is marked since the last release. */
+  void modified(IW_Object object);
+
   /** The number of the object's block. */
   long serial();
 

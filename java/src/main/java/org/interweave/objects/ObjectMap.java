@@ -2,9 +2,13 @@ package org.interweave.objects;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Object;
 import org.interweave.IW_Place;
@@ -32,6 +36,10 @@ public final class ObjectMap implements IW_Space {
   private final Classes classes = new Classes();
   private final Map<CopiedBlock, MappedBlock> mapped = new IdentityHashMap<>();
   private final Deque<IW_Object> pending = new ArrayDeque<>();
+  /** Of the section under way; threads that share the writer lock put objects there. */
+  private final Queue<IW_Object> marked = new ConcurrentLinkedQueue<>();
+  /** Stores into arrays leave no mark. */
+  private final Set<IW_Object> withArrays = Collections.newSetFromMap(new IdentityHashMap<>());
   private final Transfer loading = new Transfer(this, false);
   private final Transfer storing = new Transfer(this, true);
   /** Null outside of a writer's section. */
@@ -201,15 +209,35 @@ public final class ObjectMap implements IW_Space {
   /** Stores what objects hold otherwise than memory does. */
   public void flush() {
     writing();
+    if (IW_Object.iw_isTracked()) {
+      for (IW_Object each : new ArrayList<>(withArrays)) store(each);
+      for (IW_Object next = marked.poll(); next != null; next = marked.poll()) store(next);
+      return;
+    }
     for (MappedBlock each : new ArrayList<>(mapped.values())) {
       if (each.block.isLive()) storing.carryBlock(each);
     }
+    marked.clear();
+  }
+
+  private void store(IW_Object object) {
+    if (((Place) object.iw_place()).mapped().block.isLive()) storing.carry(object);
+  }
+
+  /** The object holds arrays of Java. */
+  void hasArrays(IW_Object object) {
+    withArrays.add(object);
   }
 
   /** Called for each object that was stored. */
   void stored(IW_Object object, boolean isChanged) {
-    if (isChanged && !object.iw_isMarked()) ++unmarkedObjects;
-    if (object.iw_isMarked()) object.iw_unmark();
+    if (isChanged && object.iw_word() == 0) ++unmarkedObjects;
+    if (object.iw_word() != 0) object.iw_unmark();
+  }
+
+  /** An object has its first mark. */
+  void marked(IW_Object object) {
+    marked.add(object);
   }
 
   Class<? extends IW_Object> classOf(Type type) {

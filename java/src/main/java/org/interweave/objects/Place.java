@@ -1,5 +1,6 @@
 package org.interweave.objects;
 
+import org.interweave.IW_Object;
 import org.interweave.IW_Place;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
@@ -16,6 +17,11 @@ record Place(MappedBlock mapped, int at) implements IW_Place {
   public void checkWritable() {
     checkLive();
     mapped.map.writing();
+  }
+
+  @Override
+  public void modified(IW_Object object) {
+    mapped.map.marked(object);
   }
 
   @Override

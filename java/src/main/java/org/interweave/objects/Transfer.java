@@ -29,6 +29,7 @@ final class Transfer extends IW_Memory {
   private byte[] memory;
   private int base;
   private boolean isChanged;
+  private boolean hasArrays;
   /** Where the field lies that is carried, for messages. */
   private int field;
 
@@ -50,7 +51,9 @@ final class Transfer extends IW_Memory {
     byte[] outerMemory = memory;
     int outerBase = base;
     boolean outerChanged = isChanged;
+    boolean outerArrays = hasArrays;
     isChanged = false;
+    hasArrays = false;
     begin(place.mapped().block.memory, place.at(), place.mapped());
     try {
       object.iw_transfer(this);
@@ -60,8 +63,10 @@ final class Transfer extends IW_Memory {
           Fields.nameAt(object, field) + ": " + wrong.getMessage());
     } finally {
       if (isStoring) map.stored(object, isChanged);
+      else if (hasArrays) map.hasArrays(object);
       begin(outerMemory, outerBase, outerBlock);
       isChanged = outerChanged;
+      hasArrays = outerArrays;
     }
   }
 
@@ -120,6 +125,7 @@ final class Transfer extends IW_Memory {
   @Override
   protected Object anyRow(int at, int count, Object value, Class<?> elements) {
     field = at;
+    hasArrays = true;
     if (!isStoring) return NumberRow.load(memory, base + at, count, value, elements);
     if (value == null || Array.getLength(value) != count) {
       throw bad("needs an array of length " + count);
@@ -165,6 +171,7 @@ final class Transfer extends IW_Memory {
   @Override
   protected Object anyOwned(int at, Object value, Class<?> elements) {
     field = at;
+    hasArrays = true;
     CopiedBlock owned = ownedAt(at);
     int count = owned == null ? 0 : (int) owned.count;
     if (!isStoring) {
@@ -384,7 +391,8 @@ final class Transfer extends IW_Memory {
   // ---- lists ----
 
   @SuppressWarnings("unchecked")
-  private static <T> T[] list(int count, T[] value, Class<T> type, boolean isStoring) {
+  private <T> T[] list(int count, T[] value, Class<T> type) {
+    hasArrays = true;
     if (value != null && value.length == count) return value;
     if (isStoring) throw bad("needs an array of length " + count);
     return (T[]) Array.newInstance(type, count);
@@ -393,7 +401,7 @@ final class Transfer extends IW_Memory {
   @Override
   public <T extends IW_Object> T[] references(int at, int count, T[] value, Class<T> type) {
     field = at;
-    T[] list = list(count, value, type, isStoring);
+    T[] list = list(count, value, type);
     for (int i = 0; i < count; ++i) {
       list[i] = reference(at + i * WirePointer.BYTES, list[i], type);
     }
@@ -410,7 +418,7 @@ final class Transfer extends IW_Memory {
       count = value.length;
       owned = replaceOwned(at, elementType(at), count);
     }
-    if (owned == null) return list(0, value, type, false);
+    if (owned == null) return list(0, value, type);
     MappedBlock holder = mapped;
     int place = base;
     begin(owned.memory, 0, map.of(owned));
@@ -423,28 +431,28 @@ final class Transfer extends IW_Memory {
 
   @Override
   public IW_Ref[] pointers(int at, int count, IW_Ref[] value) {
-    IW_Ref[] list = list(count, value, IW_Ref.class, isStoring);
+    IW_Ref[] list = list(count, value, IW_Ref.class);
     for (int i = 0; i < count; ++i) list[i] = pointer(at + i * WirePointer.BYTES, list[i]);
     return list;
   }
 
   @Override
   public IW_Ref[] ownedPointers(int at, int count, IW_Ref[] value) {
-    IW_Ref[] list = list(count, value, IW_Ref.class, isStoring);
+    IW_Ref[] list = list(count, value, IW_Ref.class);
     for (int i = 0; i < count; ++i) list[i] = ownedPointer(at + i * WirePointer.BYTES, list[i]);
     return list;
   }
 
   @Override
   public String[] strings(int at, int count, int bound, String[] value) {
-    String[] list = list(count, value, String.class, isStoring);
+    String[] list = list(count, value, String.class);
     for (int i = 0; i < count; ++i) list[i] = string(at + i * bound, bound, list[i]);
     return list;
   }
 
   @Override
   public String[] texts(int at, int count, String[] value) {
-    String[] list = list(count, value, String.class, isStoring);
+    String[] list = list(count, value, String.class);
     for (int i = 0; i < count; ++i) list[i] = text(at + i * WirePointer.BYTES, list[i]);
     return list;
   }
