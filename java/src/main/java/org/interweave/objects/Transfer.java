@@ -258,7 +258,8 @@ final class Transfer extends IW_Memory {
       return found;
     }
     if (value == null) {
-      if (there.isNull() || map.target(there, type) == null) return null;
+      boolean wasNull = map.isDangling(carried) && map.target(there, type) == null;
+      if (there.isNull() || wasNull) return null;
       change();
       WirePointer.NULL.put(memory, base + at);
       return null;
