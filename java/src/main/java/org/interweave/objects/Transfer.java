@@ -80,9 +80,10 @@ final class Transfer extends IW_Memory {
 
   /** Carries the elements of a block that have objects. */
   void carryBlock(MappedBlock block) {
-    Class<? extends IW_Object> type = map.classOf(block.block.type);
     if (block.first != null) carry(block.first);
-    if (type == null || !block.hasOthers()) return;
+    if (!block.hasOthers()) return;
+    Class<? extends IW_Object> type = map.classOf(block.block.type);
+    if (type == null) return;
     int size = (int) block.block.type.size();
     for (int i = 1; i < block.block.count; ++i) {
       IW_Object element = block.at(i * size, type);
