@@ -27,8 +27,8 @@ final class Collecting implements Plan.Visit {
   }
 
   /**
-   * Appends the runs in which the memory differs from `pristine`, which may be longer. Whether there
-   * are any.
+   * Appends the runs in which the memory differs from `pristine`, which may be longer. Whether
+   * there are any.
    */
   static boolean changed(CopiedBlock block, byte[] pristine, ByteWriter out) {
     int length = block.memory.length;
