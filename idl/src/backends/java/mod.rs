@@ -5,6 +5,9 @@
 //! that carries all fields between the object and the block's memory, in either direction. Structs
 //! within structs are flattened: the fields of `moment start` are `start_seconds` and `start_day`.
 //! Offsets are constants, because the client lays memory out in one way on every machine.
+//!
+//! For each type there is an entry of the index, a resource that names the class of its file: so a
+//! program finds the classes of a segment that another program made (objects/Index.java).
 
 mod layout;
 mod names;
@@ -38,6 +41,8 @@ pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, Generated
             let text = Class::new(unit, file, report).text(id);
             texts.push((name, text));
         }
+        let source = unit.sources.path(file).to_path_buf();
+        files.extend(table::index(unit, file).map(|entry| (source.clone(), entry)));
         let folder: PathBuf = unit
             .package
             .split('.')
@@ -45,8 +50,7 @@ pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, Generated
             .collect();
         for (name, text) in texts {
             let path = folder.join(format!("{name}.java"));
-            let source = unit.sources.path(file).to_path_buf();
-            files.push((source, GeneratedFile { path, text }));
+            files.push((source.clone(), GeneratedFile { path, text }));
         }
     }
     files
@@ -408,8 +412,13 @@ impl<'a> Class<'a> {
             .open(format!("public {name}(IW_Place iw_place) {{"));
         self.text.line("super(iw_place);");
         self.text.close("}");
-        for (slot, value) in slots.iter().zip(values) {
-            self.accessors(slot, value);
+        self.text.blank();
+        self.text.line("@Override");
+        self.text.open("protected int iw_fields() {");
+        self.text.line(format!("return {};", slots.len()));
+        self.text.close("}");
+        for (order, (slot, value)) in slots.iter().zip(values).enumerate() {
+            self.accessors(order, slot, value);
         }
     }
 
@@ -423,7 +432,7 @@ impl<'a> Class<'a> {
         }
     }
 
-    fn accessors(&mut self, slot: &Slot<'_>, value: &Value) {
+    fn accessors(&mut self, order: usize, slot: &Slot<'_>, value: &Value) {
         let name = &slot.name;
         let (class, shown, stored) = match value.wide {
             None => (value.class.as_str(), name.clone(), "iw_value".to_string()),
@@ -441,7 +450,7 @@ impl<'a> Class<'a> {
         self.text.blank();
         self.text
             .open(format!("public void set_{name}({class} iw_value) {{"));
-        self.text.line("iw_write();");
+        self.text.line(format!("iw_modified({order});"));
         self.text.line(format!("{name} = {stored};"));
         self.text.close("}");
     }

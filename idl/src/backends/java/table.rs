@@ -1,17 +1,20 @@
 //! The types of a file as the library reads them (org/interweave/IW_Types.java): words, in which
 //! `*T` is a pointer, `[N]T` an array, `<N>T` a sequence, `$N` a string and `$$N` a text.
 
+use crate::backends::first_line;
 use crate::backends::limits::MAX_STRING_BOUND;
 use crate::backends::names::primitive_word;
 use crate::backends::order::mentioned;
 use crate::backends::text::Text;
-use crate::compile::Unit;
+use crate::compile::{GeneratedFile, Unit};
 use crate::ir::{Arm, Def, DefBody, DefId, Primitive, Schema, Type};
 use crate::source::FileId;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// A constant of a class file has at most 65535 bytes.
 const MAX_TEXT: usize = 60_000;
+const INDEX: &str = "META-INF/interweave/types";
 
 /// The lines that declare a file's types and all types that they mention.
 pub fn write(unit: &Unit<'_>, file: FileId, text: &mut Text) {
@@ -42,6 +45,24 @@ pub fn write(unit: &Unit<'_>, file: FileId, text: &mut Text) {
             text.outdent();
         }
     }
+}
+
+/// For each type with a class, a resource of the type's name that names the class of its file.
+pub fn index<'a>(unit: &'a Unit<'_>, file: FileId) -> impl Iterator<Item = GeneratedFile> + 'a {
+    let mut class = super::names::file_class(unit, file);
+    if !unit.package.is_empty() {
+        class = format!("{}.{class}", unit.package);
+    }
+    let text = format!("# {}\n{class}\n", first_line(unit, file));
+    let has_entry = |id: &DefId| {
+        let is_enum = matches!(unit.schema.def(*id).body, DefBody::Enum(_));
+        !is_enum && super::has_class(unit, *id)
+    };
+    let entry = move |id| GeneratedFile {
+        path: Path::new(INDEX).join(unit.schema.def(id).full_name(".")),
+        text: text.clone(),
+    };
+    unit.schema.of_file(file).filter(has_entry).map(entry)
 }
 
 /// None for what has no descriptor of its own.

@@ -46,13 +46,18 @@ public class everything extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 19;
+  }
+
   public int get_i() {
     iw_read();
     return i;
   }
 
   public void set_i(int iw_value) {
-    iw_write();
+    iw_modified(0);
     i = iw_value;
   }
 
@@ -62,7 +67,7 @@ public class everything extends IW_Object {
   }
 
   public void set_ui(long iw_value) {
-    iw_write();
+    iw_modified(1);
     ui = iw_bits32(iw_value);
   }
 
@@ -72,7 +77,7 @@ public class everything extends IW_Object {
   }
 
   public void set_h(long iw_value) {
-    iw_write();
+    iw_modified(2);
     h = iw_value;
   }
 
@@ -82,7 +87,7 @@ public class everything extends IW_Object {
   }
 
   public void set_uh(long iw_value) {
-    iw_write();
+    iw_modified(3);
     uh = iw_value;
   }
 
@@ -92,7 +97,7 @@ public class everything extends IW_Object {
   }
 
   public void set_f(float iw_value) {
-    iw_write();
+    iw_modified(4);
     f = iw_value;
   }
 
@@ -102,7 +107,7 @@ public class everything extends IW_Object {
   }
 
   public void set_d(double iw_value) {
-    iw_write();
+    iw_modified(5);
     d = iw_value;
   }
 
@@ -112,7 +117,7 @@ public class everything extends IW_Object {
   }
 
   public void set_q(byte[] iw_value) {
-    iw_write();
+    iw_modified(6);
     q = iw_value;
   }
 
@@ -122,7 +127,7 @@ public class everything extends IW_Object {
   }
 
   public void set_b(boolean iw_value) {
-    iw_write();
+    iw_modified(7);
     b = iw_value;
   }
 
@@ -132,7 +137,7 @@ public class everything extends IW_Object {
   }
 
   public void set_s(int iw_value) {
-    iw_write();
+    iw_modified(8);
     s = iw_value;
   }
 
@@ -142,7 +147,7 @@ public class everything extends IW_Object {
   }
 
   public void set_fixed(byte[] iw_value) {
-    iw_write();
+    iw_modified(9);
     fixed = iw_value;
   }
 
@@ -152,7 +157,7 @@ public class everything extends IW_Object {
   }
 
   public void set_var(byte[] iw_value) {
-    iw_write();
+    iw_modified(10);
     var = iw_value;
   }
 
@@ -162,7 +167,7 @@ public class everything extends IW_Object {
   }
 
   public void set_any(byte[] iw_value) {
-    iw_write();
+    iw_modified(11);
     any = iw_value;
   }
 
@@ -172,7 +177,7 @@ public class everything extends IW_Object {
   }
 
   public void set_text(String iw_value) {
-    iw_write();
+    iw_modified(12);
     text = iw_value;
   }
 
@@ -182,7 +187,7 @@ public class everything extends IW_Object {
   }
 
   public void set_long_text(String iw_value) {
-    iw_write();
+    iw_modified(13);
     long_text = iw_value;
   }
 
@@ -192,7 +197,7 @@ public class everything extends IW_Object {
   }
 
   public void set_any_text(String iw_value) {
-    iw_write();
+    iw_modified(14);
     any_text = iw_value;
   }
 
@@ -202,7 +207,7 @@ public class everything extends IW_Object {
   }
 
   public void set_array(int[] iw_value) {
-    iw_write();
+    iw_modified(15);
     array = iw_value;
   }
 
@@ -212,7 +217,7 @@ public class everything extends IW_Object {
   }
 
   public void set_bounded(int[] iw_value) {
-    iw_write();
+    iw_modified(16);
     bounded = iw_value;
   }
 
@@ -222,7 +227,7 @@ public class everything extends IW_Object {
   }
 
   public void set_open(int[] iw_value) {
-    iw_write();
+    iw_modified(17);
     open = iw_value;
   }
 
@@ -232,7 +237,7 @@ public class everything extends IW_Object {
   }
 
   public void set_pointer(IW_Ref iw_value) {
-    iw_write();
+    iw_modified(18);
     pointer = iw_value;
   }
 

@@ -47,13 +47,18 @@ public class of_aliases extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 17;
+  }
+
   public int get_a() {
     iw_read();
     return a;
   }
 
   public void set_a(int iw_value) {
-    iw_write();
+    iw_modified(0);
     a = iw_value;
   }
 
@@ -63,7 +68,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_b(String iw_value) {
-    iw_write();
+    iw_modified(1);
     b = iw_value;
   }
 
@@ -73,7 +78,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_c(String iw_value) {
-    iw_write();
+    iw_modified(2);
     c = iw_value;
   }
 
@@ -83,7 +88,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_d(byte[] iw_value) {
-    iw_write();
+    iw_modified(3);
     d = iw_value;
   }
 
@@ -93,7 +98,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_e(byte[] iw_value) {
-    iw_write();
+    iw_modified(4);
     e = iw_value;
   }
 
@@ -103,7 +108,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_f(int[] iw_value) {
-    iw_write();
+    iw_modified(5);
     f = iw_value;
   }
 
@@ -113,7 +118,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_g(int[] iw_value) {
-    iw_write();
+    iw_modified(6);
     g = iw_value;
   }
 
@@ -123,7 +128,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_h(everything iw_value) {
-    iw_write();
+    iw_modified(7);
     h = iw_value;
   }
 
@@ -133,7 +138,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_i(int iw_value) {
-    iw_write();
+    iw_modified(8);
     i = iw_value;
   }
 
@@ -143,7 +148,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_j(byte[] iw_value) {
-    iw_write();
+    iw_modified(9);
     j = iw_value;
   }
 
@@ -153,7 +158,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_k(int[] iw_value) {
-    iw_write();
+    iw_modified(10);
     k = iw_value;
   }
 
@@ -163,7 +168,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_l(everything[] iw_value) {
-    iw_write();
+    iw_modified(11);
     l = iw_value;
   }
 
@@ -173,7 +178,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_m(IW_Ref iw_value) {
-    iw_write();
+    iw_modified(12);
     m = iw_value;
   }
 
@@ -183,7 +188,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_n(IW_Ref iw_value) {
-    iw_write();
+    iw_modified(13);
     n = iw_value;
   }
 
@@ -193,7 +198,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_o(IW_Ref[] iw_value) {
-    iw_write();
+    iw_modified(14);
     o = iw_value;
   }
 
@@ -203,7 +208,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_p(IW_Ref iw_value) {
-    iw_write();
+    iw_modified(15);
     p = iw_value;
   }
 
@@ -213,7 +218,7 @@ public class of_aliases extends IW_Object {
   }
 
   public void set_q(IW_Ref iw_value) {
-    iw_write();
+    iw_modified(16);
     q = iw_value;
   }
 

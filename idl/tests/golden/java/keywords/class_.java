@@ -30,13 +30,18 @@ public class class_ extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 6;
+  }
+
   public int get_new_() {
     iw_read();
     return new_;
   }
 
   public void set_new_(int iw_value) {
-    iw_write();
+    iw_modified(0);
     new_ = iw_value;
   }
 
@@ -46,7 +51,7 @@ public class class_ extends IW_Object {
   }
 
   public void set_delete(int iw_value) {
-    iw_write();
+    iw_modified(1);
     delete = iw_value;
   }
 
@@ -56,7 +61,7 @@ public class class_ extends IW_Object {
   }
 
   public void set_register(int iw_value) {
-    iw_write();
+    iw_modified(2);
     register = iw_value;
   }
 
@@ -66,7 +71,7 @@ public class class_ extends IW_Object {
   }
 
   public void set_template(int iw_value) {
-    iw_write();
+    iw_modified(3);
     template = iw_value;
   }
 
@@ -76,7 +81,7 @@ public class class_ extends IW_Object {
   }
 
   public void set_this_(double iw_value) {
-    iw_write();
+    iw_modified(4);
     this_ = iw_value;
   }
 
@@ -86,7 +91,7 @@ public class class_ extends IW_Object {
   }
 
   public void set_restrict(int iw_value) {
-    iw_write();
+    iw_modified(5);
     restrict = iw_value;
   }
 

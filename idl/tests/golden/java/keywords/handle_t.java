@@ -27,13 +27,18 @@ public class handle_t extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 4;
+  }
+
   public mip_t get_mip() {
     iw_read();
     return mip;
   }
 
   public void set_mip(mip_t iw_value) {
-    iw_write();
+    iw_modified(0);
     mip = iw_value;
   }
 
@@ -43,7 +48,7 @@ public class handle_t extends IW_Object {
   }
 
   public void set_n(long iw_value) {
-    iw_write();
+    iw_modified(1);
     n = iw_bits32(iw_value);
   }
 
@@ -53,7 +58,7 @@ public class handle_t extends IW_Object {
   }
 
   public void set_u(long iw_value) {
-    iw_write();
+    iw_modified(2);
     u = iw_bits32(iw_value);
   }
 
@@ -63,7 +68,7 @@ public class handle_t extends IW_Object {
   }
 
   public void set_d(double iw_value) {
-    iw_write();
+    iw_modified(3);
     d = iw_value;
   }
 

@@ -32,13 +32,18 @@ public class long_names extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 9;
+  }
+
   public int get_linux() {
     iw_read();
     return linux;
   }
 
   public void set_linux(int iw_value) {
-    iw_write();
+    iw_modified(0);
     linux = iw_value;
   }
 
@@ -48,7 +53,7 @@ public class long_names extends IW_Object {
   }
 
   public void set_unix(int iw_value) {
-    iw_write();
+    iw_modified(1);
     unix = iw_value;
   }
 
@@ -58,7 +63,7 @@ public class long_names extends IW_Object {
   }
 
   public void set_class_new(int iw_value) {
-    iw_write();
+    iw_modified(2);
     class_new = iw_value;
   }
 
@@ -68,7 +73,7 @@ public class long_names extends IW_Object {
   }
 
   public void set_class_delete(int iw_value) {
-    iw_write();
+    iw_modified(3);
     class_delete = iw_value;
   }
 
@@ -78,7 +83,7 @@ public class long_names extends IW_Object {
   }
 
   public void set_class_register(int iw_value) {
-    iw_write();
+    iw_modified(4);
     class_register = iw_value;
   }
 
@@ -88,7 +93,7 @@ public class long_names extends IW_Object {
   }
 
   public void set_class_template(int iw_value) {
-    iw_write();
+    iw_modified(5);
     class_template = iw_value;
   }
 
@@ -98,7 +103,7 @@ public class long_names extends IW_Object {
   }
 
   public void set_class_this(double iw_value) {
-    iw_write();
+    iw_modified(6);
     class_this = iw_value;
   }
 
@@ -108,7 +113,7 @@ public class long_names extends IW_Object {
   }
 
   public void set_class_restrict(int iw_value) {
-    iw_write();
+    iw_modified(7);
     class_restrict = iw_value;
   }
 
@@ -118,7 +123,7 @@ public class long_names extends IW_Object {
   }
 
   public void set_operator(int iw_value) {
-    iw_write();
+    iw_modified(8);
     operator = iw_value;
   }
 

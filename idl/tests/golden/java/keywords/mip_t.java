@@ -24,13 +24,18 @@ public class mip_t extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 1;
+  }
+
   public int get_x() {
     iw_read();
     return x;
   }
 
   public void set_x(int iw_value) {
-    iw_write();
+    iw_modified(0);
     x = iw_value;
   }
 

@@ -26,13 +26,18 @@ public class void_ extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 3;
+  }
+
   public int get_auto() {
     iw_read();
     return auto;
   }
 
   public void set_auto(int iw_value) {
-    iw_write();
+    iw_modified(0);
     auto = iw_value;
   }
 
@@ -42,7 +47,7 @@ public class void_ extends IW_Object {
   }
 
   public void set_namespace_(int iw_value) {
-    iw_write();
+    iw_modified(1);
     namespace_ = iw_value;
   }
 
@@ -52,7 +57,7 @@ public class void_ extends IW_Object {
   }
 
   public void set_typename(int iw_value) {
-    iw_write();
+    iw_modified(2);
     typename = iw_value;
   }
 

@@ -34,13 +34,18 @@ public class ledger_AccountEntry extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 7;
+  }
+
   public ledger_PublicKey get_accountID() {
     iw_read();
     return accountID;
   }
 
   public void set_accountID(ledger_PublicKey iw_value) {
-    iw_write();
+    iw_modified(0);
     accountID = iw_value;
   }
 
@@ -50,7 +55,7 @@ public class ledger_AccountEntry extends IW_Object {
   }
 
   public void set_balance(long iw_value) {
-    iw_write();
+    iw_modified(1);
     balance = iw_value;
   }
 
@@ -60,7 +65,7 @@ public class ledger_AccountEntry extends IW_Object {
   }
 
   public void set_inflationDest(ledger_PublicKey iw_value) {
-    iw_write();
+    iw_modified(2);
     inflationDest = iw_value;
   }
 
@@ -70,7 +75,7 @@ public class ledger_AccountEntry extends IW_Object {
   }
 
   public void set_homeDomain(String iw_value) {
-    iw_write();
+    iw_modified(3);
     homeDomain = iw_value;
   }
 
@@ -80,7 +85,7 @@ public class ledger_AccountEntry extends IW_Object {
   }
 
   public void set_thresholds(byte[] iw_value) {
-    iw_write();
+    iw_modified(4);
     thresholds = iw_value;
   }
 
@@ -90,7 +95,7 @@ public class ledger_AccountEntry extends IW_Object {
   }
 
   public void set_signers(IW_Elements<ledger_Signer> iw_value) {
-    iw_write();
+    iw_modified(5);
     signers = iw_value;
   }
 
@@ -100,7 +105,7 @@ public class ledger_AccountEntry extends IW_Object {
   }
 
   public void set_ext(ledger_AccountEntry_ext iw_value) {
-    iw_write();
+    iw_modified(6);
     ext = iw_value;
   }
 

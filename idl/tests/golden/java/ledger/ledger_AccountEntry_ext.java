@@ -29,13 +29,18 @@ public class ledger_AccountEntry_ext extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 4;
+  }
+
   public int get_v() {
     iw_read();
     return v;
   }
 
   public void set_v(int iw_value) {
-    iw_write();
+    iw_modified(0);
     v = iw_value;
   }
 
@@ -45,7 +50,7 @@ public class ledger_AccountEntry_ext extends IW_Object {
   }
 
   public void set_v1_liabilities_n(int iw_value) {
-    iw_write();
+    iw_modified(1);
     v1_liabilities_n = iw_value;
   }
 
@@ -55,7 +60,7 @@ public class ledger_AccountEntry_ext extends IW_Object {
   }
 
   public void set_v1_liabilities_d(int iw_value) {
-    iw_write();
+    iw_modified(2);
     v1_liabilities_d = iw_value;
   }
 
@@ -65,7 +70,7 @@ public class ledger_AccountEntry_ext extends IW_Object {
   }
 
   public void set_v1_ext(ledger_AccountEntry_ext_v1_ext iw_value) {
-    iw_write();
+    iw_modified(3);
     v1_ext = iw_value;
   }
 

@@ -28,13 +28,18 @@ public class ledger_AccountEntry_ext_v1 extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 3;
+  }
+
   public int get_liabilities_n() {
     iw_read();
     return liabilities_n;
   }
 
   public void set_liabilities_n(int iw_value) {
-    iw_write();
+    iw_modified(0);
     liabilities_n = iw_value;
   }
 
@@ -44,7 +49,7 @@ public class ledger_AccountEntry_ext_v1 extends IW_Object {
   }
 
   public void set_liabilities_d(int iw_value) {
-    iw_write();
+    iw_modified(1);
     liabilities_d = iw_value;
   }
 
@@ -54,7 +59,7 @@ public class ledger_AccountEntry_ext_v1 extends IW_Object {
   }
 
   public void set_ext(ledger_AccountEntry_ext_v1_ext iw_value) {
-    iw_write();
+    iw_modified(2);
     ext = iw_value;
   }
 

@@ -24,13 +24,18 @@ public class ledger_AccountEntry_ext_v1_ext extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 1;
+  }
+
   public int get_v() {
     iw_read();
     return v;
   }
 
   public void set_v(int iw_value) {
-    iw_write();
+    iw_modified(0);
     v = iw_value;
   }
 

@@ -30,13 +30,18 @@ public class ledger_Asset extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 5;
+  }
+
   public int get_type() {
     iw_read();
     return type;
   }
 
   public void set_type(int iw_value) {
-    iw_write();
+    iw_modified(0);
     type = iw_value;
   }
 
@@ -46,7 +51,7 @@ public class ledger_Asset extends IW_Object {
   }
 
   public void set_alphaNum4_assetCode(byte[] iw_value) {
-    iw_write();
+    iw_modified(1);
     alphaNum4_assetCode = iw_value;
   }
 
@@ -56,7 +61,7 @@ public class ledger_Asset extends IW_Object {
   }
 
   public void set_alphaNum4_issuer(ledger_PublicKey iw_value) {
-    iw_write();
+    iw_modified(2);
     alphaNum4_issuer = iw_value;
   }
 
@@ -66,7 +71,7 @@ public class ledger_Asset extends IW_Object {
   }
 
   public void set_alphaNum12_assetCode(byte[] iw_value) {
-    iw_write();
+    iw_modified(3);
     alphaNum12_assetCode = iw_value;
   }
 
@@ -76,7 +81,7 @@ public class ledger_Asset extends IW_Object {
   }
 
   public void set_alphaNum12_issuer(ledger_PublicKey iw_value) {
-    iw_write();
+    iw_modified(4);
     alphaNum12_issuer = iw_value;
   }
 

@@ -26,13 +26,18 @@ public class ledger_Asset_alphaNum4 extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 2;
+  }
+
   public byte[] get_assetCode() {
     iw_read();
     return assetCode;
   }
 
   public void set_assetCode(byte[] iw_value) {
-    iw_write();
+    iw_modified(0);
     assetCode = iw_value;
   }
 
@@ -42,7 +47,7 @@ public class ledger_Asset_alphaNum4 extends IW_Object {
   }
 
   public void set_issuer(ledger_PublicKey iw_value) {
-    iw_write();
+    iw_modified(1);
     issuer = iw_value;
   }
 

@@ -25,13 +25,18 @@ public class ledger_Hash extends IW_Array {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 1;
+  }
+
   public byte[] get_array() {
     iw_read();
     return array;
   }
 
   public void set_array(byte[] iw_value) {
-    iw_write();
+    iw_modified(0);
     array = iw_value;
   }
 

@@ -28,13 +28,18 @@ public class ledger_Price extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 2;
+  }
+
   public int get_n() {
     iw_read();
     return n;
   }
 
   public void set_n(int iw_value) {
-    iw_write();
+    iw_modified(0);
     n = iw_value;
   }
 
@@ -44,7 +49,7 @@ public class ledger_Price extends IW_Object {
   }
 
   public void set_d(int iw_value) {
-    iw_write();
+    iw_modified(1);
     d = iw_value;
   }
 

@@ -28,13 +28,18 @@ public class ledger_PublicKey extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 3;
+  }
+
   public int get_type() {
     iw_read();
     return type;
   }
 
   public void set_type(int iw_value) {
-    iw_write();
+    iw_modified(0);
     type = iw_value;
   }
 
@@ -44,7 +49,7 @@ public class ledger_PublicKey extends IW_Object {
   }
 
   public void set_ed25519(byte[] iw_value) {
-    iw_write();
+    iw_modified(1);
     ed25519 = iw_value;
   }
 
@@ -54,7 +59,7 @@ public class ledger_PublicKey extends IW_Object {
   }
 
   public void set_hash(byte[] iw_value) {
-    iw_write();
+    iw_modified(2);
     hash = iw_value;
   }
 

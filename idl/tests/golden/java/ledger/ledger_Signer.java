@@ -25,13 +25,18 @@ public class ledger_Signer extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 2;
+  }
+
   public ledger_PublicKey get_key() {
     iw_read();
     return key;
   }
 
   public void set_key(ledger_PublicKey iw_value) {
-    iw_write();
+    iw_modified(0);
     key = iw_value;
   }
 
@@ -41,7 +46,7 @@ public class ledger_Signer extends IW_Object {
   }
 
   public void set_weight(long iw_value) {
-    iw_write();
+    iw_modified(1);
     weight = iw_bits32(iw_value);
   }
 

@@ -26,13 +26,18 @@ public class node_t extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 2;
+  }
+
   public int get_key() {
     iw_read();
     return key;
   }
 
   public void set_key(int iw_value) {
-    iw_write();
+    iw_modified(0);
     key = iw_value;
   }
 
@@ -42,7 +47,7 @@ public class node_t extends IW_Object {
   }
 
   public void set_next(node_t iw_value) {
-    iw_write();
+    iw_modified(1);
     next = iw_value;
   }
 

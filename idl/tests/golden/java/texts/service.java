@@ -24,13 +24,18 @@ public class service extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 1;
+  }
+
   public String get_file() {
     iw_read();
     return file;
   }
 
   public void set_file(String iw_value) {
-    iw_write();
+    iw_modified(0);
     file = iw_value;
   }
 

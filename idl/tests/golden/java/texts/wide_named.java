@@ -24,13 +24,18 @@ public class wide_named extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 1;
+  }
+
   public int get_n() {
     iw_read();
     return n;
   }
 
   public void set_n(int iw_value) {
-    iw_write();
+    iw_modified(0);
     n = iw_value;
   }
 

@@ -1,14 +1,34 @@
 package org.interweave;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import org.interweave.Interface.Error;
 
 /**
  * What generated classes are derived from: an object whose fields are the values of a block, or of
  * a part of one. Names of this class begin with `iw_`; a field of that name gets an underscore.
+ *
+ * <p>Each object has a modification word of 32 parts. A setter, or what the agent puts before a
+ * store into a field, calls `iw_modified` with the field's order. Field number `order` belongs to
+ * part `order >>> shift`. The shift is the smallest that gives all fields a part.
  */
-public abstract class IW_Object {
+public abstract class IW_Object implements IWObject {
+  private static final int IW_PARTS = 32;
+  private static final VarHandle IW_WORD = iw_wordOf(MethodHandles.lookup());
+  private static volatile boolean iw_marksAll = Boolean.getBoolean("interweave.marks");
+  private static volatile boolean iw_missesSome;
+
   private IW_Place iw_place;
-  private boolean iw_marked;
+  private int iw_word;
+  private final byte iw_shift;
+
+  private static VarHandle iw_wordOf(MethodHandles.Lookup lookup) {
+    try {
+      return lookup.findVarHandle(IW_Object.class, "iw_word", int.class);
+    } catch (ReflectiveOperationException wrong) {
+      throw new ExceptionInInitializerError(wrong);
+    }
+  }
 
   /**
    * A new block.
@@ -17,6 +37,7 @@ public abstract class IW_Object {
    * @param name of the block; null for none
    */
   protected IW_Object(IW_Space space, String name) {
+    iw_shift = iw_shiftOf(iw_fields());
     iw_place = space.allocate(this, name);
   }
 
@@ -26,6 +47,7 @@ public abstract class IW_Object {
    * @param place where
    */
   protected IW_Object(IW_Place place) {
+    iw_shift = iw_shiftOf(iw_fields());
     iw_place = place;
   }
 
@@ -42,10 +64,76 @@ public abstract class IW_Object {
     iw_place.checkLive();
   }
 
-  /** What a setter does first: a release need not look for the store. */
-  protected final void iw_write() {
+  /**
+   * How many shared fields the class has; a constant, because the constructor asks for it.
+   *
+   * @return one more than the largest order of an {@link IW_Field}
+   */
+  protected int iw_fields() {
+    return IW_PARTS;
+  }
+
+  private static byte iw_shiftOf(int fields) {
+    int shift = 0;
+    while ((fields - 1) >>> shift >= IW_PARTS) ++shift;
+    return (byte) shift;
+  }
+
+  /**
+   * Marks a field as modified. Setters call it before their store, and so does rewritten code. The
+   * first mark of an object in a section checks that the store is allowed. Threads that share the
+   * writer lock may call it at the same time.
+   *
+   * @param order of the field, as its {@link IW_Field} says
+   */
+  public final void iw_modified(int order) {
+    int part = 1 << (order >>> iw_shift);
+    if ((iw_word & part) == 0) iw_mark(part);
+  }
+
+  private void iw_mark(int part) {
     iw_place.checkWritable();
-    iw_marked = true;
+    int before = (int) IW_WORD.getAndBitwiseOr(this, part);
+    if (before == 0) iw_place.modified(this);
+  }
+
+  /**
+   * The modification word.
+   *
+   * @return a bit for each part that was stored to since the last release; for the library
+   */
+  public final int iw_word() {
+    return iw_word;
+  }
+
+  /** For the library: no part is modified any more. */
+  public final void iw_unmark() {
+    iw_word = 0;
+  }
+
+  /**
+   * For the agent: every store into a shared field by a class of this program calls `iw_modified`
+   * from now on. A release then looks at marked objects, and at those that have arrays.
+   */
+  public static void iw_storesAreMarked() {
+    iw_marksAll = true;
+  }
+
+  /**
+   * For the agent: a class could not be rewritten. From now on, and for good, a release compares
+   * all objects.
+   */
+  public static void iw_storesAreMissed() {
+    iw_missesSome = true;
+  }
+
+  /**
+   * Whether a release may pass over objects without a mark.
+   *
+   * @return for the library
+   */
+  public static boolean iw_isTracked() {
+    return iw_marksAll && !iw_missesSome;
   }
 
   /**
@@ -58,17 +146,12 @@ public abstract class IW_Object {
   }
 
   /**
-   * Whether a setter was called since the last flush.
+   * The machine-independent pointer to the object: the segment's URL, the block and the unit.
    *
-   * @return for the library
+   * @return url#block or url#block#unit
    */
-  public final boolean iw_isMarked() {
-    return iw_marked;
-  }
-
-  /** For the library, after a flush. */
-  public final void iw_unmark() {
-    iw_marked = false;
+  public final String iw_mip() {
+    return iw_place.mip();
   }
 
   // ---- unsigned numbers: fields have the bits, getters and setters the value ----

@@ -27,13 +27,18 @@ public class figure extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 4;
+  }
+
   public int get_kind() {
     iw_read();
     return kind;
   }
 
   public void set_kind(int iw_value) {
-    iw_write();
+    iw_modified(0);
     kind = iw_value;
   }
 
@@ -43,7 +48,7 @@ public class figure extends IW_Object {
   }
 
   public void set_corner_x(int iw_value) {
-    iw_write();
+    iw_modified(1);
     corner_x = iw_value;
   }
 
@@ -53,7 +58,7 @@ public class figure extends IW_Object {
   }
 
   public void set_corner_y(long iw_value) {
-    iw_write();
+    iw_modified(2);
     corner_y = iw_bits32(iw_value);
   }
 
@@ -63,7 +68,7 @@ public class figure extends IW_Object {
   }
 
   public void set_label(String iw_value) {
-    iw_write();
+    iw_modified(3);
     label = iw_value;
   }
 

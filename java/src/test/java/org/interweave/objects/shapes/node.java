@@ -25,13 +25,18 @@ public class node extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 2;
+  }
+
   public int get_value() {
     iw_read();
     return value;
   }
 
   public void set_value(int iw_value) {
-    iw_write();
+    iw_modified(0);
     value = iw_value;
   }
 
@@ -41,7 +46,7 @@ public class node extends IW_Object {
   }
 
   public void set_next(node iw_value) {
-    iw_write();
+    iw_modified(1);
     next = iw_value;
   }
 

@@ -25,13 +25,18 @@ public class point extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 2;
+  }
+
   public int get_x() {
     iw_read();
     return x;
   }
 
   public void set_x(int iw_value) {
-    iw_write();
+    iw_modified(0);
     x = iw_value;
   }
 
@@ -41,7 +46,7 @@ public class point extends IW_Object {
   }
 
   public void set_y(long iw_value) {
-    iw_write();
+    iw_modified(1);
     y = iw_bits32(iw_value);
   }
 

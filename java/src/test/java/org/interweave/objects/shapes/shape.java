@@ -66,13 +66,18 @@ public class shape extends IW_Object {
     super(iw_place);
   }
 
+  @Override
+  protected int iw_fields() {
+    return 31;
+  }
+
   public byte get_c() {
     iw_read();
     return c;
   }
 
   public void set_c(byte iw_value) {
-    iw_write();
+    iw_modified(0);
     c = iw_value;
   }
 
@@ -82,7 +87,7 @@ public class shape extends IW_Object {
   }
 
   public void set_uc(int iw_value) {
-    iw_write();
+    iw_modified(1);
     uc = iw_bits8(iw_value);
   }
 
@@ -92,7 +97,7 @@ public class shape extends IW_Object {
   }
 
   public void set_s(short iw_value) {
-    iw_write();
+    iw_modified(2);
     s = iw_value;
   }
 
@@ -102,7 +107,7 @@ public class shape extends IW_Object {
   }
 
   public void set_us(int iw_value) {
-    iw_write();
+    iw_modified(3);
     us = iw_bits16(iw_value);
   }
 
@@ -112,7 +117,7 @@ public class shape extends IW_Object {
   }
 
   public void set_h(long iw_value) {
-    iw_write();
+    iw_modified(4);
     h = iw_value;
   }
 
@@ -122,7 +127,7 @@ public class shape extends IW_Object {
   }
 
   public void set_uh(long iw_value) {
-    iw_write();
+    iw_modified(5);
     uh = iw_value;
   }
 
@@ -132,7 +137,7 @@ public class shape extends IW_Object {
   }
 
   public void set_f(float iw_value) {
-    iw_write();
+    iw_modified(6);
     f = iw_value;
   }
 
@@ -142,7 +147,7 @@ public class shape extends IW_Object {
   }
 
   public void set_d(double iw_value) {
-    iw_write();
+    iw_modified(7);
     d = iw_value;
   }
 
@@ -152,7 +157,7 @@ public class shape extends IW_Object {
   }
 
   public void set_b(boolean iw_value) {
-    iw_write();
+    iw_modified(8);
     b = iw_value;
   }
 
@@ -162,7 +167,7 @@ public class shape extends IW_Object {
   }
 
   public void set_k(int iw_value) {
-    iw_write();
+    iw_modified(9);
     k = iw_value;
   }
 
@@ -172,7 +177,7 @@ public class shape extends IW_Object {
   }
 
   public void set_q(byte[] iw_value) {
-    iw_write();
+    iw_modified(10);
     q = iw_value;
   }
 
@@ -182,7 +187,7 @@ public class shape extends IW_Object {
   }
 
   public void set_at_x(int iw_value) {
-    iw_write();
+    iw_modified(11);
     at_x = iw_value;
   }
 
@@ -192,7 +197,7 @@ public class shape extends IW_Object {
   }
 
   public void set_at_y(long iw_value) {
-    iw_write();
+    iw_modified(12);
     at_y = iw_bits32(iw_value);
   }
 
@@ -202,7 +207,7 @@ public class shape extends IW_Object {
   }
 
   public void set_row(double[] iw_value) {
-    iw_write();
+    iw_modified(13);
     row = iw_value;
   }
 
@@ -212,7 +217,7 @@ public class shape extends IW_Object {
   }
 
   public void set_flags(boolean[] iw_value) {
-    iw_write();
+    iw_modified(14);
     flags = iw_value;
   }
 
@@ -222,7 +227,7 @@ public class shape extends IW_Object {
   }
 
   public void set_bytes(byte[] iw_value) {
-    iw_write();
+    iw_modified(15);
     bytes = iw_value;
   }
 
@@ -232,7 +237,7 @@ public class shape extends IW_Object {
   }
 
   public void set_name(String iw_value) {
-    iw_write();
+    iw_modified(16);
     name = iw_value;
   }
 
@@ -242,7 +247,7 @@ public class shape extends IW_Object {
   }
 
   public void set_words(String[] iw_value) {
-    iw_write();
+    iw_modified(17);
     words = iw_value;
   }
 
@@ -252,7 +257,7 @@ public class shape extends IW_Object {
   }
 
   public void set_text(String iw_value) {
-    iw_write();
+    iw_modified(18);
     text = iw_value;
   }
 
@@ -262,7 +267,7 @@ public class shape extends IW_Object {
   }
 
   public void set_numbers(int[] iw_value) {
-    iw_write();
+    iw_modified(19);
     numbers = iw_value;
   }
 
@@ -272,7 +277,7 @@ public class shape extends IW_Object {
   }
 
   public void set_nodes(IW_Elements<node> iw_value) {
-    iw_write();
+    iw_modified(20);
     nodes = iw_value;
   }
 
@@ -282,7 +287,7 @@ public class shape extends IW_Object {
   }
 
   public void set_more(IW_Elements<node> iw_value) {
-    iw_write();
+    iw_modified(21);
     more = iw_value;
   }
 
@@ -292,7 +297,7 @@ public class shape extends IW_Object {
   }
 
   public void set_first(node iw_value) {
-    iw_write();
+    iw_modified(22);
     first = iw_value;
   }
 
@@ -302,7 +307,7 @@ public class shape extends IW_Object {
   }
 
   public void set_several(node[] iw_value) {
-    iw_write();
+    iw_modified(23);
     several = iw_value;
   }
 
@@ -312,7 +317,7 @@ public class shape extends IW_Object {
   }
 
   public void set_many(node[] iw_value) {
-    iw_write();
+    iw_modified(24);
     many = iw_value;
   }
 
@@ -322,7 +327,7 @@ public class shape extends IW_Object {
   }
 
   public void set_corner(IW_Ref iw_value) {
-    iw_write();
+    iw_modified(25);
     corner = iw_value;
   }
 
@@ -332,7 +337,7 @@ public class shape extends IW_Object {
   }
 
   public void set_inside(IW_Ref iw_value) {
-    iw_write();
+    iw_modified(26);
     inside = iw_value;
   }
 
@@ -342,7 +347,7 @@ public class shape extends IW_Object {
   }
 
   public void set_anything(IW_Ref iw_value) {
-    iw_write();
+    iw_modified(27);
     anything = iw_value;
   }
 
@@ -352,7 +357,7 @@ public class shape extends IW_Object {
   }
 
   public void set_drawn(figure iw_value) {
-    iw_write();
+    iw_modified(28);
     drawn = iw_value;
   }
 
@@ -362,7 +367,7 @@ public class shape extends IW_Object {
   }
 
   public void set_drawings(IW_Elements<figure> iw_value) {
-    iw_write();
+    iw_modified(29);
     drawings = iw_value;
   }
 
@@ -372,7 +377,7 @@ public class shape extends IW_Object {
   }
 
   public void set_sheet(grid iw_value) {
-    iw_write();
+    iw_modified(30);
     sheet = iw_value;
   }
 
