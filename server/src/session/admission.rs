@@ -39,7 +39,7 @@ impl Engine {
     }
 
     fn check_sizes(&self, r: &ReleaseWriter, bulk_bytes: u64) -> Result<(), Rejection> {
-        let most = self.config.max_diff_bytes;
+        let most = self.config.max_diff_bytes.min(self.config.receiving_bytes);
         if bulk_bytes > most {
             let text = format!(
                 "a release of {bulk_bytes} bytes; this server takes at most {most}: make smaller \

@@ -19,10 +19,11 @@ pub struct Config {
     pub max_quota_bytes: u64,
     /// The number of segments at which no more are created.
     pub max_segments: usize,
-    /// The largest bulk of one message, in both directions.
+    /// The largest bulk of one message, in both directions: a complete copy of a segment of the
+    /// largest quota, with room for what is not data.
     pub max_diff_bytes: u64,
     /// The most bytes of releases that are still arriving, over all connections. A release that
-    /// fits in one frame does not count.
+    /// fits in one frame does not count. One release has no more.
     pub receiving_bytes: u64,
     /// The most bytes of large diffs that are on their way out, each counted once. Beyond this
     /// bound the connections that take nothing are closed.
@@ -58,8 +59,8 @@ impl Default for Config {
             quota_bytes: 1 << 30,
             max_quota_bytes: 16 << 30,
             max_segments: 1_000_000,
-            max_diff_bytes: 3 << 30,
-            receiving_bytes: 4 << 30,
+            max_diff_bytes: 17 << 30,
+            receiving_bytes: 5 << 30,
             sending_bytes: 2 << 30,
             waiting_bytes: 256 << 20,
             slow_bytes: 1 << 20,

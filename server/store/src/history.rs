@@ -11,7 +11,6 @@ use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogKind, LogRele
 use crate::catalogue::{Entry, State};
 use crate::checkpoint::Loaded;
 use crate::damage::Damage;
-use crate::record::Format;
 use crate::scan::{Found, Lost};
 use crate::store::RecoveredSegment;
 
@@ -193,7 +192,7 @@ impl History {
                 self.releases.push(Released {
                     release: release.clone(),
                     diff: found.body.clone(),
-                    zero_is_unknown: found.format != Format::Three,
+                    zero_is_unknown: found.format.may_lack_chains(),
                 });
             }
         }

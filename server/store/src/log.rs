@@ -47,7 +47,8 @@ impl Log {
         sync: SyncFn,
         before_name: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<Log> {
-        let head = FileHead::new((random() as u32).max(1), numbers, identity);
+        let mark = (random() as u32).max(1);
+        let head = FileHead::new(mark, numbers, identity, capacity);
         let name = log_name(head.first);
         let mut unnamed = Unnamed::create(dir, &name)?;
         preallocate(unnamed.file(), capacity)?;

@@ -15,8 +15,10 @@ pub const CORE_BYTES: u64 = 32;
 /// The head of a log file that this program writes.
 pub const FILE_HEAD_BYTES: u64 = 88;
 pub const RECORD_HEAD_BYTES: usize = 24;
-/// The largest diff of one record.
-pub const MAX_DIFF_BYTES: u64 = 1 << 30;
+/// The largest diff of a record in a file of format 3 or older.
+const MAX_DIFF_BYTES_3: u64 = 1 << 30;
+/// The largest diff of one record: with its header it has a length of 32 bits.
+pub const MAX_DIFF_BYTES: u64 = (1 << 32) - (1 << 16);
 /// More than any `log_header` takes: a path has 1,024 bytes at most.
 const MAX_HEADER_BYTES: u32 = 4096;
 /// The format's digit follows [LOG-14].
@@ -32,7 +34,7 @@ pub fn padded(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
 
-/// The formats that this program reads [LOG-14]. It writes the last.
+/// The formats that this program reads [LOG-14]. It writes the last two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// As the next; one checksum a record, and versions without chains.
@@ -40,16 +42,19 @@ pub enum Format {
     /// Heads and records had no fields, and records the ids of sessions.
     Two,
     Three,
+    /// As the third, with larger diffs.
+    Four,
 }
 
 impl Format {
-    pub const READ: &'static str = "formats 1 to 3";
+    pub const READ: &'static str = "formats 1 to 4";
 
     pub fn of(number: u8) -> Option<Format> {
         match number {
             1 => Some(Format::One),
             2 => Some(Format::Two),
             3 => Some(Format::Three),
+            4 => Some(Format::Four),
             _ => None,
         }
     }
@@ -59,7 +64,29 @@ impl Format {
             Format::One => b'1',
             Format::Two => b'2',
             Format::Three => b'3',
+            Format::Four => b'4',
         }
+    }
+
+    /// Of a new file with room for so many bytes of records. Servers that do not know the fourth
+    /// read all files but those that may have larger diffs than they know.
+    fn with_room(bytes: u64) -> Format {
+        match bytes <= MAX_DIFF_BYTES_3 {
+            true => Format::Three,
+            false => Format::Four,
+        }
+    }
+
+    fn max_diff_bytes(self) -> u64 {
+        match self {
+            Format::One | Format::Two | Format::Three => MAX_DIFF_BYTES_3,
+            Format::Four => MAX_DIFF_BYTES,
+        }
+    }
+
+    /// Whether a chain of 0 may stand for one that is not known.
+    pub fn may_lack_chains(self) -> bool {
+        matches!(self, Format::One | Format::Two)
     }
 }
 
@@ -80,10 +107,15 @@ pub struct FileHead {
 }
 
 impl FileHead {
-    /// Of a file that this program begins.
-    pub fn new(mark: u32, (epoch, first): (u64, u64), identity: Identity) -> FileHead {
+    /// Of a file that this program begins, with room for so many bytes of head and records.
+    pub fn new(
+        mark: u32,
+        (epoch, first): (u64, u64),
+        identity: Identity,
+        capacity: u64,
+    ) -> FileHead {
         FileHead {
-            format: Format::Three,
+            format: Format::with_room(capacity.saturating_sub(FILE_HEAD_BYTES)),
             bytes: FILE_HEAD_BYTES,
             identity: Some(identity),
             mark,
@@ -124,8 +156,8 @@ impl FileHead {
         let list = u64::from(u32::from_be_bytes(*core[28..].first_chunk()?));
         match Format::of(Self::format_of(core)?)? {
             Format::One | Format::Two => Some(CORE_BYTES),
-            Format::Three if list > MAX_LIST_BYTES => None,
-            Format::Three => Some(padded(CORE_BYTES + list + 4)),
+            Format::Three | Format::Four if list > MAX_LIST_BYTES => None,
+            Format::Three | Format::Four => Some(padded(CORE_BYTES + list + 4)),
         }
     }
 
@@ -143,7 +175,7 @@ impl FileHead {
             bytes: length,
             identity: match format {
                 Format::One | Format::Two => None,
-                Format::Three => identity_in(bytes)?,
+                Format::Three | Format::Four => identity_in(bytes)?,
             },
             mark: u32::from_be_bytes(*mark),
             epoch: u64::from_be_bytes(*epoch),
@@ -214,7 +246,7 @@ impl RecordHead {
         let plausible = found == file.mark
             && head.header_bytes <= MAX_HEADER_BYTES
             && head.header_bytes <= length
-            && u64::from(length - head.header_bytes) <= MAX_DIFF_BYTES;
+            && u64::from(length - head.header_bytes) <= file.format.max_diff_bytes();
         plausible.then_some(head)
     }
 
@@ -290,7 +322,7 @@ pub fn decode_header(bytes: &[u8], format: Format) -> Option<LogHeader> {
     let header = match format {
         Format::One => older::header_of_1(bytes),
         Format::Two => older::header_of_2(bytes),
-        Format::Three => from_bytes(bytes),
+        Format::Three | Format::Four => from_bytes(bytes),
     };
     header.ok()
 }
@@ -311,7 +343,7 @@ mod tests {
             server: [0x55; 16],
             space: [0xaa; 16],
         };
-        let head = FileHead::new(0x01020304, (7, 0x21), identity);
+        let head = FileHead::new(0x01020304, (7, 0x21), identity, 64 << 20);
         let bytes = head.encode();
         assert_eq!(&bytes[..8], b"IWL3\x01\x02\x03\x04");
         assert_eq!(
@@ -358,7 +390,7 @@ mod tests {
             body: LogBody::Serials(1 << 20),
             fields: Vec::new(),
         };
-        let file = FileHead::new(5, (3, 1), Identity::default());
+        let file = FileHead::new(5, (3, 1), Identity::default(), 64 << 20);
         let place = PlaceInGroup {
             continues: false,
             goes_on: true,
@@ -389,11 +421,38 @@ mod tests {
     }
 
     #[test]
+    fn log_14_only_a_file_with_room_for_more_than_a_gib_is_of_format_4() {
+        let head = |capacity| FileHead::new(1, (2, 3), Identity::default(), capacity);
+        let gib = 1 << 30;
+        for (room, digit) in [(0, b'3'), (gib, b'3'), (gib + 1, b'4'), (4 * gib - 1, b'4')] {
+            let head = head(FILE_HEAD_BYTES + room);
+            assert_eq!(head.encode()[3], digit, "room for {room}");
+            assert_eq!(FileHead::decode(&head.encode()), Some(head));
+        }
+        let record = |bytes: u64, file: &FileHead| {
+            let length = u32::try_from(bytes + 40).unwrap();
+            let words = [file.mark, length, 40, 88, 0, 0].map(u32::to_be_bytes);
+            RecordHead::decode(words.as_flattened().first_chunk().unwrap(), file)
+        };
+        let (three, four) = (head(gib), head(2 * gib));
+        assert!(record(gib, &three).is_some());
+        assert!(record(gib + 1, &three).is_none());
+        let found = record(MAX_DIFF_BYTES, &four).unwrap();
+        assert_eq!(found.body_bytes(), (1 << 32) - (1 << 16));
+        assert!(record(MAX_DIFF_BYTES + 1, &four).is_none());
+    }
+
+    #[test]
     fn log_14_a_file_of_another_format_is_known_as_such() {
-        let now = FileHead::new(1, (2, 3), Identity::default()).encode();
+        let now = FileHead::new(1, (2, 3), Identity::default(), 64 << 20).encode();
         let mut other = *now.first_chunk::<32>().unwrap();
         assert_eq!(FileHead::format_of(&other), Some(3));
-        for (digit, length) in [(b'1', Some(32)), (b'2', Some(32)), (b'4', None)] {
+        for (digit, length) in [
+            (b'1', Some(32)),
+            (b'2', Some(32)),
+            (b'4', Some(88)),
+            (b'5', None),
+        ] {
             other[3] = digit;
             assert_eq!(FileHead::format_of(&other), None, "a changed bit is damage");
             let crc = crc32c::crc32c(&other[..24]);

@@ -201,7 +201,7 @@ mod tests {
     use crate::identity::Identity;
 
     fn head() -> FileHead {
-        FileHead::new(7, (1, 3), Identity::default())
+        FileHead::new(7, (1, 3), Identity::default(), 64 << 20)
     }
 
     fn entry(number: u32) -> Entry {

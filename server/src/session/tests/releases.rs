@@ -205,6 +205,21 @@ fn frame_4_a_release_beyond_the_servers_bound_is_too_large_and_the_connection_st
     world.lock(1, segment);
 }
 
+#[test]
+fn lock_12_a_release_that_there_is_never_room_for_is_too_large() {
+    let mut world = World::with(Config {
+        receiving_bytes: 10,
+        ..Config::default()
+    });
+    let segment = world.clients(1, Durability::Memory);
+    let grant = world.lock(1, segment);
+    assert!(world
+        .engine
+        .admits(1, &release_writer(segment, &grant, 1, 10), 10));
+    let refused = release_dropped(&mut world, segment, &grant, 11);
+    assert_eq!(refused, ErrorCode::TooLarge);
+}
+
 /// Client 1 sends a release whose bulk was not admitted.
 fn release_dropped(
     world: &mut World,

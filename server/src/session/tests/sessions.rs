@@ -310,7 +310,7 @@ fn bulk_is_admitted_only_under_a_lock_that_is_held() {
     let release = release_writer(segment, &grant, 1, 10);
     assert!(world.engine.admits(1, &release, 10));
     assert!(!world.engine.admits(2, &release, 10), "another's lock");
-    let most = world.engine.config().max_diff_bytes;
+    let most = world.engine.config().receiving_bytes;
     assert!(!world.engine.admits(1, &release, most + 1));
     assert!(!world.engine.admits(1, &Request::Ping, 10));
     let nothing = Request::ReleaseWriter(ReleaseWriter {

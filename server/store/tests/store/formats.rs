@@ -1,16 +1,18 @@
 //! Stores that older programs wrote [LOG-14], and what a store says of itself [LOG-16].
 
+use std::io::Read;
 use std::path::Path;
 
+use bytes::Bytes;
 use interweave_store::{
     backup, restore, verify, EmbeddedStore, Identity, Options, RecoveredSegment, SegmentStore,
-    Wanted,
+    StoreError, Wanted,
 };
 use interweave_wire::chain;
-use interweave_wire::protocol::Durability::Synced;
+use interweave_wire::protocol::Durability::{Synced, Written};
 use interweave_wire::session_hash::session_hash;
 
-use crate::model::{append_now, close, create, open, release, scratch, small};
+use crate::model::{append_now, close, create, diff, open, release, scratch, small};
 use crate::records::{copy_dir, files, logs};
 
 /// The formats, and the session of the releases in the log of each sample.
@@ -124,6 +126,40 @@ fn log_14_the_chains_that_an_older_format_does_not_say_are_made_of_its_diffs() {
     }
 }
 
+/// A diff of more than 2^30 bytes, which format 3 has no room for.
+#[test]
+fn log_14_a_large_release_makes_a_file_of_format_4_and_the_next_file_is_of_format_3() {
+    const LARGE_BYTES: usize = (1 << 30) + 4096;
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Written)]).unwrap();
+    append_now(&store, vec![release(1, 1, diff(1, 1, 10))]).unwrap();
+    let large = Bytes::from(vec![0; LARGE_BYTES]);
+    append_now(&store, vec![release(1, 2, large)]).unwrap();
+    append_now(&store, vec![release(1, 3, diff(1, 3, 10))]).unwrap();
+    let too_large = Bytes::from(vec![0; (1 << 32) - (1 << 16) + 1]);
+    let refused = append_now(&store, vec![release(1, 4, too_large)]);
+    assert!(matches!(refused, Err(StoreError::TooLarge { .. })));
+    drop(store);
+
+    let magics: Vec<u8> = logs(dir.path()).iter().map(|path| digit(path)).collect();
+    assert_eq!(magics, *b"343");
+    let (store, segments) = open(dir.path());
+    assert_eq!(segments[0].damage, None);
+    let lengths: Vec<usize> = segments[0].releases.iter().map(|(_, d)| d.len()).collect();
+    assert_eq!(lengths, [10, LARGE_BYTES, 10]);
+    close(store);
+}
+
+fn digit(log: &Path) -> u8 {
+    let mut core = [0; 4];
+    std::fs::File::open(log)
+        .unwrap()
+        .read_exact(&mut core)
+        .unwrap();
+    core[3]
+}
+
 /// Format 3, in which the backup is, has no word for a chain that is not known [LOG-10].
 #[test]
 fn log_14_what_is_whole_of_a_damaged_store_of_an_older_format_has_chains_in_its_backup() {
@@ -211,7 +247,7 @@ fn log_16_a_store_keeps_its_ids_and_another_has_others() {
 
 #[test]
 fn log_16_ids_survive_the_loss_of_all_log_files_in_checkpoints() {
-    use crate::model::{checkpoint, diff};
+    use crate::model::checkpoint;
     use interweave_wire::protocol::VersionStamp;
     let dir = scratch();
     let (store, _) = open(dir.path());
