@@ -11,6 +11,9 @@ cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
 cmake --build "$BUILD/release" --parallel "$JOBS" -- "${quiet_ninja[@]}"
 export IW_PROGRAM="$PWD/target/release/interweave"
 export BENCH_RESULTS="$PWD/bench/results"
+# The machine's numbers beside the results of a figure whose program is not C++. Programs of C++
+# write them by themselves.
+record_machine() { "$BUILD/release/bench/bench_machine" "$1"; }
 begun=
 begin() {
   begun=$1
@@ -83,6 +86,7 @@ if [[ "$ONLY" =~ ^(dsm)?$ ]] && [ -x "$BUILD/release/bench/dsm/bench_dsm_micro" 
   begin dsm
   bench/dsm.py "$BUILD/release/bench/dsm" "$BUILD/release/examples/dsm" "$IW_PROGRAM" \
     "$BENCH_RESULTS"
+  record_machine dsm
   make/plot.py bench/results/dsm.csv --x operation --series system,transport --y us --bars --log y \
     --title "Operations of the shared memory between two ranks"
   make/plot.py bench/results/dsm_pipe.csv --x buffer --series program --y s --log y --bars \
@@ -92,6 +96,7 @@ fi
 if [[ "$ONLY" =~ ^(services)?$ ]] && [ -x "$BUILD/release/examples/services/select-records" ]; then
   begin services
   bench/services.py "$BUILD/release/examples/services" "$BENCH_RESULTS"
+  record_machine services
   make/plot.py bench/results/services.csv --x x --series service,operation,system --y us --log xy \
     --unit us \
     --title \
@@ -101,6 +106,7 @@ fi
 if [[ "$ONLY" =~ ^(solver)?$ ]] && [ -x "$BUILD/release/examples/astroflow/astroflow-shared" ]; then
   begin solver
   bench/solver.py "$BUILD/release/examples/astroflow" "$IW_PROGRAM" "$BENCH_RESULTS"
+  record_machine solver
 fi
 # The server's half of Figures 4 and 5, beside the client's. Freed memory is kept for the next diff,
 # as the client keeps its own: what fresh pages cost is the system's, not the translation's.
@@ -112,6 +118,7 @@ if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then
   "$BUILD/release/bench/bench_server_releases" "$releases"
   GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824 \
     "${CARGO_TARGET_DIR:-target}/release/examples/server_costs" "$releases"
+  record_machine server_costs
 fi
 # Calls by reference beside calls by deep copy. One of the callees is a Python program.
 if [[ "$ONLY" =~ ^(rpc)?$ ]]; then
@@ -128,6 +135,7 @@ fi
 if [[ "$ONLY" =~ ^(frames)?$ ]]; then
   begin frames
   make/python.sh bench
+  record_machine frames
 fi
 [ -n "$begun" ] || {
   echo "bench: '$ONLY' is not a figure here; the first lines of make/bench.sh name them" >&2

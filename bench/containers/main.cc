@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "containers/measures.h"
+#include "harness/machine.h"
 
 namespace bench {
 
@@ -40,6 +41,7 @@ void Table::shown(int readers, const std::string& transport, const char* system,
 namespace {
 
 void measure_all() {
+  record_machine("containers");
   Table table;
   for (const char* transport : {"shm", "tcp"}) {
     setenv("IW_FABRIC", transport, 1);

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "harness/machine.h"
+
 namespace bench {
 
 double median(std::vector<double> samples) {
@@ -15,24 +17,28 @@ double median(std::vector<double> samples) {
   return *middle;
 }
 
-Csv::Csv(std::string name, std::string header) {
+void write_result(const std::string& name, const std::string& text) {
   const char* folder = std::getenv("BENCH_RESULTS");
-  path_ = std::string(folder ? folder : "bench/results") + "/" + std::move(name);
-  text_ = std::move(header) + "\n";
+  const std::string path = std::string(folder ? folder : "bench/results") + "/" + name;
+  const std::string temporary = path + ".tmp";
+  std::FILE* file = std::fopen(temporary.c_str(), "w");
+  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file == nullptr || std::fclose(file) != 0 || !written ||
+      std::rename(temporary.c_str(), path.c_str()) != 0) {
+    std::fprintf(stderr, "bench: cannot write %s\n", path.c_str());
+    std::exit(1);
+  }
+  std::printf("written: %s\n", path.c_str());
 }
+
+Csv::Csv(std::string name, std::string header)
+    : name_(std::move(name)), text_(std::move(header) + "\n") {}
 
 void Csv::row(const std::string& line) { text_ += line + "\n"; }
 
 void Csv::finish() {
-  const std::string temporary = path_ + ".tmp";
-  std::FILE* file = std::fopen(temporary.c_str(), "w");
-  const bool written = file && std::fwrite(text_.data(), 1, text_.size(), file) == text_.size();
-  if (file == nullptr || std::fclose(file) != 0 || !written ||
-      std::rename(temporary.c_str(), path_.c_str()) != 0) {
-    std::fprintf(stderr, "bench: cannot write %s\n", path_.c_str());
-    std::exit(1);
-  }
-  std::printf("written: %s\n", path_.c_str());
+  write_result(name_, text_);
+  record_machine(name_.substr(0, name_.rfind('.')));
 }
 
 std::string format(const char* pattern, ...) {

@@ -8,8 +8,12 @@ namespace bench {
 
 double median(std::vector<double> samples);
 
-// A CSV file that is complete or not there: written under another name, then renamed. The folder is
-// $BENCH_RESULTS or bench/results.
+// Writes a file of results that is complete or not there: written under another name, then renamed.
+// The folder is $BENCH_RESULTS or bench/results.
+void write_result(const std::string& name, const std::string& text);
+
+// A CSV file of results. finish() writes the file, and the machine's numbers under the name of
+// the first one of the process (harness/machine.h).
 class Csv {
  public:
   Csv(std::string name, std::string header);
@@ -17,7 +21,7 @@ class Csv {
   void finish();
 
  private:
-  std::string path_, text_;
+  std::string name_, text_;
 };
 
 // printf into a std::string.

@@ -113,13 +113,18 @@ impl EmbeddedStore {
         let space = Space::new(dir, options.log_file_bytes);
         let identity = found.identity.or(options.identity);
         let identity = identity.unwrap_or_else(Identity::random);
-        let packs = remove_unneeded(dir, &found, &owner, &options.sync_checkpoint)?;
+        let (packs, to_forget) = remove_unneeded(dir, &found, &owner, &options.sync_checkpoint)?;
         let log = begin_log(dir, &found, &owner, (&options, &space, identity), &status)?;
         let catalogue = begin_catalogue(dir, &owner, (&found, &listed), &status);
         forget_witnesses(dir, &found);
         tell_losses(&found, &status);
         space.keep_reserve();
-        let parts = (owner, (catalogue, packs), status, (space, identity));
+        let parts = (
+            owner,
+            (catalogue, packs, to_forget),
+            status,
+            (space, identity),
+        );
         let store = start(dir, &options, parts, (&found, log))?;
         Ok((store, recovered(found, &listed.entries)))
     }
@@ -319,13 +324,14 @@ fn forget_witnesses(dir: &Path, found: &Found) {
 }
 
 /// Removes checkpoints of segments that are gone, and those that newer ones have replaced. Returns
-/// the packs that are left.
+/// the packs that are left, and the removed segments of which they still have items, because the
+/// disk has no space to write these packs again.
 fn remove_unneeded(
     dir: &Path,
     found: &Found,
     owner: &Owner,
     sync: &SyncFn,
-) -> Result<Packs, StoreError> {
+) -> Result<(Packs, Vec<u64>), StoreError> {
     let gone = || {
         let all = found.histories.iter();
         all.filter(|(_, history)| history.removed)
@@ -342,21 +348,22 @@ fn remove_unneeded(
     }
     // Where the disk is full, this makes room for the packs that are written again.
     packs.remove_unneeded()?;
-    for &number in &found.unneeded_packs {
-        let path = dir.join(files::pack_name(number));
-        std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
-    }
     for &number in &found.lost_packs {
         let path = dir.join(files::pack_name(number));
         std::fs::rename(&path, dir.join(files::aside_name(number)))
             .map_err(|error| failed("setting aside", &path, &error))?;
     }
     let gone: Vec<u64> = gone().map(|(&id, _)| id).collect();
-    packs.forget(&gone, &|number, items| {
+    let forgotten = packs.forget(&gone, &|number, items| {
         pack::write(dir, number, items, (owner, sync))
-    })?;
+    });
+    let to_forget = match forgotten {
+        Ok(()) => Vec::new(),
+        Err(StoreError::Full(_)) => gone,
+        Err(error) => return Err(error),
+    };
     files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))?;
-    Ok(packs)
+    Ok((packs, to_forget))
 }
 
 /// Writes the catalogue as it should be. If that fails the store opens all the same: an older
@@ -402,7 +409,7 @@ fn index_of_files(found: &Found, log: &Log) -> Index {
 /// What is there before the threads of a store start.
 type Opened = (
     Arc<Owner>,
-    (Catalogue, Packs),
+    (Catalogue, Packs, Vec<u64>),
     Arc<Status>,
     (Space, Identity),
 );
@@ -410,7 +417,7 @@ type Opened = (
 fn start(
     dir: &Path,
     options: &Options,
-    (owner, (catalogue, packs), status, (space, identity)): Opened,
+    (owner, (catalogue, packs, to_forget), status, (space, identity)): Opened,
     (found, (log, full)): (&Found, (Log, Option<io::Error>)),
 ) -> Result<EmbeddedStore, StoreError> {
     let mut index = index_of_files(found, &log);
@@ -419,6 +426,9 @@ fn start(
         index.recover(segment_id, history);
         let version = history.checkpoint_version();
         newest.extend(version.map(|version| (segment_id, version)));
+    }
+    for segment_id in &to_forget {
+        index.recover(*segment_id, &found.histories[segment_id]);
     }
     let epoch = owner.epoch;
     let (writer, inbox) = channel();
@@ -429,7 +439,7 @@ fn start(
         catalogue: catalogue.clone(),
         newest,
         packs,
-        to_forget: Vec::new(),
+        to_forget,
         large: BTreeMap::new(),
         now: options.now.clone(),
         status: Arc::clone(&status),

@@ -274,9 +274,12 @@ impl History {
     }
 
     /// After `finish`: there was a checkpoint of this version, which is damaged or missing. That is
-    /// harmless only if the log is complete without it and goes as far.
+    /// harmless only if the log is complete without it and goes as far. Where another checkpoint
+    /// has the version, the log must show that place: the lost one may have had a later incarnation
+    /// or more serials.
     pub fn had_checkpoint(&mut self, version: u64, damage: Damage) {
-        if self.damage.is_some() || self.version < version {
+        let is_twin = self.checkpoint_version() == Some(version) && !self.passed;
+        if self.damage.is_some() || self.version < version || is_twin {
             self.damage = Some(Box::new(damage));
         }
     }

@@ -127,7 +127,8 @@ impl Index {
     }
 
     /// Takes up a segment as it was recovered. The files are known. Where a segment is damaged, the
-    /// files with what may be its records stay.
+    /// files with what may be its records stay. Those of a removed segment stay until it is
+    /// forgotten.
     pub fn recover(&mut self, segment_id: u64, history: &History) {
         let head = history.checkpoint.as_ref().map(|loaded| &loaded.head);
         let mut uncovered: VecDeque<Uncovered> = history.uncovered.iter().copied().collect();
@@ -155,7 +156,7 @@ impl Index {
                 .damage
                 .as_ref()
                 .map(|damage| Box::new(StoreError::from(Damage::clone(damage)))),
-            removed: false,
+            removed: history.removed,
             is_postponed: false,
         };
         let hold = segment.hold();

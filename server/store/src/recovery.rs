@@ -69,9 +69,7 @@ pub struct Found {
     pub packed: HashMap<u64, u64>,
     /// Of the packs that are there, readable or not.
     pub last_pack: u64,
-    /// Packs whose indexes do not hold, and whose items are not missed.
-    pub unneeded_packs: Vec<u64>,
-    /// Packs whose indexes do not hold, while no catalogue says what they may have: they are set
+    /// Packs whose indexes do not hold, and whose items no segment is known to miss: they are set
     /// aside.
     pub lost_packs: Vec<u64>,
     /// Packs whose indexes do not hold.
@@ -211,9 +209,13 @@ impl Found {
             self.take_checkpoint(loaded);
         }
         let newest = |id: &u64| self.histories.get(id).and_then(History::checkpoint_version);
-        // what a later checkpoint has replaced is not missed
+        // A checkpoint that a later one has replaced is not missed. A file of an item's version may
+        // be the later one.
         self.bad_checkpoints
-            .retain(|(id, version, ..)| newest(id) < Some(*version));
+            .retain(|(id, version, _, pack)| match newest(id) {
+                Some(good) if pack.is_none() => good <= *version,
+                good => good < Some(*version),
+            });
         let bad = self.bad_checkpoints.iter();
         self.damage
             .extend(bad.map(|(_, _, damage, _)| damage.clone()));
@@ -443,32 +445,22 @@ impl Found {
         self.end_unread_packs(listed);
     }
 
-    /// A pack that cannot be read is not needed if no segment misses it. Only a whole catalogue
-    /// can tell that [LOG-19]. The next catalogue is whole, but does not name the segments that
-    /// only the pack has, so the pack gets another name before.
+    /// A pack that cannot be read stays while a segment misses its checkpoint, which the pack may
+    /// have. Otherwise the next catalogue does not name the segments that only the pack has, so the
+    /// pack gets another name before [LOG-19].
     fn end_unread_packs(&mut self, listed: &Listed) {
         let is_missed = |history: &History| history.damage.is_some() && !history.removed;
-        if !listed.whole {
-            self.lost_packs = self
-                .unread_packs
-                .iter()
-                .map(|(number, _)| *number)
-                .collect();
+        if listed.whole && self.histories.values().any(is_missed) {
             return;
         }
-        if self.histories.values().any(is_missed) {
-            return;
-        }
-        for (number, damage) in std::mem::take(&mut self.unread_packs) {
-            self.unneeded_packs.push(number);
-            self.damage.retain(|other| *other != damage);
-        }
+        let unread = std::mem::take(&mut self.unread_packs).into_iter();
+        self.lost_packs = unread.map(|(number, _)| number).collect();
     }
 }
 
 fn damage_of_aside(name: &str) -> Damage {
-    let what = "the index of this pack did not hold, and no catalogue said which segments it has; \
-                delete the file when you miss no segment";
+    let what = "the index of this pack did not hold, and no segment is known to need it; delete \
+                the file when you miss no segment";
     Damage::new(name, 0, what)
 }
 

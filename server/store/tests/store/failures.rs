@@ -1,7 +1,7 @@
 //! [LOG-1] [LOG-4]: group commit; syncs that fail; a disk that is full, then has space again.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -258,10 +258,10 @@ fn resumes(store: &EmbeddedStore) {
 }
 
 /// A file system of a few hundred KiB; needs root, which tests have in CI.
-struct TinyDisk(tempfile::TempDir);
+pub struct TinyDisk(tempfile::TempDir);
 
 impl TinyDisk {
-    fn mount() -> Option<TinyDisk> {
+    pub fn mount() -> Option<TinyDisk> {
         let dir = tempfile::tempdir().unwrap();
         let options = c"size=2m";
         match mount("tmpfs", dir.path(), "tmpfs", MountFlags::empty(), options) {
@@ -271,6 +271,18 @@ impl TinyDisk {
                 None
             }
         }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Takes all space but this. Returns the file that has it.
+    pub fn fill(&self, but_bytes: u64) -> PathBuf {
+        let ballast = self.path().join("ballast");
+        let free = rustix::fs::statvfs(self.path()).unwrap().f_bavail * 4096;
+        std::fs::write(&ballast, vec![1; (free - but_bytes) as usize]).unwrap();
+        ballast
     }
 }
 
@@ -285,13 +297,11 @@ fn a_full_disk_refuses_appends_until_there_is_space_again() {
     let Some(disk) = TinyDisk::mount() else {
         return;
     };
-    let dir = disk.0.path().join("store");
+    let dir = disk.path().join("store");
     let (store, _) = open(&dir);
     append_now(&store, vec![create(1, Synced), create(2, Memory)]).unwrap();
     // someone else takes the space but for little
-    let ballast = disk.0.path().join("ballast");
-    let free = rustix::fs::statvfs(disk.0.path()).unwrap().f_bavail * 4096;
-    std::fs::write(&ballast, vec![1; free as usize - (100 << 10)]).unwrap();
+    let ballast = disk.fill(100 << 10);
     let mut version = 0;
     let error = loop {
         let record = release(1, version + 1, diff(1, version + 1, 5000));

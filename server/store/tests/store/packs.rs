@@ -11,6 +11,7 @@ use interweave_store::{
 use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::VersionStamp;
 
+use crate::failures::TinyDisk;
 use crate::model::{
     append_now, checkpoint, close, create, diff, open, other, release, scratch, small, versions,
     Answer, REMOVE,
@@ -49,15 +50,16 @@ fn ask(store: &EmbeddedStore, segment_id: u64, number: u64, bytes: usize) -> Ans
     checkpoint(store, segment_id, at, diff(segment_id, number, bytes))
 }
 
-/// Saves the segments at that version. All wait while the checkpoint of another is being written.
+/// Saves the segments at that version, with so many bytes. All wait while the checkpoint of another
+/// is being written.
 fn save_together(
     dir: &Path,
     segments: impl Iterator<Item = u64>,
-    number: u64,
+    (number, bytes): (u64, usize),
 ) -> Vec<Result<(), StoreError>> {
     let (store, say) = open_waiting(dir);
     let large = ask(&store, LARGE, 0, 20_000);
-    let asked: Vec<Answer> = segments.map(|id| ask(&store, id, number, 50)).collect();
+    let asked: Vec<Answer> = segments.map(|id| ask(&store, id, number, bytes)).collect();
     // what was asked before has reached the thread of the checkpoints
     append_now(&store, vec![]).unwrap();
     say.send(Ok(())).unwrap();
@@ -72,17 +74,22 @@ fn save_together(
 /// A store with the segments at version 1, which one pack has, and nothing else has.
 fn packed() -> tempfile::TempDir {
     let dir = scratch();
-    let (store, _) = open(dir.path());
+    pack_in(dir.path(), 50);
+    dir
+}
+
+/// Makes such a store, with so many bytes of each segment.
+fn pack_in(dir: &Path, bytes: usize) {
+    let (store, _) = open(dir);
     append_now(&store, vec![create(LARGE, Synced)]).unwrap();
     for id in SEGMENTS {
         append_now(&store, vec![create(id, Synced)]).unwrap();
         append_now(&store, vec![release(id, 1, diff(id, 1, 5000))]).unwrap();
     }
     close(store);
-    let told = save_together(dir.path(), SEGMENTS, 1);
+    let told = save_together(dir, SEGMENTS, (1, bytes));
     assert!(told.iter().all(Result::is_ok), "{told:?}");
-    assert_eq!(packs(dir.path()).len(), 1);
-    dir
+    assert_eq!(packs(dir).len(), 1);
 }
 
 fn found(dir: &Path) -> Vec<RecoveredSegment> {
@@ -90,6 +97,10 @@ fn found(dir: &Path) -> Vec<RecoveredSegment> {
     close(store);
     segments.retain(|segment| segment.segment_id != LARGE);
     segments
+}
+
+fn ids(segments: &[RecoveredSegment]) -> Vec<u64> {
+    segments.iter().map(|segment| segment.segment_id).collect()
 }
 
 fn saved_at(segment: &RecoveredSegment) -> Option<u64> {
@@ -123,8 +134,8 @@ fn log_19_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
         append_now(&store, vec![release(id, 2, diff(id, 2, 10))]).unwrap();
     }
     close(store);
-    save_together(dir.path(), 1..=6, 2);
-    save_together(dir.path(), 1..=2, 2);
+    save_together(dir.path(), 1..=6, (2, 50));
+    save_together(dir.path(), 1..=2, (2, 50));
     let segments = found(dir.path());
     let expected = |s: &RecoveredSegment| Some(if s.segment_id <= 6 { 2 } else { 1 });
     assert!(segments.iter().all(|s| saved_at(s) == expected(s)));
@@ -142,7 +153,7 @@ fn log_19_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
         .iter()
         .all(|s| s.checkpoint.as_ref().unwrap().1.len() == 60));
     // and an item the place of a file
-    save_together(dir.path(), SEGMENTS, 2);
+    save_together(dir.path(), SEGMENTS, (2, 50));
     assert_eq!(files(dir.path(), ".iwk").len(), 1);
 }
 
@@ -156,9 +167,6 @@ fn log_19_a_removed_segment_leaves_no_item_that_brings_it_back() {
             true => drop(store),
             false => close(store),
         }
-        let ids = |segments: &[RecoveredSegment]| -> Vec<u64> {
-            segments.iter().map(|s| s.segment_id).collect()
-        };
         assert_eq!(ids(&found(dir.path())), [1, 2, 5, 6, 7, 8, 9, 10]);
         for log in logs(dir.path()) {
             std::fs::remove_file(log).unwrap();
@@ -210,6 +218,89 @@ fn log_19_a_pack_and_a_catalogue_that_are_both_damaged_are_not_forgotten() {
         let aside = files(dir.path(), ".iwp.damaged");
         assert_eq!(std::fs::read(&aside[0]).unwrap(), bytes, "start {start}");
     }
+}
+
+/// The catalogue may have lost the line of a segment that only this pack has.
+#[test]
+fn log_19_a_pack_that_cannot_be_read_is_set_aside_though_no_segment_misses_it() {
+    let dir = packed();
+    let path = packs(dir.path())[0].clone();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let (store, _) = open(dir.path());
+    for id in SEGMENTS {
+        ask(&store, id, 1, 60).recv().unwrap().unwrap();
+    }
+    close(store);
+    assert!(packs(dir.path()).is_empty());
+    bytes[20] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    for start in 0..2 {
+        let (store, segments) = open(dir.path());
+        let told = store.status().damage;
+        close(store);
+        assert!(
+            told.iter().any(|d| d.contains("pack-")),
+            "start {start}: {told:?}"
+        );
+        assert!(segments.iter().all(|s| s.damage.is_none()));
+        let aside = files(dir.path(), ".iwp.damaged");
+        assert_eq!(std::fs::read(&aside[0]).unwrap(), bytes, "start {start}");
+    }
+}
+
+/// The file may have had a later incarnation or a higher bound of serials than the item.
+#[test]
+fn log_19_a_damaged_file_beside_an_item_of_its_version_is_damage_unless_the_log_goes_on() {
+    for is_in_log in [false, true] {
+        let dir = packed();
+        let (store, _) = open(dir.path());
+        if is_in_log {
+            append_now(&store, vec![release(1, 2, diff(1, 2, 10))]).unwrap();
+        }
+        ask(&store, 1, 1, 60).recv().unwrap().unwrap();
+        close(store);
+        let file = dir.path().join("checkpoint-1-1.iwk");
+        let mut bytes = std::fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&file, bytes).unwrap();
+        for _ in 0..2 {
+            let segments = found(dir.path());
+            let first = segments.iter().find(|s| s.segment_id == 1).unwrap();
+            assert_eq!(first.damage.is_none(), is_in_log, "{:?}", first.damage);
+            assert_eq!(file.exists(), !is_in_log);
+        }
+    }
+}
+
+/// [LOG-19] The pack is larger than the reserve with which a start begins.
+#[test]
+fn log_19_a_start_on_a_full_disk_leaves_a_pack_that_it_cannot_write_again() {
+    let Some(disk) = TinyDisk::mount() else {
+        return;
+    };
+    let dir = disk.path().join("store");
+    pack_in(&dir, 8000);
+    let path = packs(&dir)[0].clone();
+    let whole = std::fs::read(&path).unwrap();
+    let rest = [1, 2, 4, 5, 6, 7, 8, 9, 10];
+    let (store, _) = open(&dir);
+    let ballast = disk.fill(0);
+    append_now(&store, vec![other(3, REMOVE)]).unwrap();
+    close(store);
+    for start in 0..3 {
+        assert_eq!(ids(&found(&dir)), rest, "start {start}");
+        assert_eq!(std::fs::read(&path).unwrap(), whole, "start {start}");
+    }
+    let (store, _) = open(&dir);
+    std::fs::remove_file(ballast).unwrap();
+    ask(&store, LARGE, 0, 20_000).recv().unwrap().unwrap();
+    close(store);
+    assert!(std::fs::read(&path).unwrap().len() < whole.len());
+    for log in logs(&dir) {
+        std::fs::remove_file(log).unwrap();
+    }
+    std::fs::remove_file(dir.join("catalogue")).unwrap();
+    assert_eq!(ids(&found(&dir)), rest);
 }
 
 #[test]
