@@ -5,7 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
+import org.interweave.Interface.Connection;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Bound;
@@ -44,6 +46,7 @@ public final class Segment implements AutoCloseable {
   private final SegmentLocks locks;
   private final List<Attachment> attachments = new CopyOnWriteArrayList<>();
   private final List<Listening> listeners = new CopyOnWriteArrayList<>();
+  private final ConnectionNews news = new ConnectionNews();
   /** How often it was opened and not closed; the client guards it. */
   int openings;
   private Bound bound = Bound.FULL;
@@ -191,7 +194,11 @@ public final class Segment implements AutoCloseable {
     link.lock.lock();
     try {
       return new SegmentStats(
-          locks.localReads, locks.asked, locks.diffs, exchange.bytesReceived());
+          locks.localReads,
+          locks.asked,
+          locks.diffs,
+          exchange.bytesReceived(),
+          exchange.messagesSent());
     } finally {
       link.lock.unlock();
     }
@@ -243,6 +250,18 @@ public final class Segment implements AutoCloseable {
     }
   }
 
+  /**
+   * Calls back when the connection to the server is lost, when the segment is open on another one,
+   * and when the segment is lost [CONN-3]. Of several changes since its last call the listener is
+   * told the last.
+   *
+   * @param executor runs the listener, which may take locks
+   * @param listener is given the connection's state
+   */
+  public void onConnection(Executor executor, Consumer<Connection> listener) {
+    news.listen(executor, listener);
+  }
+
   /** What the library's thread has taken in. */
   private final class Arrivals implements Exchange.Listener {
     @Override
@@ -267,6 +286,11 @@ public final class Segment implements AutoCloseable {
               }
             });
       }
+    }
+
+    @Override
+    public void connectionIs(Connection state) {
+      news.is(state);
     }
 
     @Override
@@ -303,6 +327,16 @@ public final class Segment implements AutoCloseable {
    */
   public ReadLock readNewest() {
     return locks.read(true, deadline(options.timeout()));
+  }
+
+  /**
+   * Takes a reader lock on the newest version, whatever the coherence model accepts.
+   *
+   * @param longest how long to wait, else TIMED_OUT
+   * @return the lock, to be closed
+   */
+  public ReadLock readNewest(Duration longest) {
+    return locks.read(true, deadline(longest.toNanos()));
   }
 
   /**

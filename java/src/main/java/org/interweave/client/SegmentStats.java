@@ -7,5 +7,7 @@ package org.interweave.client;
  * @param asked reader locks that asked the server
  * @param diffs diffs that were applied
  * @param bytesReceived of these diffs and of others that were dropped
+ * @param messagesSent about the segment
  */
-public record SegmentStats(long localReads, long asked, long diffs, long bytesReceived) {}
+public record SegmentStats(
+    long localReads, long asked, long diffs, long bytesReceived, long messagesSent) {}

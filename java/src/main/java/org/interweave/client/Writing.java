@@ -126,7 +126,7 @@ final class Writing {
     ReleaseWriter body = new ReleaseWriter(release.sequence(), List.of(part));
     release.sent();
     Call call =
-        link.send(RELEASE_WRITER, exchange, ReleaseWriter.CODEC.toBytes(body), bulk, true);
+        exchange.send(RELEASE_WRITER, ReleaseWriter.CODEC.toBytes(body), bulk, true);
     Message answer;
     try {
       answer = link.await(call, Freshness.FOREVER, false, false);
