@@ -16,6 +16,11 @@ final class Holders {
     return all;
   }
 
+  int of(Thread thread) {
+    int[] count = counts.get(thread);
+    return count == null ? 0 : count[0];
+  }
+
   void add(Thread thread) {
     ++all;
     int[] count = counts.get(thread);

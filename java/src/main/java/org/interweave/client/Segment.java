@@ -96,10 +96,31 @@ public final class Segment implements AutoCloseable {
     }
   }
 
-  /** Closes the segment after as many calls as there were openings. Its locks end. */
+  /**
+   * Closes the segment after as many calls as there were openings; a further call is NOT_OPEN. The
+   * last one ends the locks of the calling thread, and waits until no other thread is inside of a
+   * lock. TIMED_OUT says that this took longer than the segment's timeout; the segment is then
+   * open.
+   */
   @Override
   public void close() {
     client.close(this);
+  }
+
+  /** False: other threads are inside of locks. */
+  boolean tryClose() {
+    link.lock.lock();
+    try {
+      if (locks.hasOthers()) return false;
+      closeNow();
+      return true;
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  void awaitOthers(long deadline) {
+    locks.awaitOthers(deadline);
   }
 
   void closeNow() {

@@ -45,6 +45,7 @@ final class SegmentLocks {
   private final Segment segment;
   private final Holders readers = new Holders();
   private int waitingAlone;
+  private int waitingToClose;
   private boolean isAlone;
   private boolean isAsking;
   private Thread writer;
@@ -153,7 +154,8 @@ final class SegmentLocks {
         conversation.strictLeft();
         exchange.carryOut();
       }
-      if (waitingAlone > 0 && readers.all() == 0) exchange.changed.signalAll();
+      boolean isAwaited = waitingToClose > 0 || waitingAlone > 0 && readers.all() == 0;
+      if (isAwaited) exchange.changed.signalAll();
     } finally {
       link.lock.unlock();
     }
@@ -299,13 +301,12 @@ final class SegmentLocks {
     writer = thread;
     boolean isBegun = false;
     try {
-      acquireGrant(deadline);
+      if (!conversation.resume(Clock.now())) acquireGrant(deadline);
       becomeAlone(deadline);
       try {
         becomeNewest(deadline);
         WriterGrant grant = conversation.grant();
-        Changes changes =
-            new Changes(copy, grant.granted.firstSerial(), grant.granted.serialCount());
+        Changes changes = new Changes(copy, grant.firstSerial(), grant.serialCount());
         writing = new Writing(link, exchange, changes);
         writerDepth = 1;
         isBegun = true;
@@ -314,7 +315,7 @@ final class SegmentLocks {
       }
     } finally {
       if (!isBegun) {
-        conversation.abort();
+        conversation.writingEnded();
         exchange.carryOut();
         writer = null;
         exchange.changed.signalAll();
@@ -336,6 +337,7 @@ final class SegmentLocks {
                 conversation.writerQuestion(millisecondsUntil(deadline)));
           }
         };
+    exchange.carryOut();
     while (true) {
       long late = conversation.lateGrants();
       Call call = exchange.ask(question, deadline + ANSWER, true);
@@ -353,7 +355,7 @@ final class SegmentLocks {
   /** Brings the copy to the newest version, on which a writer works [COH-9]. */
   private void becomeNewest(long deadline) {
     applyStaged();
-    VersionStamp newest = conversation.grant().granted.now();
+    VersionStamp newest = conversation.grant().newest();
     while (!Freshness.isSame(state().have(), newest)) {
       if (!state().hasCopy() && newest.number() == 0) {
         state().upToDate(newest, Clock.now());
@@ -444,6 +446,26 @@ final class SegmentLocks {
     held -= writerDepth;
     writerDepth = 0;
     leaveAlone();
+  }
+
+  // ---- closing ----
+
+  /** Whether a thread other than the calling one is inside of a lock [OPEN-3]. */
+  boolean hasOthers() {
+    Thread thread = Thread.currentThread();
+    boolean isWritten = writing != null && writer != thread;
+    return isWritten || readers.all() > readers.of(thread);
+  }
+
+  void awaitOthers(long deadline) {
+    link.lock.lock();
+    ++waitingToClose;
+    try {
+      while (hasOthers()) await("a reader or writer of this program", deadline);
+    } finally {
+      --waitingToClose;
+      link.lock.unlock();
+    }
   }
 
   void abortOnClose() {

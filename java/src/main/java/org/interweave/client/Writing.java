@@ -5,6 +5,7 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_WRIT
 import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_RESOLVED;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.RESOLVE_RELEASE;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.SERIALS_GRANTED;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_KEPT;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_RELEASED;
 
 import java.util.List;
@@ -24,6 +25,7 @@ import org.interweave.wire.protocol.LockCodec.ReleaseResolved;
 import org.interweave.wire.protocol.LockCodec.ReleaseWriter;
 import org.interweave.wire.protocol.LockCodec.ResolveRelease;
 import org.interweave.wire.protocol.LockCodec.SerialsGranted;
+import org.interweave.wire.protocol.LockCodec.WriterKept;
 import org.interweave.wire.protocol.LockCodec.WriterReleased;
 import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
 
@@ -51,12 +53,17 @@ final class Writing {
     this.changes = changes;
     conversation = exchange.conversation;
     grant = conversation.grant();
-    serialsAsked = grant.granted.serialCount();
+    serialsAsked = grant.serialCount();
   }
 
   void abort() {
     changes.undo();
-    conversation.abort();
+    end();
+  }
+
+  private void end() {
+    grant.serialsAre(changes.firstSerial(), changes.serialsLeft());
+    conversation.writingEnded();
     exchange.carryOut();
   }
 
@@ -80,15 +87,16 @@ final class Writing {
     VersionStamp base = conversation.state().have();
     try {
       checkHeld();
-      VersionStamp version = send(diff, base, deadline);
+      boolean isUnsaid = diff == null && conversation.mayEndUnsaid(Clock.now());
+      VersionStamp version = isUnsaid ? base : send(diff, base, deadline);
       changes.commit(diff == null ? base.number() : version.number());
-      conversation.writingEnded();
+      end();
       return version.number();
     } catch (InterweaveException wrong) {
       Release.Outcome outcome = release.outcome(wrong.code());
       if (outcome == Release.Outcome.STILL_HELD) throw wrong;
       changes.undo();
-      conversation.writingEnded();
+      end();
       // The copy is fetched anew, because it is not known whether the release was committed.
       if (wrong.code() == Error.UNREACHABLE) conversation.state().forget();
       throw wrong;
@@ -135,7 +143,9 @@ final class Writing {
       throw wrong;
     }
     List<VersionStamp> versions =
-        Answers.expect(answer, WRITER_RELEASED, WriterReleased.CODEC).versions();
+        answer.is(WRITER_KEPT)
+            ? answer.decode(WriterKept.CODEC).versions()
+            : Answers.expect(answer, WRITER_RELEASED, WriterReleased.CODEC).versions();
     return versions.isEmpty() ? conversation.state().have() : versions.get(0);
   }
 
