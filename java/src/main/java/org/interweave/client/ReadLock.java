@@ -1,7 +1,6 @@
 package org.interweave.client;
 
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A reader lock: the copy stays at one version until the lock is closed. */
 public final class ReadLock implements AutoCloseable {
@@ -9,7 +8,8 @@ public final class ReadLock implements AutoCloseable {
   private final SegmentLocks locks;
   private final Thread thread;
   private final boolean isStrict;
-  private final AtomicBoolean isClosed = new AtomicBoolean();
+  /** Guarded by the link's lock. */
+  private boolean isClosed;
 
   ReadLock(Segment segment, SegmentLocks locks, Thread thread, boolean isStrict) {
     this.segment = segment;
@@ -59,6 +59,21 @@ public final class ReadLock implements AutoCloseable {
   /** Gives the lock back. A second call does nothing. */
   @Override
   public void close() {
-    if (isClosed.compareAndSet(false, true)) locks.leave(thread, isStrict);
+    locks.leave(this);
+  }
+
+  /** Whether this is the first call, under the link's lock. */
+  boolean closes() {
+    if (isClosed) return false;
+    isClosed = true;
+    return true;
+  }
+
+  Thread thread() {
+    return thread;
+  }
+
+  boolean isStrict() {
+    return isStrict;
   }
 }

@@ -145,12 +145,13 @@ final class SegmentLocks {
     if (!isUpdated) ++localReads;
   }
 
-  void leave(Thread thread, boolean isStrict) {
+  void leave(ReadLock given) {
     link.lock.lock();
     try {
-      readers.remove(thread);
+      if (!given.closes()) return;
+      readers.remove(given.thread());
       --held;
-      if (isStrict) {
+      if (given.isStrict()) {
         conversation.strictLeft();
         exchange.carryOut();
       }

@@ -22,7 +22,7 @@ import org.interweave.wire.protocol.SegmentCodec.SegmentOpened;
 import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
 
-/** Two clients with a Conversation each, a server as spec/coherence.md has it, and their messages. */
+/** Two clients with a Conversation each, a server as spec/coherence.md has it, and messages. */
 final class KeptGrantWorld {
   /** What may happen next, for each of the two clients. */
   static final int STEPS = 12;
@@ -286,7 +286,10 @@ final class KeptGrantWorld {
         stays
             ? Message.of(MessageType.WRITER_KEPT, 1, WriterKept.CODEC, new WriterKept(versions))
             : Message.of(
-                MessageType.WRITER_RELEASED, 1, WriterReleased.CODEC, new WriterReleased(versions)));
+                MessageType.WRITER_RELEASED,
+                1,
+                WriterReleased.CODEC,
+                new WriterReleased(versions)));
   }
 
   /** [LOCK-15, LOCK-16] */
