@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The longer campaigns: the server killed 200 times under a writer, blocks of up to 1 GiB, the
 # cluster's tests under the thread sanitizer, all clients and machines with a million random edits,
-# Python's source distribution, every decoder under fuzz for five minutes.
+# Python's source distribution, every decoder under fuzz for five minutes, those of Java with 20
+# million inputs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -28,5 +29,7 @@ echo "== every client and machine against every other"
 make/test_conformance.sh --long
 echo "== the source distribution of the Python package"
 make/python.sh sdist
+echo "== fuzz of the Java client's decoders"
+make/java.sh fuzz
 echo "== fuzz"
 SECONDS_EACH=${SECONDS_EACH:-300} make/fuzz.sh
