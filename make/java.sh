@@ -3,6 +3,8 @@
 #
 #   make/java.sh build    jar, sources and javadoc, in the Maven repository $BUILD/java/repository
 #   make/java.sh test     runs the tests
+#   make/java.sh fuzz     gives each decoder some of INPUTS inputs (default 20,000,000)
+#   make/java.sh agent    the conformance agent, in $BUILD/java/agent
 #   make/java.sh fetch    only what pom.xml names: plugins and JUnit
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -46,11 +48,25 @@ case "${1:-build}" in
     fetch
     install_into "$BUILD/java" --offline -DskipTests
     ;;
+  fuzz)
+    fetch
+    maven "$BUILD/java" --offline -Dtest=FuzzTest -Dinterweave.fuzz="${INPUTS:-20000000}" test
+    ;;
+  agent)
+    # Without Maven, because it needs nothing but the sources. Unchanged sources are not compiled.
+    sources=$(find java/src/main/java java/conformance -name '*.java' ! -name module-info.java)
+    sources+=" $(echo java/src/test/java/org/interweave/vectors/{Json,Shown}.java)"
+    mark=$BUILD/java/agent/made-$(cat $sources | git hash-object --stdin)
+    [ ! -e "$mark" ] || exit 0
+    rm -rf "$BUILD/java/agent"
+    javac -Xlint:all -Werror -XDstringConcat=inline -d "$BUILD/java/agent" $sources
+    touch "$mark"
+    ;;
   test)
     fetch
     results=$(realpath -m "${RESULTS:-$BUILD/tests/java}")
     mkdir -p "$results"
     maven "$BUILD/java" --offline -Dinterweave.results="$results" test
     ;;
-  *) echo "java: '$1' is not one of build, test, fetch" >&2; exit 2 ;;
+  *) echo "java: '$1' is not one of build, test, fuzz, agent, fetch" >&2; exit 2 ;;
 esac

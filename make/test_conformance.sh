@@ -19,7 +19,7 @@ chosen=()
 cells=
 if [ "${1:-}" = --short ]; then
   edits=${EDITS:-5000}
-  chosen=(--agents native,fortran,python,typescript)
+  chosen=(--agents native,fortran,python,typescript,java)
   machines=native
   cells=--short
 fi
@@ -80,6 +80,7 @@ done
 if [ -z "${MACHINES:-}" ]; then
   make/web.sh agent
   make/python.sh agent
+  make/java.sh agent
 fi
 
 server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
@@ -88,6 +89,6 @@ conformance/run.py cases "${server[@]}" --jobs "$jobs" "${chosen[@]}"
 if [ -z "${MACHINES:-}" ]; then
   # News of a client do not depend on its machine, so clients of one machine are enough.
   conformance/run.py restarts "${server[@]}" --jobs "$jobs" \
-    --agents native,fortran,python,typescript $cells
+    --agents native,fortran,python,typescript,java $cells
 fi
 conformance/run.py random "${server[@]}" --edits "$edits" "${chosen[@]}" ${SEED:+--seed "$SEED"}

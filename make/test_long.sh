@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The longer campaigns: the server killed 200 times under a writer, blocks of up to 1 GiB, the
 # cluster's tests under the thread sanitizer, all clients and machines with a million random edits,
-# Python's source distribution, every decoder under fuzz for five minutes.
+# Python's source distribution, every decoder under fuzz for five minutes, those of Java with 20
+# million inputs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -30,5 +31,7 @@ echo "== a list of a million nodes in Java, and a million locks"
 IW_TEST_MANY=1000000 make/java.sh test -Dtest=ManyObjectsTest
 echo "== the source distribution of the Python package"
 make/python.sh sdist
+echo "== fuzz of the Java client's decoders"
+make/java.sh fuzz
 echo "== fuzz"
 SECONDS_EACH=${SECONDS_EACH:-300} make/fuzz.sh

@@ -229,20 +229,38 @@ public final class Client implements AutoCloseable {
     link.close();
   }
 
+  // ---- closing ----
+
+  /** Waits without the client's lock, which threads inside of the segment's locks may need. */
   void close(Segment segment) {
+    long deadline = segment.timeoutDeadline();
+    while (!tryClose(segment)) segment.awaitOthers(deadline);
+  }
+
+  /** False: it would be the last closing, and other threads are inside of locks [OPEN-3]. */
+  private boolean tryClose(Segment segment) {
     lock.lock();
     try {
-      if (segment.openings > 0 && --segment.openings > 0) return;
-      leave(segment);
+      if (segment.openings == 0) {
+        throw InterweaveException.of(
+            Error.NOT_OPEN, segment.url() + " was closed as often as it was opened");
+      }
+      if (segment.openings == 1 && !segment.tryClose()) return false;
+      if (--segment.openings == 0) forget(segment);
+      return true;
     } finally {
       lock.unlock();
     }
   }
 
-  /** The next opening of the URL makes another segment. */
   private void leave(Segment segment) {
-    segments.remove(segment.url(), segment);
     segment.closeNow();
+    forget(segment);
+  }
+
+  /** The next opening of the URL makes another segment. */
+  private void forget(Segment segment) {
+    segments.remove(segment.url(), segment);
     closeUnused(segment.link());
   }
 
@@ -259,16 +277,21 @@ public final class Client implements AutoCloseable {
     news.incrementAndGet();
   }
 
-  /** Closes all segments and ends the session. Changes that were not released are undone. */
+  /**
+   * Closes all segments and ends the session. Changes of the calling thread that were not released
+   * are undone; locks of other threads are waited for.
+   */
   @Override
   public void close() {
+    for (Segment segment : lastOpenings()) close(segment);
+  }
+
+  private List<Segment> lastOpenings() {
     lock.lock();
     try {
       List<Segment> open = new ArrayList<>(segments.values());
-      for (Segment segment : open) {
-        segment.openings = 0;
-        leave(segment);
-      }
+      for (Segment segment : open) segment.openings = 1;
+      return open;
     } finally {
       lock.unlock();
     }

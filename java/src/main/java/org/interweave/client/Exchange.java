@@ -4,6 +4,7 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.OPEN_SEGMENT
 
 import java.util.List;
 import java.util.concurrent.locks.Condition;
+import org.interweave.Interface;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.session.Answers;
@@ -27,6 +28,8 @@ final class Exchange {
     void changed();
 
     void tick(long now);
+
+    void connectionIs(Interface.Connection state);
   }
 
   final Conversation conversation;
@@ -38,6 +41,7 @@ final class Exchange {
   private boolean isOpening;
   private InterweaveException openFailure;
   private long bytesReceived;
+  private long messagesSent;
 
   Exchange(Link link, String path, OpenOptions options, Listener listener) {
     this.link = link;
@@ -52,6 +56,10 @@ final class Exchange {
   /** Of bulk, in answers and notifications. */
   long bytesReceived() {
     return bytesReceived;
+  }
+
+  long messagesSent() {
+    return messagesSent;
   }
 
   // ---- opening ----
@@ -86,7 +94,7 @@ final class Exchange {
             List.of());
     isOpening = true;
     openFailure = null;
-    link.send(OPEN_SEGMENT, this, OpenSegment.CODEC.toBytes(body), NO_BYTES, false);
+    send(OPEN_SEGMENT, OpenSegment.CODEC.toBytes(body), NO_BYTES, false);
   }
 
   private void opened(Message answer) {
@@ -94,6 +102,7 @@ final class Exchange {
     conversation.opened(answer);
     if (conversation.isOpen()) {
       link.isAt(conversation.number(), this);
+      listener.connectionIs(Interface.Connection.CONNECTED);
     } else if (!conversation.isOver()) {
       try {
         Answers.expect(answer, MessageType.SEGMENT_OPENED, SegmentOpened.CODEC);
@@ -115,11 +124,17 @@ final class Exchange {
 
   // ---- asking ----
 
+  /** Sends a request on the live connection. */
+  Call send(MessageType type, byte[] body, byte[] bulk, boolean isAwaited) {
+    ++messagesSent;
+    return link.send(type, this, body, bulk, isAwaited);
+  }
+
   /** The answer, over a new connection if one is lost. */
   Call ask(Question question, long deadline, boolean isInterruptible) {
     while (true) {
       Connection on = open(deadline, false, isInterruptible);
-      Call call = link.send(question.type, this, question.body(), NO_BYTES, true);
+      Call call = send(question.type, question.body(), NO_BYTES, true);
       try {
         link.await(call, deadline, question.waitsForOthers, isInterruptible);
         return call;
@@ -135,8 +150,12 @@ final class Exchange {
     Conversation.Effect effect = conversation.takeEffect();
     for (; effect != null; effect = conversation.takeEffect()) {
       if (!link.isLive()) continue;
-      if (effect.hasAnswer()) link.send(effect.type(), this, effect.body(), NO_BYTES, false);
-      else link.tell(effect.type(), effect.body());
+      if (effect.hasAnswer()) {
+        send(effect.type(), effect.body(), NO_BYTES, false);
+      } else {
+        ++messagesSent;
+        link.tell(effect.type(), effect.body());
+      }
     }
   }
 
@@ -159,6 +178,7 @@ final class Exchange {
     isOpening = false;
     openFailure = null;
     conversation.connectionLost();
+    if (!conversation.isOver()) listener.connectionIs(Interface.Connection.DISCONNECTED);
     happened();
   }
 
@@ -177,6 +197,7 @@ final class Exchange {
   }
 
   private void happened() {
+    if (conversation.loss() != null) listener.connectionIs(Interface.Connection.LOST);
     listener.changed();
     carryOut();
     changed.signalAll();

@@ -1,13 +1,12 @@
 package org.interweave.client;
 
-import java.util.concurrent.atomic.AtomicBoolean;
-
 /** A reader lock: the copy stays at one version until the lock is closed. */
 public final class ReadLock extends SegmentLock {
   private final SegmentLocks locks;
   private final Thread thread;
   private final boolean isStrict;
-  private final AtomicBoolean isClosed = new AtomicBoolean();
+  /** Guarded by the link's lock. */
+  private boolean isClosed;
 
   ReadLock(Segment segment, SegmentLocks locks, Thread thread, boolean isStrict) {
     super(segment);
@@ -28,6 +27,21 @@ public final class ReadLock extends SegmentLock {
   /** Gives the lock back. A second call does nothing. */
   @Override
   public void close() {
-    if (isClosed.compareAndSet(false, true)) locks.leave(thread, isStrict);
+    locks.leave(this);
+  }
+
+  /** Whether this is the first call, under the link's lock. */
+  boolean closes() {
+    if (isClosed) return false;
+    isClosed = true;
+    return true;
+  }
+
+  Thread thread() {
+    return thread;
+  }
+
+  boolean isStrict() {
+    return isStrict;
   }
 }

@@ -5,10 +5,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.interweave.IW_Object;
 import org.interweave.IW_Place;
 import org.interweave.IW_Space;
+import org.interweave.Interface.Connection;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Bound;
@@ -48,6 +50,7 @@ public final class Segment implements IW_Space, AutoCloseable {
   private final SegmentLocks locks;
   private final SegmentObjects objects;
   private final List<Listening> listeners = new CopyOnWriteArrayList<>();
+  private final ConnectionNews news = new ConnectionNews();
   /** How often it was opened and not closed; the client guards it. */
   int openings;
   private Bound bound = Bound.FULL;
@@ -98,10 +101,31 @@ public final class Segment implements IW_Space, AutoCloseable {
     }
   }
 
-  /** Closes the segment after as many calls as there were openings. Its locks end. */
+  /**
+   * Closes the segment after as many calls as there were openings; a further call is NOT_OPEN. The
+   * last one ends the locks of the calling thread, and waits until no other thread is inside of a
+   * lock. TIMED_OUT says that this took longer than the segment's timeout; the segment is then
+   * open.
+   */
   @Override
   public void close() {
     client.close(this);
+  }
+
+  /** False: other threads are inside of locks. */
+  boolean tryClose() {
+    link.lock.lock();
+    try {
+      if (locks.hasOthers()) return false;
+      closeNow();
+      return true;
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  void awaitOthers(long deadline) {
+    locks.awaitOthers(deadline);
   }
 
   void closeNow() {
@@ -204,6 +228,7 @@ public final class Segment implements IW_Space, AutoCloseable {
           exchange.bytesReceived(),
           locks.releases,
           locks.bytesSent,
+          exchange.messagesSent(),
           map == null ? 0 : map.unmarkedObjects(),
           map == null ? 0 : map.unmappedPointers());
     } finally {
@@ -257,6 +282,18 @@ public final class Segment implements IW_Space, AutoCloseable {
     }
   }
 
+  /**
+   * Calls back when the connection to the server is lost, when the segment is open on another one,
+   * and when the segment is lost [CONN-3]. Of several changes since its last call the listener is
+   * told the last.
+   *
+   * @param executor runs the listener, which may take locks
+   * @param listener is given the connection's state
+   */
+  public void onConnection(Executor executor, Consumer<Connection> listener) {
+    news.listen(executor, listener);
+  }
+
   /** What the library's thread has taken in. */
   private final class Arrivals implements Exchange.Listener {
     @Override
@@ -281,6 +318,11 @@ public final class Segment implements IW_Space, AutoCloseable {
               }
             });
       }
+    }
+
+    @Override
+    public void connectionIs(Connection state) {
+      news.is(state);
     }
 
     @Override
@@ -317,6 +359,16 @@ public final class Segment implements IW_Space, AutoCloseable {
    */
   public ReadLock readNewest() {
     return entered(locks.read(true, deadline(options.timeout())));
+  }
+
+  /**
+   * Takes a reader lock on the newest version, whatever the coherence model accepts.
+   *
+   * @param longest how long to wait, else TIMED_OUT
+   * @return the lock, to be closed
+   */
+  public ReadLock readNewest(Duration longest) {
+    return entered(locks.read(true, deadline(longest.toNanos())));
   }
 
   /**

@@ -47,6 +47,7 @@ final class SegmentLocks {
   private final ReentrantLock gate;
   private final Holders readers = new Holders();
   private int waitingAlone;
+  private int waitingToClose;
   private boolean isAlone;
   private boolean isAsking;
   private Thread writer;
@@ -150,16 +151,18 @@ final class SegmentLocks {
     if (!isUpdated) ++localReads;
   }
 
-  void leave(Thread thread, boolean isStrict) {
+  void leave(ReadLock given) {
     link.lock.lock();
     try {
-      readers.remove(thread);
+      if (!given.closes()) return;
+      readers.remove(given.thread());
       --held;
-      if (isStrict) {
+      if (given.isStrict()) {
         conversation.strictLeft();
         exchange.carryOut();
       }
-      if (waitingAlone > 0 && readers.all() == 0) exchange.changed.signalAll();
+      boolean isAwaited = waitingToClose > 0 || waitingAlone > 0 && readers.all() == 0;
+      if (isAwaited) exchange.changed.signalAll();
     } finally {
       link.lock.unlock();
     }
@@ -308,13 +311,12 @@ final class SegmentLocks {
     writer = thread;
     boolean isBegun = false;
     try {
-      acquireGrant(deadline);
+      if (!conversation.resume(Clock.now())) acquireGrant(deadline);
       becomeAlone(deadline);
       try {
         becomeNewest(deadline);
         WriterGrant grant = conversation.grant();
-        Changes changes =
-            new Changes(copy, grant.granted.firstSerial(), grant.granted.serialCount());
+        Changes changes = new Changes(copy, grant.firstSerial(), grant.serialCount());
         writing = new Writing(link, exchange, changes, segment.objects());
         writerDepth = 1;
         segment.objects().granted(changes);
@@ -324,7 +326,7 @@ final class SegmentLocks {
       }
     } finally {
       if (!isBegun) {
-        conversation.abort();
+        conversation.writingEnded();
         exchange.carryOut();
         writer = null;
         exchange.changed.signalAll();
@@ -346,6 +348,7 @@ final class SegmentLocks {
                 conversation.writerQuestion(millisecondsUntil(deadline)));
           }
         };
+    exchange.carryOut();
     while (true) {
       long late = conversation.lateGrants();
       Call call = exchange.ask(question, deadline + ANSWER, true);
@@ -363,7 +366,7 @@ final class SegmentLocks {
   /** Brings the copy to the newest version, on which a writer works [COH-9]. */
   private void becomeNewest(long deadline) {
     applyStaged();
-    VersionStamp newest = conversation.grant().granted.now();
+    VersionStamp newest = conversation.grant().newest();
     while (!Freshness.isSame(state().have(), newest)) {
       if (!state().hasCopy() && newest.number() == 0) {
         state().upToDate(newest, Clock.now());
@@ -462,6 +465,26 @@ final class SegmentLocks {
     held -= writerDepth;
     writerDepth = 0;
     leaveAlone();
+  }
+
+  // ---- closing ----
+
+  /** Whether a thread other than the calling one is inside of a lock [OPEN-3]. */
+  boolean hasOthers() {
+    Thread thread = Thread.currentThread();
+    boolean isWritten = writing != null && writer != thread;
+    return isWritten || readers.all() > readers.of(thread);
+  }
+
+  void awaitOthers(long deadline) {
+    link.lock.lock();
+    ++waitingToClose;
+    try {
+      while (hasOthers()) await("a reader or writer of this program", deadline);
+    } finally {
+      --waitingToClose;
+      link.lock.unlock();
+    }
   }
 
   void abortOnClose() {

@@ -9,6 +9,7 @@ package org.interweave.client;
  * @param bytesReceived of these diffs and of others that were dropped
  * @param releases that made a version
  * @param bytesSent of their diffs
+ * @param messagesSent about the segment
  * @param unmarkedObjects that releases found changed though nothing had marked them: their public
  *     fields were stored to without a setter and without the agent
  * @param unmappedPointers that led to no object of the field's class, so that the field is null
@@ -20,5 +21,6 @@ public record SegmentStats(
     long bytesReceived,
     long releases,
     long bytesSent,
+    long messagesSent,
     long unmarkedObjects,
     long unmappedPointers) {}

@@ -444,14 +444,18 @@ public final class Value {
   // ---- identity ----
 
   /**
-   * The machine-independent pointer to the value.
+   * The machine-independent pointer to the value, equal text in every program [MIP-3].
    *
-   * @return url#block or url#block#unit
+   * @return url#serial or url#serial#unit; BAD_POINTER inside of a union
    */
   public String mip() {
-    if (isInArm) throw misfit("a value with an address: it lies in an arm of a union");
-    String named = block.name.isEmpty() ? Long.toString(block.serial) : block.name;
-    String whole = segment.url() + "#" + named;
+    if (!isInArm) return place();
+    throw InterweaveException.of(
+        Error.BAD_POINTER, place() + " is a union, and what is inside of it has no MIP");
+  }
+
+  private String place() {
+    String whole = segment.url() + "#" + block.serial;
     return unit == 0 ? whole : whole + "#" + unit;
   }
 
@@ -472,6 +476,6 @@ public final class Value {
 
   @Override
   public String toString() {
-    return typeName() + " " + (isInArm ? segment.url() : mip());
+    return typeName() + " " + place();
   }
 }

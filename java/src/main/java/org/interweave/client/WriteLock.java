@@ -101,11 +101,15 @@ public final class WriteLock extends SegmentLock {
     try {
       return locks.release(writing);
     } catch (InterweaveException wrong) {
-      isDone = !locks.isUnderWay(writing);
+      isDone = !isUnderWay();
       throw wrong;
     } finally {
       isOver = isDone;
     }
+  }
+
+  boolean isUnderWay() {
+    return locks.isUnderWay(writing);
   }
 
   private InterweaveException givenBack() {

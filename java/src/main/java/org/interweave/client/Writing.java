@@ -5,6 +5,7 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_WRIT
 import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_RESOLVED;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.RESOLVE_RELEASE;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.SERIALS_GRANTED;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_KEPT;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_RELEASED;
 
 import java.util.List;
@@ -25,6 +26,7 @@ import org.interweave.wire.protocol.LockCodec.ReleaseResolved;
 import org.interweave.wire.protocol.LockCodec.ReleaseWriter;
 import org.interweave.wire.protocol.LockCodec.ResolveRelease;
 import org.interweave.wire.protocol.LockCodec.SerialsGranted;
+import org.interweave.wire.protocol.LockCodec.WriterKept;
 import org.interweave.wire.protocol.LockCodec.WriterReleased;
 import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
 
@@ -56,7 +58,7 @@ final class Writing {
     gate = objects.gate();
     conversation = exchange.conversation;
     grant = conversation.grant();
-    serialsAsked = grant.granted.serialCount();
+    serialsAsked = grant.serialCount();
   }
 
   /** Blocks are as they were at the grant, and so are their objects. */
@@ -72,7 +74,12 @@ final class Writing {
 
   void abort() {
     undo();
-    conversation.abort();
+    end();
+  }
+
+  private void end() {
+    grant.serialsAre(changes.firstSerial(), changes.serialsLeft());
+    conversation.writingEnded();
     exchange.carryOut();
   }
 
@@ -96,15 +103,16 @@ final class Writing {
     VersionStamp base = conversation.state().have();
     try {
       checkHeld();
-      VersionStamp version = send(diff, base, deadline);
+      boolean isUnsaid = diff == null && conversation.mayEndUnsaid(Clock.now());
+      VersionStamp version = isUnsaid ? base : send(diff, base, deadline);
       changes.commit(diff == null ? base.number() : version.number());
-      conversation.writingEnded();
+      end();
       return version.number();
     } catch (InterweaveException wrong) {
       Release.Outcome outcome = release.outcome(wrong.code());
       if (outcome == Release.Outcome.STILL_HELD) throw wrong;
       undo();
-      conversation.writingEnded();
+      end();
       // The copy is fetched anew, because it is not known whether the release was committed.
       if (wrong.code() == Error.UNREACHABLE) conversation.state().forget();
       throw wrong;
@@ -142,7 +150,7 @@ final class Writing {
     ReleaseWriter body = new ReleaseWriter(release.sequence(), List.of(part));
     release.sent();
     Call call =
-        link.send(RELEASE_WRITER, exchange, ReleaseWriter.CODEC.toBytes(body), bulk, true);
+        exchange.send(RELEASE_WRITER, ReleaseWriter.CODEC.toBytes(body), bulk, true);
     Message answer;
     try {
       answer = link.await(call, Freshness.FOREVER, false, false);
@@ -151,7 +159,9 @@ final class Writing {
       throw wrong;
     }
     List<VersionStamp> versions =
-        Answers.expect(answer, WRITER_RELEASED, WriterReleased.CODEC).versions();
+        answer.is(WRITER_KEPT)
+            ? answer.decode(WriterKept.CODEC).versions()
+            : Answers.expect(answer, WRITER_RELEASED, WriterReleased.CODEC).versions();
     return versions.isEmpty() ? conversation.state().have() : versions.get(0);
   }
 

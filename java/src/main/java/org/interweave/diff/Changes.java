@@ -62,6 +62,11 @@ public final class Changes {
     whole.add(block);
   }
 
+  /** The serial of the next block. */
+  public long firstSerial() {
+    return nextSerial;
+  }
+
   /** How many more blocks can be made. */
   public long serialsLeft() {
     return endSerial - nextSerial;

@@ -7,11 +7,11 @@ import org.interweave.wire.LittleEndian;
 import org.interweave.wire.WirePointer;
 
 /** Adds the serials of the blocks that the visited units own [WIRE-7]. */
-final class Ownership implements Plan.Visit {
+public final class Ownership implements Plan.Visit {
   private final byte[] memory;
   private final Collection<Long> serials;
 
-  Ownership(byte[] memory, Collection<Long> serials) {
+  public Ownership(byte[] memory, Collection<Long> serials) {
     this.memory = memory;
     this.serials = serials;
   }

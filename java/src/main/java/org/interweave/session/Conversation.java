@@ -17,11 +17,13 @@ import org.interweave.wire.protocol.LockCodec.ReaderAcquired;
 import org.interweave.wire.protocol.LockCodec.ReleaseReader;
 import org.interweave.wire.protocol.LockCodec.RenewWriter;
 import org.interweave.wire.protocol.LockCodec.WriterAcquired;
+import org.interweave.wire.protocol.LockCodec.WriterKept;
 import org.interweave.wire.protocol.LockCodec.WriterReleased;
 import org.interweave.wire.protocol.LockCodec.WriterRenewed;
 import org.interweave.wire.protocol.NotifyCodec.Credit;
 import org.interweave.wire.protocol.NotifyCodec.NotRecent;
 import org.interweave.wire.protocol.NotifyCodec.Push;
+import org.interweave.wire.protocol.NotifyCodec.RecallWriter;
 import org.interweave.wire.protocol.NotifyCodec.Subscribe;
 import org.interweave.wire.protocol.NotifyCodec.Subscribed;
 import org.interweave.wire.protocol.NotifyCodec.Unsubscribe;
@@ -57,6 +59,8 @@ public final class Conversation {
   private final CopyState state = new CopyState();
   private final Queue<Effect> effects = new ArrayDeque<>();
   private WriterGrant grant;
+  /** The grant between sections, which the server leaves here [LOCK-13]; null: none. */
+  private WriterGrant kept;
   /** The segment's number on the connection on which it is open. */
   private long number;
   private boolean isOpen;
@@ -67,6 +71,8 @@ public final class Conversation {
   private boolean isSubscribing;
   /** Of a grant that the server may keep for us although no thread uses it; 0: none [LOCK-16]. */
   private long owedFence;
+  /** ABORT_WRITERs of this connection that are not answered. */
+  private int aborts;
   /** Grants for which no thread waited any more. */
   private long lateGrants;
   private int strictReaders;
@@ -152,7 +158,7 @@ public final class Conversation {
     } else if (isClosed) {
       leave();
     } else if (owedFence != 0) {
-      send(MessageType.ABORT_WRITER, AbortWriter.CODEC, new AbortWriter(number, owedFence));
+      giveBack(owedFence);
     }
   }
 
@@ -160,7 +166,7 @@ public final class Conversation {
   public void lose(String why) {
     if (lostBecause != null) return;
     lostBecause = why;
-    if (grant != null) grant.lost(grant.fence());
+    loseLock();
     leave();
   }
 
@@ -171,7 +177,15 @@ public final class Conversation {
     leave();
   }
 
+  /** It ends with the opening, or the server took it away. */
+  private void loseLock() {
+    kept = null;
+    if (grant != null) grant.lost(grant.fence());
+  }
+
+  /** CLOSE_SEGMENT ends a kept grant. */
   private void leave() {
+    kept = null;
     send(MessageType.CLOSE_SEGMENT, CloseSegment.CODEC, new CloseSegment(number));
     isOpen = false;
   }
@@ -179,9 +193,11 @@ public final class Conversation {
   public void connectionLost() {
     isOpen = false;
     isSubscribing = false;
-    effects.clear();
     state.connectionLost();
     if (grant != null) grant.connectionLost();
+    giveUpKept();
+    effects.clear();
+    aborts = 0;
   }
 
   // ---- what the driver asks ----
@@ -210,8 +226,8 @@ public final class Conversation {
       case ACQUIRE_READER -> heardReader(answer, isLate, sentAt);
       case ACQUIRE_WRITER -> heardGrant(answer, isLate, sentAt, now);
       case RENEW_WRITER -> heardRenewal(answer, sentAt);
-      case RELEASE_WRITER -> heardRelease(answer, sentAt);
-      case ABORT_WRITER -> owedFence = 0;
+      case RELEASE_WRITER -> heardRelease(answer, sentAt, now);
+      case ABORT_WRITER -> abortEnded();
       case SUBSCRIBE -> heardSubscribed(answer, sentAt);
       default -> { }
     }
@@ -250,6 +266,7 @@ public final class Conversation {
       ++lateGrants;
       giveBack(granted.fence());
     } else {
+      owedFence = 0; // There is one holder at a time: an earlier grant has ended.
       grant = new WriterGrant(granted, sentAt, now);
     }
   }
@@ -259,14 +276,33 @@ public final class Conversation {
     if (answer.is(MessageType.WRITER_RENEWED)) {
       grant.renewed(answer.decode(WriterRenewed.CODEC).leaseMs(), sentAt);
     } else {
-      grant.lost(grant.fence());
+      grant.renewalRefused();
     }
   }
 
-  private void heardRelease(Message answer, long sentAt) {
-    if (!answer.is(MessageType.WRITER_RELEASED)) return;
-    List<VersionStamp> versions = answer.decode(WriterReleased.CODEC).versions();
-    if (!versions.isEmpty()) state.released(versions.get(0), sentAt);
+  private void heardRelease(Message answer, long sentAt, long now) {
+    if (grant != null) grant.staysNot();
+    if (answer.is(MessageType.WRITER_RELEASED)) {
+      List<VersionStamp> versions = answer.decode(WriterReleased.CODEC).versions();
+      if (!versions.isEmpty()) state.released(versions.get(0), sentAt);
+      if (grant != null) grant.settled();
+    } else if (answer.is(MessageType.WRITER_KEPT)) {
+      List<VersionStamp> versions = answer.decode(WriterKept.CODEC).versions();
+      if (versions.isEmpty()) return;
+      state.released(versions.get(0), sentAt);
+      if (grant != null) grant.stays(versions.get(0), sentAt, now);
+    }
+  }
+
+  /** A section under way gives the lock back at its end [LOCK-15]. */
+  private void heardRecall(long fence) {
+    if (kept != null && kept.fence() == fence) giveUpKept();
+    else if (grant != null && grant.fence() == fence) grant.staysNot();
+  }
+
+  private void heardLoss(long fence) {
+    if (kept != null && kept.fence() == fence) kept = null;
+    if (grant != null) grant.lost(fence);
   }
 
   private void heardSubscribed(Message answer, long sentAt) {
@@ -285,15 +321,18 @@ public final class Conversation {
       state.adaptation.notified();
       state.notRecent(message.decode(NotRecent.CODEC).now(), now);
     } else if (message.is(MessageType.WRITER_LOST)) {
-      if (grant != null) grant.lost(message.decode(WriterLost.CODEC).fence());
+      heardLoss(message.decode(WriterLost.CODEC).fence());
+    } else if (message.is(MessageType.RECALL_WRITER)) {
+      heardRecall(message.decode(RecallWriter.CODEC).fence());
     } else if (message.is(MessageType.SEGMENT_GONE)) {
       isRemoved = true;
-      if (grant != null) grant.lost(grant.fence());
+      loseLock();
     }
   }
 
-  /** Renews the lock when that is due. */
+  /** Renews the lock when that is due, and gives back a grant that is not used [LOCK-15]. */
   public void tick(long now) {
+    if (kept != null && kept.isIdle(now)) giveUpKept();
     if (grant == null || !isOpen || grant.renewalDue() > now) return;
     grant.renewalSent();
     RenewWriter body = new RenewWriter(number, grant.fence());
@@ -317,27 +356,59 @@ public final class Conversation {
     send(MessageType.RELEASE_READER, ReleaseReader.CODEC, new ReleaseReader(number));
   }
 
-  /** The lock is given back unused, or with its changes undone. */
-  public void abort() {
+  /** Begins another section under the kept grant; false: the lock is to be asked for [LOCK-14]. */
+  public boolean resume(long now) {
+    if (kept == null) return false;
+    if (!kept.mayResume(now)) {
+      giveUpKept();
+      return false;
+    }
+    grant = kept;
+    kept = null;
+    grant.resume(now);
+    return true;
+  }
+
+  /** Whether a section without changes may end without a word to the server. */
+  public boolean mayEndUnsaid(long now) {
+    return grant != null && grant.mayStay() && grant.isLeased(now);
+  }
+
+  /** Whether the server leaves the lock here between sections. */
+  public boolean keepsGrant() {
+    return kept != null;
+  }
+
+  /** The section is over: its grant is kept, was ended by a release, or is given back. */
+  public void writingEnded() {
     if (grant == null) return;
-    long fence = grant.fence();
+    WriterGrant ended = grant;
     grant = null;
+    if (ended.mayStay()) kept = ended;
+    else if (ended.isOwed()) giveBack(ended.fence());
+  }
+
+  private void giveUpKept() {
+    if (kept == null) return;
+    long fence = kept.fence();
+    kept = null;
     giveBack(fence);
   }
 
   private void giveBack(long fence) {
     owedFence = fence;
+    if (isOpen) ++aborts;
     send(MessageType.ABORT_WRITER, AbortWriter.CODEC, new AbortWriter(number, fence));
   }
 
-  /** A release ended the lock. */
-  public void writingEnded() {
-    grant = null;
+  private void abortEnded() {
+    if (aborts > 0 && --aborts == 0) owedFence = 0;
   }
 
   /** RESOLVE_RELEASE was answered: committed. */
   public void resolved(VersionStamp version, long sentAt) {
     state.released(version, sentAt);
+    if (grant != null) grant.settled();
   }
 
   /** Diffs were applied or dropped [NOT-4]. */

@@ -6,11 +6,15 @@ import java.util.List;
 import org.interweave.wire.protocol.FieldCodec;
 import org.interweave.wire.protocol.FieldCodec.FieldKey;
 import org.interweave.wire.protocol.FieldCodec.HeaderField;
+import org.interweave.wire.protocol.FieldCodec.KeepingField;
 import org.interweave.wire.protocol.FieldCodec.LabelField;
 import org.interweave.wire.protocol.FieldCodec.PidField;
 import org.interweave.wire.protocol.SessionCodec;
 
-/** What HELLO says of the client, for people; host is "" where the platform does not tell it. */
+/**
+ * What HELLO says of the client. Label, program, host and pid are for people; host is "" where the
+ * platform does not tell it.
+ */
 public record Introduction(String label, String program, String host, long pid) {
   public Introduction {
     label = fitting(label, SessionCodec.MAX_LABEL);
@@ -22,6 +26,8 @@ public record Introduction(String label, String program, String host, long pid) 
     add(fields, FieldKey.FIELD_HOST, host);
     byte[] own = PidField.CODEC.toBytes(new PidField(pid));
     fields.add(new HeaderField(FieldKey.FIELD_PID.number, own));
+    byte[] keeps = KeepingField.CODEC.toBytes(new KeepingField(true));
+    fields.add(new HeaderField(FieldKey.FIELD_KEEPING.number, keeps));
     return fields;
   }
 

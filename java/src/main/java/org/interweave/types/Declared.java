@@ -114,6 +114,13 @@ public final class Declared {
     return made;
   }
 
+  /** Lets a pointer or sequence lead to a type that was declared after it; null: `void *`. */
+  public Declared to(Declared target) {
+    element = target;
+    targetName = null;
+    return this;
+  }
+
   /** The same type under a name. */
   public Declared named(String given) {
     Declared made = new Declared(kind, given, primitive);

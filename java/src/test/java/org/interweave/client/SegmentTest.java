@@ -66,7 +66,7 @@ class SegmentTest {
       Value next = head.field("next").target();
       assertEquals(2, next.field("key").integer());
       assertNull(next.field("next").target());
-      assertEquals(server.url("/list") + "#head", head.mip());
+      assertEquals(server.url("/list") + "#1", head.mip());
     }
   }
 

@@ -21,11 +21,13 @@ import org.interweave.wire.protocol.LockCodec.AbortWriter;
 import org.interweave.wire.protocol.LockCodec.CoherenceModel;
 import org.interweave.wire.protocol.LockCodec.ReaderAcquired;
 import org.interweave.wire.protocol.LockCodec.WriterAcquired;
+import org.interweave.wire.protocol.LockCodec.WriterKept;
 import org.interweave.wire.protocol.LockCodec.WriterReleased;
 import org.interweave.wire.protocol.LockCodec.WriterRenewed;
 import org.interweave.wire.protocol.NotifyCodec.Credit;
 import org.interweave.wire.protocol.NotifyCodec.NotRecent;
 import org.interweave.wire.protocol.NotifyCodec.Push;
+import org.interweave.wire.protocol.NotifyCodec.RecallWriter;
 import org.interweave.wire.protocol.NotifyCodec.SegmentGone;
 import org.interweave.wire.protocol.NotifyCodec.Subscribed;
 import org.interweave.wire.protocol.NotifyCodec.WriterLost;
@@ -125,7 +127,7 @@ class ConversationTest {
   void anAbortThatWasNotAnsweredIsSentAgainOnTheNextConnection() {
     fetchFirst();
     hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
-    conversation.abort();
+    conversation.writingEnded();
     assertEquals(List.of(MessageType.ABORT_WRITER), sent());
     conversation.connectionLost();
     open(1);
@@ -329,14 +331,193 @@ class ConversationTest {
     assertEquals(List.of(MessageType.SUBSCRIBE), sent());
   }
 
+  // ---- kept grants ----
+
+  private static Message kept(long version) {
+    WriterKept body = new WriterKept(List.of(version(version)));
+    return message(MessageType.WRITER_KEPT, WriterKept.CODEC, body);
+  }
+
+  private static Message released(long version) {
+    WriterReleased body = new WriterReleased(List.of(version(version)));
+    return message(MessageType.WRITER_RELEASED, WriterReleased.CODEC, body);
+  }
+
+  /** A section has ended, and its grant, with fence 5, is kept on version 2. */
+  private void keep() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(5, 1), false, SECOND);
+    hear(MessageType.RELEASE_WRITER, kept(2), false, SECOND);
+    conversation.writingEnded();
+    assertTrue(conversation.keepsGrant());
+    assertEquals(List.of(), sent());
+  }
+
+  private void recall(long fence) {
+    RecallWriter body = new RecallWriter(NUMBER, fence);
+    conversation.notified(
+        message(MessageType.RECALL_WRITER, RecallWriter.CODEC, body), SECOND);
+  }
+
+  /** [LOCK-14] */
+  @Test
+  void aKeptGrantServesFurtherSectionsWithoutAMessage() {
+    keep();
+    for (int section = 0; section < 3; ++section) {
+      assertTrue(conversation.resume(2 * SECOND));
+      assertEquals(5, conversation.grant().fence());
+      assertEquals(2, conversation.grant().newest().number());
+      assertTrue(conversation.mayEndUnsaid(2 * SECOND));
+      conversation.writingEnded();
+      assertEquals(List.of(), sent());
+    }
+    assertTrue(conversation.keepsGrant());
+  }
+
+  /** [LOCK-14] */
+  @Test
+  void noSectionBeginsWhenAThirdOfTheLeaseIsOver() {
+    keep();
+    assertFalse(conversation.resume(SECOND + LEASE_MS * 1_000_000 / 3));
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+  }
+
+  /** [LOCK-14] */
+  @Test
+  void aSectionThatOutlivedItsLeaseAsksTheServer() {
+    keep();
+    assertTrue(conversation.resume(2 * SECOND));
+    assertFalse(conversation.mayEndUnsaid(SECOND + LEASE_MS * 1_000_000));
+  }
+
+  /** [LOCK-13] */
+  @Test
+  void aFirstSectionIsNeverEndedWithoutAMessage() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(5, 1), false, SECOND);
+    assertFalse(conversation.mayEndUnsaid(SECOND));
+    conversation.writingEnded();
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+  }
+
+  /** [LOCK-15] */
+  @Test
+  void aRecalledGrantIsGivenBackAtOnce() {
+    keep();
+    recall(4);
+    assertTrue(conversation.keepsGrant(), "that was an earlier grant");
+    recall(5);
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+    assertFalse(conversation.resume(2 * SECOND));
+    assertEquals(List.of(), sent());
+  }
+
+  /** [LOCK-15] */
+  @Test
+  void aGrantThatIsRecalledInASectionEndsWithTheSection() {
+    keep();
+    assertTrue(conversation.resume(2 * SECOND));
+    recall(5);
+    assertEquals(List.of(), sent());
+    assertFalse(conversation.mayEndUnsaid(2 * SECOND));
+    conversation.writingEnded();
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+    assertFalse(conversation.keepsGrant());
+  }
+
+  /** [LOCK-15] */
+  @Test
+  void aReleaseAfterTheRecallEndsTheGrant() {
+    keep();
+    assertTrue(conversation.resume(2 * SECOND));
+    recall(5);
+    hear(MessageType.RELEASE_WRITER, released(3), false, 2 * SECOND);
+    conversation.writingEnded();
+    assertEquals(List.of(), sent());
+    assertFalse(conversation.keepsGrant());
+  }
+
+  /** [LOCK-13] */
+  @Test
+  void aRefusedReleaseGivesAKeptGrantBack() {
+    keep();
+    assertTrue(conversation.resume(2 * SECOND));
+    hear(MessageType.RELEASE_WRITER, error(ErrorCode.QUOTA), false, 2 * SECOND);
+    assertFalse(conversation.mayEndUnsaid(2 * SECOND));
+    conversation.writingEnded();
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+  }
+
+  /** [LOCK-15] */
+  @Test
+  void anUnusedGrantIsGivenBackAfterASecond() {
+    keep();
+    conversation.tick(2 * SECOND - 1);
+    assertEquals(List.of(), sent());
+    conversation.tick(2 * SECOND);
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+  }
+
+  /** [LOCK-16] */
+  @Test
+  void aKeptGrantEndsWithItsConnection() {
+    keep();
+    conversation.connectionLost();
+    assertFalse(conversation.resume(2 * SECOND));
+    open(2);
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+  }
+
+  /** [LOCK-16] */
+  @Test
+  void whatALostConnectionLeftIsNotKept() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(5, 1), false, SECOND);
+    conversation.connectionLost();
+    open(1);
+    hear(MessageType.RELEASE_WRITER, kept(2), false, SECOND);
+    conversation.writingEnded();
+    assertFalse(conversation.keepsGrant());
+    assertEquals(List.of(MessageType.ABORT_WRITER), sent());
+  }
+
+  /** [LOCK-5] */
+  @Test
+  void aKeptGrantThatTheServerTookIsNotGivenBack() {
+    keep();
+    notifyLost(5);
+    assertFalse(conversation.resume(2 * SECOND));
+    assertEquals(List.of(), sent());
+  }
+
+  /** [OPEN-2] */
+  @Test
+  void aKeptGrantEndsWithItsOpening() {
+    keep();
+    conversation.close();
+    assertEquals(List.of(MessageType.CLOSE_SEGMENT), sent());
+    assertFalse(conversation.keepsGrant());
+  }
+
+  /** [LOCK-6] */
+  @Test
+  void theSerialsOfAKeptGrantAreUsedFurther() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(5, 1), false, SECOND);
+    conversation.grant().serialsAre(12, 3);
+    hear(MessageType.RELEASE_WRITER, kept(2), false, SECOND);
+    conversation.writingEnded();
+    assertTrue(conversation.resume(2 * SECOND));
+    assertEquals(12, conversation.grant().firstSerial());
+    assertEquals(3, conversation.grant().serialCount());
+  }
+
   /** [FRESH-2] */
   @Test
   void aReleaseOfOurOwnIsTheCopysVersion() {
     fetchFirst();
     hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
-    WriterReleased body = new WriterReleased(List.of(version(2)));
-    Message released = message(MessageType.WRITER_RELEASED, WriterReleased.CODEC, body);
-    hear(MessageType.RELEASE_WRITER, released, false, 5 * SECOND);
+    hear(MessageType.RELEASE_WRITER, released(2), false, 5 * SECOND);
     conversation.writingEnded();
     assertEquals(2, conversation.state().have().number());
     long confirmed =

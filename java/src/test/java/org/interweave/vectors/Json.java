@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 
 /** Reads JSON of this repository: objects, lists, strings, Long, Double, Boolean and null. */
-final class Json {
+public final class Json {
   private final String text;
   private int at;
 
@@ -14,7 +14,7 @@ final class Json {
     this.text = text;
   }
 
-  static Object parse(String text) {
+  public static Object parse(String text) {
     Json json = new Json(text);
     Object value = json.value();
     if (json.next() != 0) throw json.wrong("text follows the value");

@@ -1,0 +1,121 @@
+package org.interweave.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.TimedOutException;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The last close of a segment, and threads that are inside of its locks [OPEN-3]. */
+@Timeout(60)
+class ClosingTest {
+  private static Server server;
+  private final Client client = new Client();
+
+  @BeforeAll
+  static void start() throws Exception {
+    server = Server.start();
+  }
+
+  @AfterAll
+  static void end() {
+    server.close();
+  }
+
+  @AfterEach
+  void stop() {
+    client.close();
+  }
+
+  /** Another thread inside of a writer lock, until it is told to release. */
+  private static final class Inside {
+    private final CountDownLatch entered = new CountDownLatch(1);
+    private final CountDownLatch leaves = new CountDownLatch(1);
+    final CompletableFuture<Long> version;
+
+    Inside(Segment segment) throws InterruptedException {
+      version =
+          CompletableFuture.supplyAsync(
+              () ->
+                  segment.write(
+                      lock -> {
+                        lock.allocate("int", 1, "n").set(7);
+                        entered.countDown();
+                        await(leaves);
+                      }));
+      await(entered);
+    }
+
+    private static void await(CountDownLatch latch) {
+      try {
+        assertTrue(latch.await(30, TimeUnit.SECONDS));
+      } catch (InterruptedException nobodys) {
+        throw new IllegalStateException(nobodys);
+      }
+    }
+
+    void leave() {
+      leaves.countDown();
+    }
+  }
+
+  @Test
+  void theLastCloseWaitsForAWriterOfAnotherThread() throws Exception {
+    Segment segment = client.open(server.url("/waits"));
+    Inside other = new Inside(segment);
+    CompletableFuture<Void> closing = CompletableFuture.runAsync(segment::close);
+    assertFalse(closing.isDone());
+    other.leave();
+    assertEquals(1, other.version.get(30, TimeUnit.SECONDS));
+    closing.get(30, TimeUnit.SECONDS);
+    assertTrue(segment.isOver());
+  }
+
+  @Test
+  void aCloseThatWaitsTooLongLeavesTheSegmentOpen() throws Exception {
+    OpenOptions hasty = OpenOptions.DEFAULT.timeout(Duration.ofMillis(50));
+    Segment segment = client.open(server.url("/hasty"), hasty);
+    Inside other = new Inside(segment);
+    assertThrows(TimedOutException.class, segment::close);
+    assertFalse(segment.isOver());
+    other.leave();
+    assertEquals(1, other.version.get(30, TimeUnit.SECONDS));
+    segment.close();
+    assertTrue(segment.isOver());
+  }
+
+  @Test
+  void ownLocksEndWithTheLastClose() {
+    Segment segment = client.open(server.url("/own"));
+    WriteLock lock = segment.write();
+    lock.allocate("int", 1, "n").set(7);
+    segment.close();
+    assertThrows(InterweaveException.class, lock::release);
+    try (Segment again = client.open(server.url("/own"))) {
+      assertEquals(0, again.newestVersion());
+    }
+  }
+
+  @Test
+  void eachOpeningIsClosedOnce() {
+    Segment first = client.open(server.url("/twice"));
+    Segment second = client.open(server.url("/twice"));
+    first.close();
+    assertFalse(second.isOver());
+    second.close();
+    InterweaveException wrong = assertThrows(InterweaveException.class, second::close);
+    assertEquals(Error.NOT_OPEN, wrong.code());
+  }
+}
