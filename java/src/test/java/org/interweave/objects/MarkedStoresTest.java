@@ -66,6 +66,7 @@ class MarkedStoresTest {
       other.row[1] = 0.25;
       other.numbers = new int[] {1, 2};
       other.drawn.set_kind(color.GREEN);
+      other.drawn.set_label("eight");
       other.nodes.get(1).set_value(9);
       release(changes);
       node node = (node) READ.object(READER.block("n"));

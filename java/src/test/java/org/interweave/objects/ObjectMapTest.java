@@ -205,6 +205,8 @@ class ObjectMapTest {
     assertEquals(8, seen.drawn.corner_x);
     assertEquals("eight888", seen.drawings.get(1).label);
     made.drawn.kind = color.GREEN;
+    String refused = refused(map::flush).getMessage();
+    assertTrue(refused.contains("shape.drawn: figure.corner_x or label"), refused);
     made.drawn.label = "";
     assertTrue(release());
     assertEquals(color.GREEN, seen.drawn.kind);
