@@ -36,7 +36,8 @@ class MarkedStoresTest {
     private static final long SERIALS = 100;
     private static final Copy COPY = new Copy(1 << 20);
     private static final Copy READER = new Copy(1 << 20);
-    private static final ObjectMap MAP = new ObjectMap(COPY, "iw://here/a", new Neighbours.None());
+    private static final Neighbours.None CLIENT = new Neighbours.None();
+    private static final ObjectMap MAP = new ObjectMap(COPY, "iw://here/a", CLIENT);
     private static final ObjectMap READ =
         new ObjectMap(READER, "iw://here/a", new Neighbours.None());
     private static long next = 1;
@@ -44,7 +45,7 @@ class MarkedStoresTest {
     private static Changes begin() {
       Changes changes = new Changes(COPY, next, SERIALS);
       next += SERIALS;
-      MAP.writeWith(changes);
+      CLIENT.write(changes);
       return changes;
     }
 
