@@ -15,6 +15,7 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Bound;
 import org.interweave.coherence.Freshness;
+import org.interweave.coherence.Knowledge;
 import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
@@ -53,7 +54,7 @@ public final class Segment implements IW_Space, AutoCloseable {
   private final ConnectionNews news = new ConnectionNews();
   /** How often it was opened and not closed; the client guards it. */
   int openings;
-  private Bound bound = Bound.FULL;
+  private Coherence coherence = Coherence.FULL;
   /** The newest version that listeners were told of. */
   private long toldVersion;
 
@@ -246,7 +247,7 @@ public final class Segment implements IW_Space, AutoCloseable {
   public void coherence(Coherence model) {
     link.lock.lock();
     try {
-      bound = model.bound;
+      coherence = model;
       follow();
       exchange.changed.signalAll();
     } finally {
@@ -255,12 +256,16 @@ public final class Segment implements IW_Space, AutoCloseable {
   }
 
   Bound bound() {
-    return bound;
+    return coherence.bound;
+  }
+
+  boolean isRecent(Knowledge known, long began, long now) {
+    return coherence.isRecent(known, began, now);
   }
 
   /** Subscribes or unsubscribes as the bound and listeners require. */
   void follow() {
-    conversation().follow(bound, !listeners.isEmpty());
+    conversation().follow(bound(), !listeners.isEmpty());
     exchange.carryOut();
   }
 
@@ -327,7 +332,7 @@ public final class Segment implements IW_Space, AutoCloseable {
 
     @Override
     public void tick(long now) {
-      if (!listeners.isEmpty()) conversation().follow(bound, true);
+      if (!listeners.isEmpty()) conversation().follow(bound(), true);
     }
   }
 

@@ -129,9 +129,7 @@ final class SegmentLocks {
     boolean isUpdated = false;
     while (true) {
       conversation.check();
-      Bound bound = segment.bound();
-      boolean needsNothing =
-          isUpdated || !fresh && Freshness.isRecent(bound, knowledge(), began, now);
+      boolean needsNothing = isUpdated || !fresh && segment.isRecent(knowledge(), began, now);
       boolean isFree = !isAlone && (waitingAlone == 0 || isUpdated);
       if (needsNothing && isFree) break;
       if (!isFree || isAsking) {

@@ -15,7 +15,7 @@ final class SegmentObjects implements Neighbours {
   private final Client client;
   private volatile ObjectMap map;
   /** Of the section under way; null: there is none. */
-  private Changes changes;
+  private volatile Changes changes;
   /** The section has just begun, and the program has stored nothing. */
   private volatile boolean isFresh;
   /** The client's news that were looked at. */
@@ -33,10 +33,8 @@ final class SegmentObjects implements Neighbours {
     client.gate.lock();
     try {
       if (map != null) return map;
-      ObjectMap made = new ObjectMap(segment.copy(), segment.url(), this);
-      made.writeWith(changes);
-      map = made;
-      return made;
+      map = new ObjectMap(segment.copy(), segment.url(), this);
+      return map;
     } finally {
       client.gate.unlock();
     }
@@ -49,15 +47,10 @@ final class SegmentObjects implements Neighbours {
 
   // ---- locks ----
 
+  /** A section begins, or (null) ends. With the link's lock, so without waiting for the gate. */
   void granted(Changes section) {
-    client.gate.lock();
-    try {
-      changes = section;
-      isFresh = section != null;
-      if (map != null) map.writeWith(section);
-    } finally {
-      client.gate.unlock();
-    }
+    isFresh = section != null;
+    changes = section;
   }
 
   /** Without the link's lock. */
@@ -111,6 +104,11 @@ final class SegmentObjects implements Neighbours {
   @Override
   public ReentrantLock gate() {
     return client.gate;
+  }
+
+  @Override
+  public Changes section() {
+    return changes;
   }
 
   @Override

@@ -8,16 +8,15 @@ import org.interweave.IW_Object;
 final class Fields {
   private Fields() {}
 
-  /** The class and the last field that begins at a byte or before. */
+  /** The class and the last field that begins at a byte or before; of arms that share it, all. */
   static String nameAt(IW_Object object, int at) {
     String name = "";
     int best = -1;
     for (Field field : object.getClass().getFields()) {
       IW_Field found = field.getAnnotation(IW_Field.class);
-      if (found != null && found.at() <= at && found.at() > best) {
-        best = found.at();
-        name = field.getName();
-      }
+      if (found == null || found.at() > at || found.at() < best) continue;
+      name = found.at() == best ? name + " or " + field.getName() : field.getName();
+      best = found.at();
     }
     return object.getClass().getSimpleName() + "." + name;
   }

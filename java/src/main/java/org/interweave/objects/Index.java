@@ -19,13 +19,24 @@ final class Index {
 
   /** Registers the types of all .x files that have a type of that name; whether there were any. */
   static boolean load(String type) {
+    String file = type.replace("::", ".");
+    if (file.startsWith(".") || !isFileName(file)) return false;
     int before = IW_Types.count();
     ClassLoader own = Index.class.getClassLoader();
     ClassLoader program = Thread.currentThread().getContextClassLoader();
-    String name = FOLDER + type.replace("::", ".");
+    String name = FOLDER + file;
     if (program != null) load(name, program);
     if (program != own) load(name, own);
     return IW_Types.count() != before;
+  }
+
+  /** A peer gives the names of types, and may not choose another folder. */
+  private static boolean isFileName(String name) {
+    for (int i = 0; i < name.length(); ++i) {
+      char c = name.charAt(i);
+      if (c != '.' && !Character.isJavaIdentifierPart(c)) return false;
+    }
+    return true;
   }
 
   private static void load(String name, ClassLoader loader) {

@@ -3,14 +3,18 @@ package org.interweave.objects;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
+import org.interweave.diff.Changes;
 
-/** What an object map knows of its client: the other segments, and the grant's serials. */
+/** What an object map knows of its client: the section under way, and the other segments. */
 public interface Neighbours {
   /**
    * Guards the structure of the client's copies, and the maps of their objects. The holder waits
    * for nothing.
    */
   ReentrantLock gate();
+
+  /** The changes of the writer's section under way; null: there is none. */
+  Changes section();
 
   /** The objects of the segment that a slot's text names; null: it is not open. */
   ObjectMap at(String slot);
@@ -27,6 +31,17 @@ public interface Neighbours {
   /** Of a copy that knows no other. */
   final class None implements Neighbours {
     private final ReentrantLock gate = new ReentrantLock();
+    private Changes section;
+
+    /** Begins or (null) ends a section. */
+    public void write(Changes with) {
+      section = with;
+    }
+
+    @Override
+    public Changes section() {
+      return section;
+    }
 
     @Override
     public ReentrantLock gate() {

@@ -49,8 +49,6 @@ public final class ObjectMap implements IW_Space {
   private final Set<IW_Object> dangling = Collections.newSetFromMap(new IdentityHashMap<>());
   private final Transfer loading = new Transfer(this, false);
   private final Transfer storing = new Transfer(this, true);
-  /** Null outside of a writer's section. */
-  private volatile Changes changes;
   private volatile boolean isClosed;
   private volatile boolean isDangling;
   private long unmarkedObjects;
@@ -69,11 +67,6 @@ public final class ObjectMap implements IW_Space {
   public static boolean register(Class<?> type) {
     Classes.initialise(type);
     return IW_Types.of(type) != null;
-  }
-
-  /** Begins or (null) ends a writer's section. */
-  public void writeWith(Changes section) {
-    changes = section;
   }
 
   /** The segment was closed. Its objects throw from now on. */
@@ -113,7 +106,7 @@ public final class ObjectMap implements IW_Space {
   }
 
   Changes writing() {
-    Changes section = changes;
+    Changes section = neighbours.section();
     if (section != null) return section;
     throw InterweaveException.of(
         Error.NO_LOCK,

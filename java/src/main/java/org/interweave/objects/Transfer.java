@@ -58,6 +58,7 @@ final class Transfer extends IW_Memory {
     boolean outerChanged = isChanged;
     boolean outerArrays = hasArrays;
     IW_Object outerObject = carried;
+    int outerField = field;
     carried = object;
     isChanged = false;
     hasArrays = false;
@@ -72,6 +73,7 @@ final class Transfer extends IW_Memory {
     } finally {
       if (!isStoring && hasArrays) map.hasArrays(object);
       carried = outerObject;
+      field = outerField;
       begin(outerMemory, outerBase, outerBlock);
       isChanged = outerChanged;
       hasArrays = outerArrays;

@@ -114,6 +114,22 @@ class CoherenceTest {
     assertEquals(own.version(), read());
   }
 
+  /** A seventh definition: odd versions will do. */
+  @Test
+  void aProgramMayDecideItself() {
+    other.coherence(Coherence.own((version, newest, staleness) -> version % 2 == 1));
+    assertEquals(1, read());
+    change();
+    assertEquals(1, read());
+    try (ReadLock lock = other.readNewest()) {
+      assertEquals(2, lock.version());
+    }
+    change();
+    assertEquals(3, read(), "version 2 is not recent enough");
+    change();
+    assertEquals(3, read());
+  }
+
   /** [COH-2] */
   @Test
   void strictKeepsWritersOut() {

@@ -40,7 +40,8 @@ class ObjectMapTest {
   private static final long SERIALS = 2_000_000;
   private final Copy copy = new Copy(MAX_BYTES);
   private final Copy reader = new Copy(MAX_BYTES);
-  private final ObjectMap map = new ObjectMap(copy, "iw://here/a", new Neighbours.None());
+  private final Neighbours.None client = new Neighbours.None();
+  private final ObjectMap map = new ObjectMap(copy, "iw://here/a", client);
   private final ObjectMap read = new ObjectMap(reader, "iw://here/a", new Neighbours.None());
   private Changes changes;
   private long nextSerial = 1;
@@ -49,7 +50,7 @@ class ObjectMapTest {
   void begin() {
     changes = new Changes(copy, nextSerial, SERIALS);
     nextSerial += SERIALS;
-    map.writeWith(changes);
+    client.write(changes);
   }
 
   /** Flushes, and gives the diff to the reader; whether there was one. */
@@ -205,6 +206,8 @@ class ObjectMapTest {
     assertEquals(8, seen.drawn.corner_x);
     assertEquals("eight888", seen.drawings.get(1).label);
     made.drawn.kind = color.GREEN;
+    String refused = refused(map::flush).getMessage();
+    assertTrue(refused.contains("shape.drawn: figure.corner_x or label"), refused);
     made.drawn.label = "";
     assertTrue(release());
     assertEquals(color.GREEN, seen.drawn.kind);
@@ -304,7 +307,7 @@ class ObjectMapTest {
     node made = new node(map, "n");
     point limited = new point(map, null);
     assertEquals(Error.BAD_VALUE, refused(() -> limited.set_y(1L << 32)).code());
-    map.writeWith(null);
+    client.write(null);
     assertEquals(Error.NO_LOCK, refused(() -> made.set_value(1)).code());
     assertEquals(Error.NO_LOCK, refused(() -> new node(map, null)).code());
   }
