@@ -7,12 +7,17 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface;
 import org.interweave.InterweaveException;
 
 /**
  * The library's thread, which alone touches channels. Threads of the program never do, because
  * Thread.interrupt closes the channel that its thread waits on, and with it everybody's connection.
+ *
+ * <p>The thread ends with the last link, because a virtual machine that exits waits 300 ms for a
+ * thread that is inside of a system call.
  */
 final class Library implements Runnable {
   /** How often timers are looked at. */
@@ -23,13 +28,17 @@ final class Library implements Runnable {
   private final Selector selector;
   private final byte[] input = new byte[256 << 10];
   private final BlockingQueue<Runnable> calls = new LinkedBlockingQueue<>();
+  /** The thread for callbacks starts with the first. */
+  private final AtomicBoolean isCalling = new AtomicBoolean();
   private final List<Link> links = new CopyOnWriteArrayList<>();
+  /** Guards `isRunning`, and the beginning and end of `links`. */
+  private final ReentrantLock lock = new ReentrantLock();
+  private boolean isRunning;
 
   private Library(Selector selector) {
     this.selector = selector;
   }
 
-  /** Starts the thread with the first call. */
   static synchronized Library get() {
     if (only != null) return only;
     try {
@@ -37,8 +46,6 @@ final class Library implements Runnable {
     } catch (IOException wrong) {
       throw InterweaveException.of(Interface.Error.NO_MEMORY, "no selector: " + wrong.getMessage());
     }
-    start(only, "interweave");
-    start(only.new Calling(), "interweave-calls");
     return only;
   }
 
@@ -57,9 +64,27 @@ final class Library implements Runnable {
     return input;
   }
 
+  /** Starts the thread with the first link. */
   void add(Link link) {
-    links.add(link);
+    lock.lock();
+    try {
+      links.add(link);
+      if (!isRunning) start(this, "interweave");
+      isRunning = true;
+    } finally {
+      lock.unlock();
+    }
     wakeup();
+  }
+
+  private boolean hasEnded() {
+    lock.lock();
+    try {
+      if (links.isEmpty()) isRunning = false;
+      return !isRunning;
+    } finally {
+      lock.unlock();
+    }
   }
 
   void remove(Link link) {
@@ -73,15 +98,15 @@ final class Library implements Runnable {
 
   /** Runs it on another thread, which may take locks, after those that were given before. */
   void call(Runnable callback) {
+    if (!isCalling.getAndSet(true)) start(new Calling(), "interweave-calls");
     calls.add(callback);
   }
 
   @Override
   public void run() {
     try {
-      while (true) {
-        if (links.isEmpty()) selector.select();
-        else selector.select(TICK_MS);
+      while (!hasEnded()) {
+        selector.select(TICK_MS);
         for (SelectionKey key : selector.selectedKeys()) ((Link) key.attachment()).ready(key);
         selector.selectedKeys().clear();
         for (Link link : links) link.attend();

@@ -1,9 +1,6 @@
 package org.interweave.wire.protocol;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -21,12 +18,9 @@ public final class XdrReader {
   /** How deep recursive types may nest. */
   public static final int MAX_DEPTH = 128;
 
-  private static final VarHandle INT =
-      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
-  private static final VarHandle LONG =
-      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
-
   private final byte[] bytes;
+  /** Reads numbers of the bytes. The first use of a VarHandle costs milliseconds. */
+  private final ByteBuffer numbers;
   private final int end;
   private int at;
   private int depth;
@@ -38,6 +32,7 @@ public final class XdrReader {
   /** Of the bytes from `begin` to `end`. */
   public XdrReader(byte[] bytes, int begin, int end) {
     this.bytes = bytes;
+    numbers = ByteBuffer.wrap(bytes);
     this.at = begin;
     this.end = end;
   }
@@ -87,7 +82,7 @@ public final class XdrReader {
   }
 
   public int i32() {
-    return (int) INT.get(bytes, take(4));
+    return numbers.getInt(take(4));
   }
 
   public long u32() {
@@ -95,7 +90,7 @@ public final class XdrReader {
   }
 
   public long i64() {
-    return (long) LONG.get(bytes, take(8));
+    return numbers.getLong(take(8));
   }
 
   /** As a long of the same bits. */
