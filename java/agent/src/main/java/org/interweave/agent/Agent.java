@@ -50,8 +50,7 @@ public final class Agent {
   }
 
   private static boolean isOfPrograms(Class<?> loaded) {
-    return loaded.getClassLoader() != null && !loaded.isHidden() && !loaded.isArray()
-        && !loaded.getName().startsWith("org.interweave.agent.");
+    return loaded.getClassLoader() != null && !loaded.isHidden() && !loaded.isArray();
   }
 
   /** A class that was loaded before the agent. */

@@ -34,8 +34,8 @@ final class Transformer implements ClassFileTransformer {
   @Override
   public byte[] transform(ClassLoader loader, String name, Class<?> before, ProtectionDomain domain,
       byte[] file) {
-    // Classes of the system see no IW_Object; and ASM need not be read by ASM.
-    if (loader == null || name == null || name.startsWith("org/interweave/agent/")) return null;
+    // Classes of the system see no IW_Object.
+    if (loader == null || name == null) return null;
     try {
       return transform(loader, name, file);
     } catch (Unrewritable why) {
