@@ -145,6 +145,15 @@ public abstract class IW_Object implements IWObject {
     return iw_place;
   }
 
+  /**
+   * The machine-independent pointer to the object: the segment's URL, the block and the unit.
+   *
+   * @return url#block or url#block#unit
+   */
+  public final String iw_mip() {
+    return iw_place.mip();
+  }
+
   // ---- unsigned numbers: fields have the bits, getters and setters the value ----
 
   /**

@@ -16,4 +16,7 @@ public interface IW_Place {
 
   /** Which unit of the block the object begins at; -1: it lies in an arm of a union. */
   long unit();
+
+  /** The machine-independent pointer to the object. */
+  String mip();
 }

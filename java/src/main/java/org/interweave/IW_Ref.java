@@ -24,6 +24,13 @@ public interface IW_Ref {
   long unit();
 
   /**
+   * The machine-independent pointer.
+   *
+   * @return url#block or url#block#unit
+   */
+  String mip();
+
+  /**
    * The object of a class that begins there.
    *
    * @param <T> the class

@@ -148,6 +148,15 @@ public final class IW_Types {
   }
 
   /**
+   * How many sets of types are registered; none is ever taken away.
+   *
+   * @return the number
+   */
+  public static int count() {
+    return ALL.size();
+  }
+
+  /**
    * All registered types.
    *
    * @return in the order of their registration

@@ -8,11 +8,14 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.session.Introduction;
 import org.interweave.wire.Address;
+import org.interweave.wire.Mip;
 import org.interweave.wire.SegmentUrl;
 
 /**
@@ -27,7 +30,12 @@ public final class Client implements AutoCloseable {
   private final ReentrantLock lock = new ReentrantLock();
   private final String token;
   private final Map<String, Link> links = new HashMap<>();
-  private final Map<String, Segment> segments = new HashMap<>();
+  /** Read without the lock. */
+  private final Map<String, Segment> segments = new ConcurrentHashMap<>();
+  /** Of the structure of copies and of their objects. Whoever holds it waits for nothing. */
+  final ReentrantLock gate = new ReentrantLock();
+  /** How often pointers that led nowhere may have begun to lead somewhere. */
+  private final AtomicLong news = new AtomicLong();
 
   /** A client with copies of its own. It shows the token of IW_TOKEN, if there is one. */
   public Client() {
@@ -78,6 +86,7 @@ public final class Client implements AutoCloseable {
     try {
       segment.open();
       isOpen = true;
+      tellNews();
       return segment;
     } finally {
       if (!isOpen) close(segment);
@@ -139,6 +148,87 @@ public final class Client implements AutoCloseable {
     }
   }
 
+  // ---- servers ----
+
+  /**
+   * Lists the segments of a server.
+   *
+   * @param prefix iw://host:port/path, or unix:FILE:/path: what the segments' URLs begin with
+   * @return in the order of their paths
+   */
+  public List<SegmentInfo> list(String prefix) {
+    SegmentUrl parsed = SegmentUrl.parse(prefix);
+    Link link = borrow(parsed.server());
+    try {
+      return new Directory(link, parsed.server().text()).list(parsed.path());
+    } finally {
+      giveBack(link);
+    }
+  }
+
+  /**
+   * Removes a segment from its server, for all programs. Those that have it open learn it by
+   * REMOVED.
+   *
+   * @param url of the segment; NO_SEGMENT if there is none
+   */
+  public void remove(String url) {
+    SegmentUrl parsed = SegmentUrl.parse(url);
+    Link link = borrow(parsed.server());
+    try {
+      new Directory(link, parsed.server().text()).remove(parsed.path());
+    } finally {
+      giveBack(link);
+    }
+  }
+
+  /**
+   * Where a machine-independent pointer leads. Opens the segment if it is not open; the segment
+   * then stays open. An object shows a version only under a lock of its segment.
+   *
+   * @param mip url#block or url#block#unit; without a block, the segment's first one
+   * @return as {@link SegmentLock#at} says
+   */
+  public Object at(String mip) {
+    SegmentUrl parsed = Mip.parse(mip).url();
+    Segment segment = opened(parsed.server().text() + parsed.path());
+    if (segment == null) {
+      segment = open(mip.substring(0, mip.indexOf('#') < 0 ? mip.length() : mip.indexOf('#')),
+          OpenOptions.DEFAULT.existing());
+    }
+    try (ReadLock lock = segment.read()) {
+      return lock.at(mip);
+    }
+  }
+
+  private Link borrow(Address server) {
+    lock.lock();
+    try {
+      Link link = link(server);
+      ++link.borrowers;
+      return link;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void giveBack(Link link) {
+    lock.lock();
+    try {
+      --link.borrowers;
+      closeUnused(link);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void closeUnused(Link link) {
+    if (link.borrowers > 0) return;
+    for (Segment other : segments.values()) if (other.link() == link) return;
+    links.values().remove(link);
+    link.close();
+  }
+
   void close(Segment segment) {
     lock.lock();
     try {
@@ -153,20 +243,20 @@ public final class Client implements AutoCloseable {
   private void leave(Segment segment) {
     segments.remove(segment.url(), segment);
     segment.closeNow();
-    Link link = segment.link();
-    for (Segment other : segments.values()) if (other.link() == link) return;
-    links.values().remove(link);
-    link.close();
+    closeUnused(segment.link());
   }
 
   /** The open segment that a slot names; null: it is not open. */
   Segment opened(String url) {
-    lock.lock();
-    try {
-      return segments.get(url);
-    } finally {
-      lock.unlock();
-    }
+    return segments.get(url);
+  }
+
+  long news() {
+    return news.get();
+  }
+
+  void tellNews() {
+    news.incrementAndGet();
   }
 
   /** Closes all segments and ends the session. Changes that were not released are undone. */

@@ -52,6 +52,8 @@ final class Link implements Connection.Hearing<Call> {
   private final String shown;
   private final String token;
   private final Introduction introduction;
+  /** Calls that need the link without a segment; the client guards it. */
+  int borrowers;
   private final Set<Exchange> exchanges = new LinkedHashSet<>();
   private final Map<Long, Exchange> byNumber = new HashMap<>();
   /** A secret: nothing that is printed may show it. */

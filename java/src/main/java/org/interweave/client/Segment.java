@@ -6,6 +6,9 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.function.LongConsumer;
+import org.interweave.IW_Object;
+import org.interweave.IW_Place;
+import org.interweave.IW_Space;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Bound;
@@ -13,6 +16,7 @@ import org.interweave.coherence.Freshness;
 import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
+import org.interweave.objects.ObjectMap;
 import org.interweave.session.Conversation;
 import org.interweave.types.Declared;
 import org.interweave.types.Interning;
@@ -33,7 +37,7 @@ import org.interweave.wire.SegmentUrl;
  *
  * <p>A lock belongs to its object, which any thread may close. Safe for several threads.
  */
-public final class Segment implements AutoCloseable {
+public final class Segment implements IW_Space, AutoCloseable {
   private final Client client;
   private final String url;
   private final String path;
@@ -42,7 +46,7 @@ public final class Segment implements AutoCloseable {
   private final Copy copy;
   private final Exchange exchange;
   private final SegmentLocks locks;
-  private final List<Attachment> attachments = new CopyOnWriteArrayList<>();
+  private final SegmentObjects objects;
   private final List<Listening> listeners = new CopyOnWriteArrayList<>();
   /** How often it was opened and not closed; the client guards it. */
   int openings;
@@ -60,7 +64,8 @@ public final class Segment implements AutoCloseable {
     this.options = options;
     copy = new Copy(options.maxBytes());
     exchange = new Exchange(link, path, options, new Arrivals());
-    locks = new SegmentLocks(link, exchange, copy, this);
+    objects = new SegmentObjects(this, client);
+    locks = new SegmentLocks(link, exchange, copy, this, client.gate);
   }
 
   /**
@@ -104,6 +109,7 @@ public final class Segment implements AutoCloseable {
     try {
       locks.abortOnClose();
       exchange.close(deadline(options.timeout()));
+      objects.close();
     } finally {
       link.lock.unlock();
     }
@@ -190,8 +196,16 @@ public final class Segment implements AutoCloseable {
   public SegmentStats stats() {
     link.lock.lock();
     try {
+      ObjectMap map = objects.known();
       return new SegmentStats(
-          locks.localReads, locks.asked, locks.diffs, exchange.bytesReceived());
+          locks.localReads,
+          locks.asked,
+          locks.diffs,
+          exchange.bytesReceived(),
+          locks.releases,
+          locks.bytesSent,
+          map == null ? 0 : map.unmarkedObjects(),
+          map == null ? 0 : map.unmappedPointers());
     } finally {
       link.lock.unlock();
     }
@@ -283,7 +297,7 @@ public final class Segment implements AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock read() {
-    return locks.read(false, deadline(options.timeout()));
+    return entered(locks.read(false, deadline(options.timeout())));
   }
 
   /**
@@ -293,7 +307,7 @@ public final class Segment implements AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock read(Duration longest) {
-    return locks.read(false, deadline(longest.toNanos()));
+    return entered(locks.read(false, deadline(longest.toNanos())));
   }
 
   /**
@@ -302,7 +316,7 @@ public final class Segment implements AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock readNewest() {
-    return locks.read(true, deadline(options.timeout()));
+    return entered(locks.read(true, deadline(options.timeout())));
   }
 
   /**
@@ -311,7 +325,7 @@ public final class Segment implements AutoCloseable {
    * @return the lock, to be released
    */
   public WriteLock write() {
-    return locks.write(deadline(options.timeout()));
+    return entered(locks.write(deadline(options.timeout())));
   }
 
   /**
@@ -321,7 +335,7 @@ public final class Segment implements AutoCloseable {
    * @return the lock, to be released
    */
   public WriteLock write(Duration longest) {
-    return locks.write(deadline(longest.toNanos()));
+    return entered(locks.write(deadline(longest.toNanos())));
   }
 
   /**
@@ -353,6 +367,31 @@ public final class Segment implements AutoCloseable {
     void run(WriteLock lock);
   }
 
+  /** Gives the lock back if the objects cannot be made what the segments say now. */
+  private <T extends AutoCloseable> T entered(T lock) {
+    boolean isDone = false;
+    try {
+      objects.entered();
+      isDone = true;
+      return lock;
+    } finally {
+      if (!isDone) giveBack(lock);
+    }
+  }
+
+  private static void giveBack(AutoCloseable lock) {
+    if (lock instanceof ReadLock reading) reading.close();
+    else ((WriteLock) lock).abort();
+  }
+
+  /**
+   * Fetches the newest version now, whatever the coherence model accepts. If the thread holds a
+   * lock, the copy stays as it is.
+   */
+  public void refresh() {
+    readNewest().close();
+  }
+
   boolean isReadOnly() {
     return options.isReadOnly();
   }
@@ -367,18 +406,18 @@ public final class Segment implements AutoCloseable {
     return link;
   }
 
-  Value value(String name) {
+  CopiedBlock block(String name) {
     checkReadable();
     CopiedBlock block = copy.block(name);
     if (block == null) throw noBlock("`" + name + "`");
-    return Value.of(this, block);
+    return block;
   }
 
-  Value value(long serial) {
+  CopiedBlock block(long serial) {
     checkReadable();
     CopiedBlock block = copy.block(serial);
     if (block == null) throw noBlock(Long.toString(serial));
-    return Value.of(this, block);
+    return block;
   }
 
   List<Value> values() {
@@ -392,9 +431,14 @@ public final class Segment implements AutoCloseable {
     return InterweaveException.of(Error.NO_BLOCK, url + " has no block " + which);
   }
 
+  /** The canonical URL that a slot's text stands for. */
+  String urlOf(String slot) {
+    return slot.startsWith("/") ? server() + slot : SegmentUrl.canonical(slot);
+  }
+
   /** The segment that a slot's text names. NOT_OPEN if this client does not have it open. */
   Segment neighbour(String slot) {
-    String there = slot.startsWith("/") ? server() + slot : SegmentUrl.canonical(slot);
+    String there = urlOf(slot);
     Segment found = client.opened(there);
     if (found != null) return found;
     throw InterweaveException.of(
@@ -405,88 +449,94 @@ public final class Segment implements AutoCloseable {
     return url.substring(0, url.length() - path.length());
   }
 
+  /** The text of the slot for pointers to a segment. */
+  String slotTextOf(String there) {
+    String prefix = server() + "/";
+    return there.startsWith(prefix) ? there.substring(prefix.length() - 1) : there;
+  }
+
   /** The slot of this segment for pointers into another one. */
   int slotOf(Segment other) {
-    if (other == this) return 0;
-    boolean isNear = other.server().equals(server());
-    return changes().slotOf(isNear ? other.path : other.url);
+    return other == this ? 0 : changes().slotOf(slotTextOf(other.url));
   }
 
   private Conversation conversation() {
     return exchange.conversation;
   }
 
-  /**
-   * The cached copy, for the holder of a lock.
-   *
-   * @return the copy
-   */
-  @SuppressWarnings("exports")
-  public Copy copy() {
+  /** For the holder of a lock. */
+  Copy copy() {
     return copy;
   }
 
-  /**
-   * The changes of the writer section under way. NO_LOCK without one.
-   *
-   * @return the changes
-   */
-  @SuppressWarnings("exports")
-  public Changes changes() {
+  SegmentObjects objects() {
+    return objects;
+  }
+
+  Shown shown() {
+    return new Shown(this);
+  }
+
+  /** For generated constructors, as in `new node(segment, "head")`, under the writer lock. */
+  @Override
+  public IW_Place allocate(IW_Object object, String name) {
+    changes();
+    return objects.map().allocate(object, name);
+  }
+
+  /** The changes of the writer section under way. NO_LOCK without one. */
+  Changes changes() {
     return locks.writing().changes;
   }
 
-  /**
-   * Takes part in writer sections from now on.
-   *
-   * @param attachment is called by the thread that releases, updates or aborts
-   */
-  public void attach(Attachment attachment) {
-    attachments.add(attachment);
-  }
-
-  void collecting() {
-    for (Attachment each : attachments) each.collecting();
-  }
-
-  void memoryChanged() {
-    for (Attachment each : attachments) each.changed();
+  /** Before a store into memory that a program makes by a view. */
+  void touch(CopiedBlock block) {
+    Changes changes = changes();
+    if (block.mapped != null) {
+      throw InterweaveException.of(
+          Error.BAD_ARGUMENT,
+          url + "#" + block.serial + " has objects of a generated class in this program, which a"
+              + " release compares with it: store into their fields");
+    }
+    changes.touch(block);
   }
 
   void checkReadable() {
     locks.checkReadable();
   }
 
-  /**
-   * A new block under the writer lock, all zeros.
-   *
-   * @param type a type of the segment
-   * @param count how many elements
-   * @param name "" for none
-   * @return the block
-   */
-  @SuppressWarnings("exports")
-  public CopiedBlock allocate(Type type, long count, String name) {
-    Writing writing = locks.writing();
-    if (writing.changes.serialsLeft() <= 0) {
-      link.lock.lock();
-      try {
-        writing.moreSerials(timeoutDeadline());
-      } finally {
-        link.lock.unlock();
-      }
+  void moreSerials() {
+    link.lock.lock();
+    try {
+      locks.writing().moreSerials(timeoutDeadline());
+    } finally {
+      link.lock.unlock();
     }
-    return writing.changes.allocate(type, count, name);
   }
 
-  /**
-   * The segment's type of that name.
-   *
-   * @param name as in the .x file, or a primitive's
-   * @return the type; UNKNOWN_TYPE if there is none
-   */
-  @SuppressWarnings("exports")
-  public Type type(String name) {
+  /** A new block under the writer lock, all zeros; `name` is "" for none. */
+  CopiedBlock allocate(Type type, long count, String name) {
+    Changes changes = changes();
+    if (changes.serialsLeft() <= 0) moreSerials();
+    client.gate.lock();
+    try {
+      return changes.allocate(type, count, name);
+    } finally {
+      client.gate.unlock();
+    }
+  }
+
+  void free(CopiedBlock block) {
+    client.gate.lock();
+    try {
+      changes().free(block);
+    } finally {
+      client.gate.unlock();
+    }
+  }
+
+  /** The segment's type of that name. UNKNOWN_TYPE if there is none. */
+  Type type(String name) {
     Type type = copy.types().byName(name);
     if (type != null) return type;
     throw InterweaveException.of(Error.UNKNOWN_TYPE, url + " has no type `" + name + "`");

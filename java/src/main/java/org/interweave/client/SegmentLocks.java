@@ -5,6 +5,7 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.ACQUIRE_WRIT
 import static org.interweave.wire.protocol.SessionCodec.MessageType.READER_ACQUIRED;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_ACQUIRED;
 
+import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Bound;
@@ -43,6 +44,7 @@ final class SegmentLocks {
   private final Conversation conversation;
   private final Copy copy;
   private final Segment segment;
+  private final ReentrantLock gate;
   private final Holders readers = new Holders();
   private int waitingAlone;
   private boolean isAlone;
@@ -55,12 +57,16 @@ final class SegmentLocks {
   long localReads;
   long asked;
   long diffs;
+  long releases;
+  long bytesSent;
 
-  SegmentLocks(Link link, Exchange exchange, Copy copy, Segment segment) {
+  SegmentLocks(
+      Link link, Exchange exchange, Copy copy, Segment segment, ReentrantLock gate) {
     this.link = link;
     this.exchange = exchange;
     this.copy = copy;
     this.segment = segment;
+    this.gate = gate;
     conversation = exchange.conversation;
   }
 
@@ -229,7 +235,6 @@ final class SegmentLocks {
 
   /** By the thread that is alone. */
   private void applyStaged() {
-    boolean hasChanged = false;
     for (StagedDiff diff = state().takeStaged(); diff != null; diff = state().takeStaged()) {
       boolean isOtherLife = diff.now().incarnation() != state().had().incarnation();
       String lacking = null;
@@ -250,15 +255,19 @@ final class SegmentLocks {
       }
       state().applied(diff);
       ++diffs;
-      hasChanged = true;
     }
     conversation.giveCredit();
     exchange.carryOut();
-    if (hasChanged) segment.memoryChanged();
   }
 
   private void apply(StagedDiff diff) {
-    copy.apply(diff.bytes());
+    gate.lock();
+    try {
+      copy.apply(diff.bytes());
+      segment.objects().refresh();
+    } finally {
+      gate.unlock();
+    }
     if (copy.version() == diff.now().number()) return;
     throw InterweaveException.malformed(
         "the server announced version " + diff.now().number() + " and sent " + copy.version());
@@ -306,8 +315,9 @@ final class SegmentLocks {
         WriterGrant grant = conversation.grant();
         Changes changes =
             new Changes(copy, grant.granted.firstSerial(), grant.granted.serialCount());
-        writing = new Writing(link, exchange, changes);
+        writing = new Writing(link, exchange, changes, segment.objects());
         writerDepth = 1;
+        segment.objects().granted(changes);
         isBegun = true;
       } finally {
         if (!isBegun) leaveAlone();
@@ -385,17 +395,21 @@ final class SegmentLocks {
       byte[] diff;
       link.lock.unlock();
       try {
-        segment.collecting();
+        segment.objects().flush();
         diff = of.changes.collect();
       } finally {
         link.lock.lock();
       }
       boolean isOver = true;
       try {
-        return of.release(diff, segment.timeoutDeadline());
+        long version = of.release(diff, segment.timeoutDeadline());
+        if (diff != null) {
+          ++releases;
+          bytesSent += diff.length;
+        }
+        return version;
       } catch (InterweaveException wrong) {
         isOver = !of.isStillHeld(wrong);
-        if (isOver) segment.memoryChanged();
         throw wrong;
       } finally {
         if (isOver) end(of);
@@ -411,7 +425,6 @@ final class SegmentLocks {
     try {
       if (!isUnderWay(of)) return;
       of.abort();
-      segment.memoryChanged();
       end(of);
     } finally {
       link.lock.unlock();
@@ -420,16 +433,20 @@ final class SegmentLocks {
 
   /** The lock is closed without a release: whether changes were undone. */
   boolean closeUnreleased(Writing of) {
-    link.lock.lock();
+    if (!isUnderWay(of)) return false;
+    boolean hasChanges = hasChanges(of);
+    abort(of);
+    return hasChanges;
+  }
+
+  /** By the thread that is alone. What no release could take is a change, too. */
+  private boolean hasChanges(Writing of) {
     try {
-      if (!isUnderWay(of)) return false;
-      segment.collecting();
-      boolean hasChanges = of.changes.areAny();
-      abort(of);
-      return hasChanges;
-    } finally {
-      link.lock.unlock();
+      segment.objects().flush();
+    } catch (InterweaveException unfit) {
+      return true;
     }
+    return of.changes.areAny();
   }
 
   private void checkUnderWay(Writing of) {
@@ -439,6 +456,7 @@ final class SegmentLocks {
   }
 
   private void end(Writing of) {
+    segment.objects().granted(null);
     writing = null;
     writer = null;
     held -= writerDepth;

@@ -7,5 +7,18 @@ package org.interweave.client;
  * @param asked reader locks that asked the server
  * @param diffs diffs that were applied
  * @param bytesReceived of these diffs and of others that were dropped
+ * @param releases that made a version
+ * @param bytesSent of their diffs
+ * @param unmarkedObjects that releases found changed though nothing had marked them: their public
+ *     fields were stored to without a setter and without the agent
+ * @param unmappedPointers that led to no object of the field's class, so that the field is null
  */
-public record SegmentStats(long localReads, long asked, long diffs, long bytesReceived) {}
+public record SegmentStats(
+    long localReads,
+    long asked,
+    long diffs,
+    long bytesReceived,
+    long releases,
+    long bytesSent,
+    long unmarkedObjects,
+    long unmappedPointers) {}

@@ -66,7 +66,7 @@ public final class Value {
   /** Before each store. */
   void checkWritable() {
     checkReadable();
-    segment.changes().touch(block);
+    segment.touch(block);
   }
 
   InterweaveException misfit(String wanted) {

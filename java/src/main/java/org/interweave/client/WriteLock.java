@@ -1,6 +1,7 @@
 package org.interweave.client;
 
-import java.util.List;
+import org.interweave.IW_Elements;
+import org.interweave.IW_Object;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.types.Type;
@@ -9,45 +10,15 @@ import org.interweave.types.Type;
  * A writer lock. `release` makes the changes a version. A lock that is closed without a release, as
  * by an exception, undoes the changes, and says so with ROLLED_BACK if there were any.
  */
-public final class WriteLock implements AutoCloseable {
-  private final Segment segment;
+public final class WriteLock extends SegmentLock {
   private final SegmentLocks locks;
   private final Writing writing;
   private boolean isOver;
 
   WriteLock(Segment segment, SegmentLocks locks, Writing writing) {
-    this.segment = segment;
+    super(segment);
     this.locks = locks;
     this.writing = writing;
-  }
-
-  /**
-   * A block by its name. NO_BLOCK if there is none.
-   *
-   * @param block its name
-   * @return a view of its value
-   */
-  public Value value(String block) {
-    return segment.value(block);
-  }
-
-  /**
-   * A block by its serial. NO_BLOCK if there is none.
-   *
-   * @param serial its number in the segment
-   * @return a view of its value
-   */
-  public Value value(long serial) {
-    return segment.value(serial);
-  }
-
-  /**
-   * All blocks, those that sequences own among them.
-   *
-   * @return views of their values
-   */
-  public List<Value> values() {
-    return segment.values();
   }
 
   /**
@@ -79,6 +50,32 @@ public final class WriteLock implements AutoCloseable {
   }
 
   /**
+   * A new block of several elements of a generated class, all zeros. `new node(segment, name)`
+   * makes a block of one.
+   *
+   * @param <T> the class
+   * @param type a generated class
+   * @param count how many elements
+   * @param name "" for none
+   * @return the elements
+   */
+  public <T extends IW_Object> IW_Elements<T> allocate(Class<T> type, int count, String name) {
+    segment.changes();
+    return segment.objects().map().allocate(type, count, name);
+  }
+
+  /**
+   * Frees an object's block and all that it owns. Setters, getters and pointers of its objects
+   * throw NO_BLOCK from now on.
+   *
+   * @param object of this segment
+   */
+  public void free(IW_Object object) {
+    segment.changes();
+    segment.objects().map().free(object);
+  }
+
+  /**
    * Frees a block and all that it owns.
    *
    * @param value a view of the block
@@ -89,7 +86,7 @@ public final class WriteLock implements AutoCloseable {
       throw InterweaveException.of(
           Error.BAD_ARGUMENT, value + " is not in " + segment.url());
     }
-    segment.changes().free(value.block);
+    segment.free(value.block);
   }
 
   /**
@@ -114,6 +111,10 @@ public final class WriteLock implements AutoCloseable {
   private InterweaveException givenBack() {
     return InterweaveException.of(
         Error.NO_LOCK, segment.url() + ": the writer lock was given back");
+  }
+
+  boolean isOver() {
+    return isOver;
   }
 
   /** Undoes the changes and gives the lock back. */

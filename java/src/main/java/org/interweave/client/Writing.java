@@ -8,6 +8,7 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.SERIALS_GRAN
 import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_RELEASED;
 
 import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Freshness;
@@ -42,20 +43,35 @@ final class Writing {
   private final Exchange exchange;
   private final Conversation conversation;
   private final WriterGrant grant;
+  private final SegmentObjects objects;
+  private final ReentrantLock gate;
   private final Release release = new Release();
   private long serialsAsked;
 
-  Writing(Link link, Exchange exchange, Changes changes) {
+  Writing(Link link, Exchange exchange, Changes changes, SegmentObjects objects) {
     this.link = link;
     this.exchange = exchange;
     this.changes = changes;
+    this.objects = objects;
+    gate = objects.gate();
     conversation = exchange.conversation;
     grant = conversation.grant();
     serialsAsked = grant.granted.serialCount();
   }
 
+  /** Blocks are as they were at the grant, and so are their objects. */
+  private void undo() {
+    gate.lock();
+    try {
+      changes.undo();
+      objects.reload();
+    } finally {
+      gate.unlock();
+    }
+  }
+
   void abort() {
-    changes.undo();
+    undo();
     conversation.abort();
     exchange.carryOut();
   }
@@ -87,7 +103,7 @@ final class Writing {
     } catch (InterweaveException wrong) {
       Release.Outcome outcome = release.outcome(wrong.code());
       if (outcome == Release.Outcome.STILL_HELD) throw wrong;
-      changes.undo();
+      undo();
       conversation.writingEnded();
       // The copy is fetched anew, because it is not known whether the release was committed.
       if (wrong.code() == Error.UNREACHABLE) conversation.state().forget();
@@ -172,6 +188,11 @@ final class Writing {
     Call call = exchange.ask(question, deadline, true);
     SerialsGranted granted =
         Answers.expect(call.answer, SERIALS_GRANTED, SerialsGranted.CODEC);
-    changes.addSerials(granted.firstSerial(), granted.serialCount());
+    gate.lock();
+    try {
+      changes.addSerials(granted.firstSerial(), granted.serialCount());
+    } finally {
+      gate.unlock();
+    }
   }
 }

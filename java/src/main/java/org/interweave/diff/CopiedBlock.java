@@ -13,6 +13,8 @@ public final class CopiedBlock {
   public final byte[] memory;
   /** Of all elements. */
   public final Plan plan;
+  /** The program's objects of the block, for the room objects; null: it has none. */
+  public Object mapped;
   private boolean isLive = true;
   /** The memory before the writer's first store; null while no store is looked for. */
   byte[] pristine;

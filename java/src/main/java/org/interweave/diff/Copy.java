@@ -31,6 +31,8 @@ public final class Copy {
   private Map<Long, CopiedBlock> blocks = new LinkedHashMap<>();
   private Map<String, CopiedBlock> names = new HashMap<>();
   private long version;
+  /** Blocks that diffs changed since they were taken; null: perhaps all. */
+  private List<CopiedBlock> changed;
   /** Of all blocks in memory. */
   private long bytes;
   private final long maxBytes;
@@ -81,6 +83,13 @@ public final class Copy {
     version = atVersion;
   }
 
+  /** The blocks that diffs have changed since the last call; null: perhaps all. */
+  public List<CopiedBlock> takeChanged() {
+    List<CopiedBlock> taken = changed;
+    changed = new ArrayList<>();
+    return taken;
+  }
+
   /** Applies a diff. A diff from version 0 replaces everything. */
   public void apply(byte[] received) {
     Diff diff = new Diff(received);
@@ -94,6 +103,7 @@ public final class Copy {
     for (CopiedBlock block : blocks.values()) {
       if (fresh.blocks.get(block.serial) != block) block.live(false);
     }
+    changed = null;
     types = fresh.types;
     slots = fresh.slots;
     blocks = fresh.blocks;
@@ -137,7 +147,9 @@ public final class Copy {
     }
     Diff.Changes changes = diff.changes();
     for (Diff.Change change = changes.next(); change != null; change = changes.next()) {
-      place(blocks.get(change.serial()), change.runs());
+      CopiedBlock block = blocks.get(change.serial());
+      place(block, change.runs());
+      if (changed != null) changed.add(block);
     }
     version = diff.to();
   }

@@ -15,6 +15,7 @@ import org.interweave.types.Interning;
 import org.interweave.types.Type;
 import org.interweave.types.TypeTable;
 import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
+import org.interweave.wire.protocol.DescriptorCodec.TypeKind;
 
 /** Which class is which type of one segment: names and structures agree [TYPE-3]. */
 final class Classes {
@@ -25,9 +26,15 @@ final class Classes {
   /** How many sets of types were registered when `classes` was filled. */
   private int registered;
 
+  /** A class registers its types when it is initialised. */
+  static void initialise(Class<?> type) {
+    if (IW_Types.of(type) == null) Index.initialise(type.getName(), type.getClassLoader());
+  }
+
   private Declared declaredAs(Class<?> type) {
     Declared found = declared.get(type);
     if (found != null) return found;
+    initialise(type);
     IW_Types words = IW_Types.of(type);
     if (words == null) {
       throw InterweaveException.of(
@@ -55,24 +62,30 @@ final class Classes {
     return new Interning(table, declaredAs(type)).missing();
   }
 
-  /** The class of a segment's type; null if no registered class is of that type. */
+  /** The class of a segment's type; null if no class is of that type. */
   Class<? extends IW_Object> classOf(Type type, TypeTable table) {
-    List<IW_Types> all = IW_Types.all();
-    if (registered != all.size()) {
-      registered = all.size();
+    if (registered != IW_Types.count()) {
+      registered = IW_Types.count();
       classes.clear();
     }
     Class<? extends IW_Object> known = classes.get(type);
     if (known == null) {
-      known = search(type, table, all);
+      known = search(type, table);
+      if (known == IW_Object.class && isNamed(type) && Index.load(type.name())) {
+        known = search(type, table);
+      }
       classes.put(type, known);
     }
     return known == IW_Object.class ? null : known;
   }
 
+  private static boolean isNamed(Type type) {
+    return type.kind() != TypeKind.PRIMITIVE && !type.name().isEmpty();
+  }
+
   /** IW_Object stands for: none. */
-  private Class<? extends IW_Object> search(Type type, TypeTable table, List<IW_Types> all) {
-    for (IW_Types words : all) {
+  private Class<? extends IW_Object> search(Type type, TypeTable table) {
+    for (IW_Types words : IW_Types.all()) {
       IW_Types.Definition found = words.definition(type.name());
       if (found == null || found.type() == null) continue;
       if (IW_Types.of(found.type()) == words && typeOf(found.type(), table) == type) {

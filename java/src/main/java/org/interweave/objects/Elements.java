@@ -39,10 +39,16 @@ final class Elements<T extends IW_Object> extends IW_Elements<T> {
     if (index < 0 || index >= count) {
       throw new IndexOutOfBoundsException("element " + index + " of " + count);
     }
-    new Place(mapped, 0).checkLive();
-    T found = mapped.map.object(mapped, placeOf(index), type);
-    mapped.map.loadPending();
-    return found;
+    mapped.checkLive();
+    ObjectMap map = mapped.map;
+    map.gate().lock();
+    try {
+      T found = map.object(mapped, placeOf(index), type);
+      map.loadPending();
+      return found;
+    } finally {
+      map.gate().unlock();
+    }
   }
 
   @Override

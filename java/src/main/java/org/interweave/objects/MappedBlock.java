@@ -6,20 +6,46 @@ import org.interweave.IW_Object;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.types.Type;
 
-/** The objects of one block: that of its first byte, and those within. */
-final class MappedBlock {
+/**
+ * The objects of one block: that of its first byte, and those within. It is the place of the first
+ * one, because most blocks have no other.
+ */
+final class MappedBlock extends Place {
   private record Key(int at, Class<?> type) {}
 
   final ObjectMap map;
   final CopiedBlock block;
   /** Of the block's type, if that has a class. */
   IW_Object first;
+  /** Has a field that owns this block, and is loaded with it; null: none has. */
+  IW_Object holder;
   /** Null until there is one. */
   private Map<Key, IW_Object> others;
 
   MappedBlock(ObjectMap map, CopiedBlock block) {
     this.map = map;
     this.block = block;
+  }
+
+  /** Null: the program has no objects of the block. */
+  static MappedBlock of(CopiedBlock block) {
+    return (MappedBlock) block.mapped;
+  }
+
+  @Override
+  MappedBlock mapped() {
+    return this;
+  }
+
+  @Override
+  int at() {
+    return 0;
+  }
+
+  /** After it is freed, the next setter looks whether it may store. */
+  void unmark() {
+    if (first != null) first.iw_unmark();
+    if (others != null) for (IW_Object each : others.values()) each.iw_unmark();
   }
 
   boolean hasOthers() {

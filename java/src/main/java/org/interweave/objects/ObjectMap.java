@@ -5,58 +5,85 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.IdentityHashMap;
-import java.util.Map;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Object;
 import org.interweave.IW_Place;
+import org.interweave.IW_Ref;
 import org.interweave.IW_Space;
+import org.interweave.IW_Types;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
-import org.interweave.swizzle.Spot;
 import org.interweave.types.Type;
 import org.interweave.wire.WirePointer;
+import org.interweave.wire.protocol.DescriptorCodec.TypeKind;
 
 /**
  * The objects of one segment's copy. Asking for an object loads all that it leads to, without
  * recursion. Within a writer's section `flush` stores the objects that differ from memory, and only
  * `flush` stores into mapped memory: so the memory is the pristine copy of every field and row.
  *
- * <p>Not safe for several threads: the holder of the segment's lock uses it alone.
+ * <p>The gate of the client guards the map. Programs that hold a lock of the segment may ask for
+ * objects from several threads.
  */
 public final class ObjectMap implements IW_Space {
   private final Copy copy;
   private final String url;
   private final Neighbours neighbours;
+  private final ReentrantLock gate;
   private final Classes classes = new Classes();
-  private final Map<CopiedBlock, MappedBlock> mapped = new IdentityHashMap<>();
   private final Deque<IW_Object> pending = new ArrayDeque<>();
   /** Of the section under way; threads that share the writer lock put objects there. */
   private final Queue<IW_Object> marked = new ConcurrentLinkedQueue<>();
   /** Stores into arrays leave no mark. */
   private final Set<IW_Object> withArrays = Collections.newSetFromMap(new IdentityHashMap<>());
+  /** Have pointers that led to no object when they were loaded. */
+  private final Set<IW_Object> dangling = Collections.newSetFromMap(new IdentityHashMap<>());
   private final Transfer loading = new Transfer(this, false);
   private final Transfer storing = new Transfer(this, true);
   /** Null outside of a writer's section. */
-  private Changes changes;
+  private volatile Changes changes;
+  private volatile boolean isClosed;
+  private volatile boolean isDangling;
   private long unmarkedObjects;
   private long unmappedPointers;
 
-  /** `neighbours` may be null: then pointers to other segments are not references. */
+  /** Of a copy that is as its lock's holder sees it. */
   public ObjectMap(Copy copy, String url, Neighbours neighbours) {
     this.copy = copy;
     this.url = url;
     this.neighbours = neighbours;
+    gate = neighbours.gate();
+    copy.takeChanged();
+  }
+
+  /** Makes a generated class register its types; false: it does not. */
+  public static boolean register(Class<?> type) {
+    Classes.initialise(type);
+    return IW_Types.of(type) != null;
   }
 
   /** Begins or (null) ends a writer's section. */
-  public void writeWith(Changes changes) {
-    this.changes = changes;
+  public void writeWith(Changes section) {
+    changes = section;
+  }
+
+  /** The segment was closed. Its objects throw from now on. */
+  public void close() {
+    isClosed = true;
+  }
+
+  void checkOpen() {
+    if (!isClosed) return;
+    throw InterweaveException.of(Error.NOT_OPEN, url + " was closed; its objects cannot be used");
   }
 
   /** Objects that a flush found changed though no setter was called: stores into public fields. */
@@ -77,36 +104,82 @@ public final class ObjectMap implements IW_Space {
     return url;
   }
 
+  Neighbours neighbours() {
+    return neighbours;
+  }
+
+  ReentrantLock gate() {
+    return gate;
+  }
+
   Changes writing() {
-    if (changes != null) return changes;
-    throw InterweaveException.of(Error.NO_LOCK, url + " is not locked for writing");
+    Changes section = changes;
+    if (section != null) return section;
+    throw InterweaveException.of(
+        Error.NO_LOCK,
+        url + ": take the writer lock before storing, as in"
+            + " try (WriteLock lock = segment.write()) {...}");
+  }
+
+  String mip(CopiedBlock block, long unit) {
+    String named = block.name.isEmpty() ? Long.toString(block.serial) : block.name;
+    return unit == 0 ? url + "#" + named : url + "#" + named + "#" + unit;
   }
 
   // ---- from memory to objects ----
 
-  /** The object of a block; null if its type has no registered class. */
+  /** The object of a block; null if its type has no class. */
   public IW_Object object(CopiedBlock block) {
-    Class<? extends IW_Object> type = classes.classOf(block.type, copy.types());
-    IW_Object found = type == null ? null : object(of(block), 0, type);
-    loadPending();
-    return found;
+    return at(block, 0, null);
+  }
+
+  /** The object of a class that begins at a unit (of any class: null); null: there is none. */
+  public IW_Object at(CopiedBlock block, long unit, Class<?> type) {
+    gate.lock();
+    try {
+      if (type != null) Classes.initialise(type);
+      IW_Object found = locate(block, unit, type);
+      loadPending();
+      return found;
+    } finally {
+      gate.unlock();
+    }
+  }
+
+  /** Whether a block's elements are of a class. */
+  public boolean isOf(CopiedBlock block, Class<?> type) {
+    gate.lock();
+    try {
+      Classes.initialise(type);
+      return classes.classOf(block.type, copy.types()) == type;
+    } finally {
+      gate.unlock();
+    }
   }
 
   /** The elements of a block. */
   public <T extends IW_Object> IW_Elements<T> elements(CopiedBlock block, Class<T> type) {
-    if (classes.classOf(block.type, copy.types()) != type) {
-      throw InterweaveException.of(
-          Error.UNKNOWN_TYPE, "block " + block.serial + " is not of " + type.getName());
+    gate.lock();
+    try {
+      Classes.initialise(type);
+      if (classes.classOf(block.type, copy.types()) != type) {
+        throw InterweaveException.of(
+            Error.UNKNOWN_TYPE,
+            mip(block, 0) + " is not of " + type.getName() + ", but of `" + block.type.name()
+                + "`");
+      }
+      int size = (int) block.type.size();
+      return new Elements<>(of(block), 0, (int) block.count, type, size, null);
+    } finally {
+      gate.unlock();
     }
-    int size = (int) block.type.size();
-    return new Elements<>(of(block), 0, (int) block.count, type, size, null);
   }
 
   MappedBlock of(CopiedBlock block) {
-    MappedBlock found = mapped.get(block);
+    MappedBlock found = MappedBlock.of(block);
     if (found != null) return found;
     MappedBlock made = new MappedBlock(this, block);
-    mapped.put(block, made);
+    block.mapped = made;
     return made;
   }
 
@@ -114,17 +187,45 @@ public final class ObjectMap implements IW_Space {
   <T extends IW_Object> T object(MappedBlock block, int at, Class<T> type) {
     IW_Object known = block.at(at, type);
     if (known != null) return type.cast(known);
-    boolean isElement = classes.classOf(block.block.type, copy.types()) == type;
-    // A part is stored by the element that holds it, which must be there, too.
-    if (!isElement) {
-      Class<? extends IW_Object> whole = classes.classOf(block.block.type, copy.types());
-      int element = (int) (at - at % block.block.type.size());
-      if (whole != null && block.at(element, whole) == null) object(block, element, whole);
-    }
-    T made = classes.make(type, new Place(block, at));
-    block.add(at, made, at == 0 && isElement);
+    boolean isFirst = at == 0 && classes.classOf(block.block.type, copy.types()) == type;
+    T made = classes.make(type, isFirst ? block : new Place.Inner(block, at));
+    block.add(at, made, isFirst);
     pending.add(made);
     return made;
+  }
+
+  /**
+   * The object at a unit, and those that hold it, because they store it. A struct within a struct
+   * has no object of its own: its values are fields of the object that holds it.
+   */
+  private IW_Object locate(CopiedBlock block, long unit, Class<?> wanted) {
+    if (unit < 0 || unit >= block.units()) return null;
+    Type type = block.type;
+    int at = (int) (unit / type.units() * type.size());
+    long rest = unit % type.units();
+    boolean isObject = true;
+    while (true) {
+      if (isObject) {
+        Class<? extends IW_Object> own = classes.classOf(type, copy.types());
+        if (own == null) return null;
+        IW_Object found = object(of(block), at, own);
+        if (rest == 0 && (wanted == null || wanted == own)) return found;
+      }
+      Type.Member field = null;
+      if (type.element() == null) {
+        for (Type.Member each : type.fields()) if (each.unit() <= rest) field = each;
+        if (field == null) return null;
+        at += (int) field.at();
+        rest -= field.unit();
+        type = field.type();
+        isObject = type.kind() == TypeKind.UNION;
+      } else {
+        type = type.element();
+        at += (int) (rest / type.units() * type.size());
+        rest %= type.units();
+        isObject = type.kind() == TypeKind.UNION || type.kind() == TypeKind.RECORD;
+      }
+    }
   }
 
   /** Loads the objects that were made, and those that they lead to. */
@@ -137,58 +238,166 @@ public final class ObjectMap implements IW_Space {
   /** Where a pointer leads; null: to no object of the class. */
   <T extends IW_Object> T target(WirePointer pointer, Class<T> type) {
     if (pointer.isNull()) return null;
-    String segment = pointer.slot() == 0 ? "" : copy.slots().get(pointer.slot() - 1);
-    T found = find(segment, pointer.serial(), pointer.offset(), type);
-    if (found == null) ++unmappedPointers;
-    return found;
+    ObjectMap there = pointer.slot() == 0 ? this : neighbour(pointer.slot());
+    if (there == null) return null;
+    CopiedBlock block = there.copy.block(pointer.serial());
+    if (block == null) return null;
+    MappedBlock known = MappedBlock.of(block);
+    if (pointer.offset() == 0 && known != null && known.first != null) {
+      if (known.first.getClass() == type) return type.cast(known.first);
+    }
+    IW_Object found = there.locate(block, pointer.offset(), type);
+    if (there != this) there.loadPending();
+    return found == null ? null : type.cast(found);
   }
 
+  private ObjectMap neighbour(int slot) {
+    return neighbours.at(copy.slots().get(slot - 1));
+  }
+
+  /** `segment` is "" or the URL of another one; null: no such object begins there. */
   <T extends IW_Object> T find(String segment, long serial, long unit, Class<T> type) {
-    if (!segment.isEmpty()) {
-      ObjectMap other = neighbours == null ? null : neighbours.at(segment);
-      if (other == null) return null;
-      T found = other.find("", serial, unit, type);
-      other.loadPending();
-      return found;
+    gate.lock();
+    try {
+      ObjectMap there = segment.isEmpty() ? this : neighbours.at(segment);
+      CopiedBlock block = there == null ? null : there.copy.block(serial);
+      if (block == null) return null;
+      Classes.initialise(type);
+      IW_Object found = there.locate(block, unit, type);
+      there.loadPending();
+      return found == null ? null : type.cast(found);
+    } finally {
+      gate.unlock();
     }
-    CopiedBlock block = copy.block(serial);
-    Type wanted = block == null ? null : classes.typeOf(type, copy.types());
-    if (wanted == null) return null;
-    if (unit == 0 && block.type == wanted) return object(of(block), 0, type);
-    Spot spot = Spot.find(block, unit, wanted);
-    return spot == null ? null : object(of(block), spot.at(), type);
+  }
+
+  /** A pointer to a unit of a block, to be stored into a field. */
+  public IW_Ref reference(CopiedBlock block, long unit) {
+    return new Reference(this, "", block.serial, unit);
   }
 
   Type typeOf(Class<?> type) {
     return classes.typeOf(type, copy.types());
   }
 
-  /** After the copy changed: loads all objects again, and forgets those of freed blocks. */
+  /** An object has a pointer that led to no object. */
+  void dangles(IW_Object object) {
+    ++unmappedPointers;
+    if (dangling.add(object)) isDangling = true;
+  }
+
+  /** Whether fields are null that another segment may give a value by now. */
+  public boolean isDangling() {
+    return isDangling;
+  }
+
+  /** Looks again where pointers lead that led to no object. */
+  public void lookAgain() {
+    gate.lock();
+    try {
+      List<IW_Object> again = new ArrayList<>(dangling);
+      dangling.clear();
+      isDangling = false;
+      for (IW_Object each : again) load(each);
+      loadPending();
+    } finally {
+      gate.unlock();
+    }
+  }
+
+  private void load(IW_Object object) {
+    if (((Place) object.iw_place()).mapped().block.isLive()) loading.carry(object);
+  }
+
+  /** After diffs changed the copy: loads the objects of the changed blocks again. */
   public void refresh() {
-    mapped.keySet().removeIf(block -> !block.isLive());
-    for (MappedBlock each : new ArrayList<>(mapped.values())) loading.carryBlock(each);
-    loadPending();
+    gate.lock();
+    try {
+      List<CopiedBlock> changed = copy.takeChanged();
+      if (changed == null) {
+        reload();
+        return;
+      }
+      for (CopiedBlock each : changed) load(each);
+      if (isDangling) lookAgain();
+      loadPending();
+    } finally {
+      gate.unlock();
+    }
+  }
+
+  private void load(CopiedBlock block) {
+    MappedBlock known = MappedBlock.of(block);
+    if (known == null || !block.isLive()) return;
+    if (known.holder != null) load(known.holder);
+    loading.carryBlock(known);
+  }
+
+  /** Loads all objects again, as after changes were undone. */
+  public void reload() {
+    gate.lock();
+    try {
+      copy.takeChanged();
+      for (IW_Object each : marked) each.iw_unmark();
+      marked.clear();
+      dangling.clear();
+      isDangling = false;
+      withArrays.clear();
+      for (CopiedBlock each : new ArrayList<>(copy.blocks())) {
+        if (each.mapped != null) loading.carryBlock(MappedBlock.of(each));
+      }
+      loadPending();
+    } finally {
+      gate.unlock();
+    }
   }
 
   // ---- from objects to memory ----
 
+  /** Takes the gate, with at least one serial left. */
+  void lockForBlocks() {
+    gate.lock();
+    boolean isReady = false;
+    try {
+      while (writing().serialsLeft() <= 0) {
+        gate.unlock();
+        try {
+          neighbours.moreSerials();
+        } finally {
+          gate.lock();
+        }
+      }
+      isReady = true;
+    } finally {
+      if (!isReady) gate.unlock();
+    }
+  }
+
   /** A new block for an object that is being constructed. */
   @Override
   public IW_Place allocate(IW_Object object, String name) {
-    Type type = declared(object.getClass());
-    CopiedBlock block = writing().allocate(type, 1, name == null ? "" : name);
-    MappedBlock made = of(block);
-    made.first = object;
-    loading.begin(block.memory, 0, made);
-    object.iw_transfer(loading);
-    loadPending();
-    return new Place(made, 0);
+    lockForBlocks();
+    try {
+      Type type = declared(object.getClass());
+      MappedBlock made = of(writing().allocate(type, 1, name == null ? "" : name));
+      made.first = object;
+      loading.carry(object, made);
+      loadPending();
+      return made;
+    } finally {
+      gate.unlock();
+    }
   }
 
   /** A new block of `count` elements. */
   public <T extends IW_Object> IW_Elements<T> allocate(Class<T> type, int count, String name) {
-    CopiedBlock block = writing().allocate(declared(type), count, name == null ? "" : name);
-    return elements(block, type);
+    lockForBlocks();
+    try {
+      Type declared = declared(type);
+      return elements(writing().allocate(declared, count, name == null ? "" : name), type);
+    } finally {
+      gate.unlock();
+    }
   }
 
   private Type declared(Class<?> type) {
@@ -201,27 +410,56 @@ public final class ObjectMap implements IW_Space {
   /** Frees an object's block. Its objects throw from now on. */
   public void free(IW_Object object) {
     object.iw_place().checkWritable();
-    CopiedBlock block = ((Place) object.iw_place()).mapped().block;
-    writing().free(block);
-    mapped.remove(block);
+    MappedBlock mapped = ((Place) object.iw_place()).mapped();
+    if (mapped.map != this) {
+      throw InterweaveException.of(
+          Error.BAD_ARGUMENT, object.iw_mip() + " is not in " + url);
+    }
+    gate.lock();
+    try {
+      writing().free(mapped.block);
+      mapped.unmark();
+    } finally {
+      gate.unlock();
+    }
   }
 
-  /** Stores what objects hold otherwise than memory does. */
+  /**
+   * Stores what objects hold otherwise than memory does. After NoSerials the flush may be repeated.
+   */
   public void flush() {
-    writing();
-    if (IW_Object.iw_isTracked()) {
-      for (IW_Object each : new ArrayList<>(withArrays)) store(each);
-      for (IW_Object next = marked.poll(); next != null; next = marked.poll()) store(next);
-      return;
+    gate.lock();
+    try {
+      writing();
+      if (IW_Object.iw_isTracked()) flushMarked();
+      else flushAll();
+    } finally {
+      gate.unlock();
     }
-    for (MappedBlock each : new ArrayList<>(mapped.values())) {
-      if (each.block.isLive()) storing.carryBlock(each);
+  }
+
+  private void flushMarked() {
+    Iterator<IW_Object> arrays = withArrays.iterator();
+    while (arrays.hasNext()) {
+      IW_Object next = arrays.next();
+      if (isFreed(next)) arrays.remove();
+      else storing.carry(next);
+    }
+    for (IW_Object next = marked.peek(); next != null; next = marked.peek()) {
+      if (!isFreed(next)) storing.carry(next);
+      marked.poll();
+    }
+  }
+
+  private static boolean isFreed(IW_Object object) {
+    return !((Place) object.iw_place()).mapped().block.isLive();
+  }
+
+  private void flushAll() {
+    for (CopiedBlock each : new ArrayList<>(copy.blocks())) {
+      if (each.mapped != null && each.isLive()) storing.carryBlock(MappedBlock.of(each));
     }
     marked.clear();
-  }
-
-  private void store(IW_Object object) {
-    if (((Place) object.iw_place()).mapped().block.isLive()) storing.carry(object);
   }
 
   /** The object holds arrays of Java. */
@@ -245,7 +483,7 @@ public final class ObjectMap implements IW_Space {
   }
 
   /** The slot of a segment's objects, as pointers of this segment name it. */
-  int slotOf(ObjectMap other) {
-    return other == this ? 0 : writing().slotOf(other.url);
+  int slotOf(String segment) {
+    return segment.equals(url) ? 0 : writing().slotOf(neighbours.slotOf(segment));
   }
 }

@@ -6,31 +6,69 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 
 /** An object's first byte in its block. */
-record Place(MappedBlock mapped, int at) implements IW_Place {
+abstract class Place implements IW_Place {
+  abstract MappedBlock mapped();
+
+  abstract int at();
+
+  /** A place behind the block's first byte, or of a part that begins there. */
+  static final class Inner extends Place {
+    private final MappedBlock mapped;
+    private final int at;
+
+    Inner(MappedBlock mapped, int at) {
+      this.mapped = mapped;
+      this.at = at;
+    }
+
+    @Override
+    MappedBlock mapped() {
+      return mapped;
+    }
+
+    @Override
+    int at() {
+      return at;
+    }
+  }
+
   @Override
-  public void checkLive() {
+  public final void checkLive() {
+    MappedBlock mapped = mapped();
+    mapped.map.checkOpen();
     if (mapped.block.isLive()) return;
     throw InterweaveException.of(Error.NO_BLOCK, "block " + mapped.block.serial + " was freed");
   }
 
   @Override
-  public void checkWritable() {
+  public final void checkWritable() {
     checkLive();
-    mapped.map.writing();
+    mapped().map.writing();
   }
 
   @Override
-  public void modified(IW_Object object) {
-    mapped.map.marked(object);
+  public final void modified(IW_Object object) {
+    mapped().map.marked(object);
   }
 
   @Override
-  public long serial() {
-    return mapped.block.serial;
+  public final long serial() {
+    return mapped().block.serial;
   }
 
   @Override
-  public long unit() {
-    return mapped.unitAt(at);
+  public final long unit() {
+    return mapped().unitAt(at());
+  }
+
+  @Override
+  public final String mip() {
+    checkLive();
+    long unit = unit();
+    if (unit < 0) {
+      throw InterweaveException.of(
+          Error.BAD_POINTER, "an object in an arm of a union has no address");
+    }
+    return mapped().map.mip(mapped().block, unit);
   }
 }

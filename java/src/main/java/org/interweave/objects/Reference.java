@@ -3,23 +3,30 @@ package org.interweave.objects;
 import org.interweave.IW_Object;
 import org.interweave.IW_Ref;
 
-/** A pointer of the map's segment as it is on the wire, the slot resolved to a URL. */
+/** A pointer of the map's segment as it is on the wire; `segment` is "" or another one's URL. */
 record Reference(ObjectMap map, String segment, long block, long unit) implements IW_Ref {
   @Override
   public <T extends IW_Object> T object(Class<T> type) {
-    T found = map.find(segment, block, unit, type);
-    map.loadPending();
-    return found;
+    return map.find(segment, block, unit, type);
+  }
+
+  @Override
+  public String mip() {
+    String whole = target() + "#" + block;
+    return unit == 0 ? whole : whole + "#" + Long.toUnsignedString(unit);
+  }
+
+  private String target() {
+    return segment.isEmpty() ? map.url() : segment;
   }
 
   /** Wherever the pointer itself is kept, it leads to the same place. */
   @Override
   public boolean equals(Object other) {
     return other instanceof Reference that
-        && that.map == map
-        && that.segment.equals(segment)
         && that.block == block
-        && that.unit == unit;
+        && that.unit == unit
+        && that.target().equals(target());
   }
 
   @Override
@@ -29,6 +36,6 @@ record Reference(ObjectMap map, String segment, long block, long unit) implement
 
   @Override
   public String toString() {
-    return segment + "#" + block + "#" + Long.toUnsignedString(unit);
+    return mip();
   }
 }

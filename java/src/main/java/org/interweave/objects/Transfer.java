@@ -30,6 +30,7 @@ final class Transfer extends IW_Memory {
   private int base;
   private boolean isChanged;
   private boolean hasArrays;
+  private IW_Object carried;
   /** Where the field lies that is carried, for messages. */
   private int field;
 
@@ -46,24 +47,31 @@ final class Transfer extends IW_Memory {
 
   /** Carries an object and the parts within it, whose depth is that of embedding. */
   void carry(IW_Object object) {
-    Place place = (Place) object.iw_place();
+    carry(object, (Place) object.iw_place());
+  }
+
+  /** The same of an object that does not know its place yet. */
+  void carry(IW_Object object, Place place) {
     MappedBlock outerBlock = mapped;
     byte[] outerMemory = memory;
     int outerBase = base;
     boolean outerChanged = isChanged;
     boolean outerArrays = hasArrays;
+    IW_Object outerObject = carried;
+    carried = object;
     isChanged = false;
     hasArrays = false;
     begin(place.mapped().block.memory, place.at(), place.mapped());
     try {
       object.iw_transfer(this);
+      if (isStoring) map.stored(object, isChanged);
     } catch (InterweaveException | ClassCastException | ArrayStoreException wrong) {
       throw InterweaveException.of(
           wrong instanceof InterweaveException known ? known.code() : Error.BAD_VALUE,
           Fields.nameAt(object, field) + ": " + wrong.getMessage());
     } finally {
-      if (isStoring) map.stored(object, isChanged);
-      else if (hasArrays) map.hasArrays(object);
+      if (!isStoring && hasArrays) map.hasArrays(object);
+      carried = outerObject;
       begin(outerMemory, outerBase, outerBlock);
       isChanged = outerChanged;
       hasArrays = outerArrays;
@@ -145,7 +153,9 @@ final class Transfer extends IW_Memory {
 
   private CopiedBlock ownedAt(int at) {
     WirePointer pointer = WirePointer.at(memory, base + at);
-    return pointer.isNull() ? null : map.copy().block(pointer.serial());
+    CopiedBlock owned = pointer.isNull() ? null : map.copy().block(pointer.serial());
+    if (owned != null) map.of(owned).holder = carried;
+    return owned;
   }
 
   /** The type of the field at a byte, for which generated classes have no word. */
@@ -157,6 +167,7 @@ final class Transfer extends IW_Memory {
     change();
     Type field = fieldType(at);
     OwnedField.checkBound(field, count);
+    if (count > 0 && map.writing().serialsLeft() <= 0) throw new NoSerials();
     CopiedBlock made = count == 0 ? null : map.writing().allocate(element, count, "");
     map.writing().freeOwned(mapped.block, field, base + at);
     WirePointer pointer = made == null ? WirePointer.NULL : new WirePointer(0, made.serial, 0);
@@ -241,7 +252,11 @@ final class Transfer extends IW_Memory {
   public <T extends IW_Object> T reference(int at, T value, Class<T> type) {
     field = at;
     WirePointer there = WirePointer.at(memory, base + at);
-    if (!isStoring) return map.target(there, type);
+    if (!isStoring) {
+      T found = map.target(there, type);
+      if (found == null && !there.isNull()) map.dangles(carried);
+      return found;
+    }
     if (value == null) {
       if (there.isNull() || map.target(there, type) == null) return null;
       change();
@@ -251,12 +266,23 @@ final class Transfer extends IW_Memory {
     if (!(value.iw_place() instanceof Place place)) {
       throw bad("is an object that is not in a segment");
     }
+    // A field that still leads where memory does may lead to what was freed or closed since.
+    long unit = place.at() == 0 ? 0 : place.unit();
+    if (isThere(there, place, unit)) return value;
     place.checkLive();
-    ObjectMap other = place.mapped().map;
-    long unit = place.unit();
     if (unit < 0) throw bad("leads into an arm of a union, where no pointer can lead");
-    put(at, there, new WirePointer(map.slotOf(other), place.serial(), unit));
+    put(at, there, new WirePointer(map.slotOf(place.mapped().map.url()), place.serial(), unit));
     return value;
+  }
+
+  private boolean isThere(WirePointer there, Place place, long unit) {
+    if (there.serial() != place.serial() || there.offset() != unit) return false;
+    String own = place.mapped().map.url();
+    return own.equals(there.slot() == 0 ? map.url() : urlOf(there.slot()));
+  }
+
+  private String urlOf(int slot) {
+    return map.neighbours().urlOf(map.copy().slots().get(slot - 1));
   }
 
   private void put(int at, WirePointer there, WirePointer wanted) {
@@ -267,7 +293,7 @@ final class Transfer extends IW_Memory {
 
   private Reference referenceAt(WirePointer pointer) {
     if (pointer.isNull()) return null;
-    String segment = pointer.slot() == 0 ? "" : map.copy().slots().get(pointer.slot() - 1);
+    String segment = pointer.slot() == 0 ? "" : urlOf(pointer.slot());
     return new Reference(map, segment, pointer.serial(), pointer.offset());
   }
 
@@ -284,8 +310,7 @@ final class Transfer extends IW_Memory {
     }
     Reference wanted = (Reference) value;
     String segment = wanted.segment().isEmpty() ? wanted.map().url() : wanted.segment();
-    int slot = segment.equals(map.url()) ? 0 : map.writing().slotOf(segment);
-    put(at, there, new WirePointer(slot, wanted.block(), wanted.unit()));
+    put(at, there, new WirePointer(map.slotOf(segment), wanted.block(), wanted.unit()));
     return value;
   }
 
@@ -316,7 +341,8 @@ final class Transfer extends IW_Memory {
     field = at;
     T there = map.object(mapped, base + at, type);
     if (isStoring && value != there) throw bad("is part of its object, and stays");
-    carry(there);
+    // An object that is loaded for the first time waits in the queue, and then knows its place.
+    if (isStoring || there == value) carry(there);
     return there;
   }
 
@@ -381,10 +407,15 @@ final class Transfer extends IW_Memory {
 
     @Override
     public MappedBlock resize(int count) {
-      new Place(holder, begin).checkWritable();
-      begin(holder.block.memory, begin, holder);
-      CopiedBlock made = replaceOwned(at, elementType(at), count);
-      return made == null ? null : map.of(made);
+      holder.checkWritable();
+      map.lockForBlocks();
+      try {
+        begin(holder.block.memory, begin, holder);
+        CopiedBlock made = replaceOwned(at, elementType(at), count);
+        return made == null ? null : map.of(made);
+      } finally {
+        map.gate().unlock();
+      }
     }
   }
 

@@ -14,8 +14,6 @@ import java.util.Map;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.UnreachableException;
-import org.interweave.diff.CopiedBlock;
-import org.interweave.wire.LittleEndian;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -335,42 +333,5 @@ class SegmentTest {
         assertEquals(1, second.version());
       }
     }
-  }
-
-  /** Objects over blocks write what they have before a release, and look again after an update. */
-  @Test
-  void anAttachmentTakesPartInReleasesAndUpdates() {
-    Segment own = writer.open(server.url("/attached"));
-    own.write(lock -> lock.allocate("int", 1, "n").set(1));
-    int[] changed = {0};
-    int[] held = {1};
-    own.attach(
-        new Attachment() {
-          @Override
-          public void collecting() {
-            CopiedBlock block = own.copy().block("n");
-            own.changes().touch(block);
-            LittleEndian.putInt(block.memory, 0, held[0]);
-          }
-
-          @Override
-          public void changed() {
-            ++changed[0];
-          }
-        });
-    try (WriteLock lock = own.write()) {
-      held[0] = 5;
-      assertEquals(2, lock.release());
-    }
-    Segment other = reader.open(server.url("/attached"));
-    try (ReadLock lock = other.read()) {
-      assertEquals(5, lock.value("n").integer());
-    }
-    assertEquals(0, changed[0]);
-    other.write(lock -> lock.value("n").set(6));
-    own.read().close();
-    assertEquals(1, changed[0]);
-    own.write().abort();
-    assertEquals(2, changed[0]);
   }
 }

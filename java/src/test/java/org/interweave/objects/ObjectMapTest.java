@@ -40,8 +40,8 @@ class ObjectMapTest {
   private static final long SERIALS = 2_000_000;
   private final Copy copy = new Copy(MAX_BYTES);
   private final Copy reader = new Copy(MAX_BYTES);
-  private final ObjectMap map = new ObjectMap(copy, "iw://here/a", null);
-  private final ObjectMap read = new ObjectMap(reader, "iw://here/a", null);
+  private final ObjectMap map = new ObjectMap(copy, "iw://here/a", new Neighbours.None());
+  private final ObjectMap read = new ObjectMap(reader, "iw://here/a", new Neighbours.None());
   private Changes changes;
   private long nextSerial = 1;
 
@@ -180,7 +180,7 @@ class ObjectMapTest {
     int corner = (int) member(block, "corner").at();
     changes.touch(block);
     new WirePointer(0, block.serial, unit).put(block.memory, corner);
-    map.refresh();
+    map.reload();
     IW_Ref ref = made.corner;
     assertEquals(block.serial, ref.block());
     assertEquals(unit, ref.unit());
@@ -188,7 +188,7 @@ class ObjectMapTest {
     assertTrue(release());
     assertEquals(unit, seen().anything.unit());
     new WirePointer(0, copy.block("p").serial, 0).put(block.memory, corner);
-    map.refresh();
+    map.reload();
     assertSame(alone, made.corner.object(point.class));
   }
 
@@ -220,7 +220,7 @@ class ObjectMapTest {
     int at = (int) member(block, "name").at();
     changes.touch(block);
     block.memory[at] = (byte) 0xff;
-    map.refresh();
+    map.reload();
     byte[] there = Arrays.copyOfRange(block.memory, at, at + 20);
     made.c = 1;
     assertTrue(release());
@@ -334,7 +334,7 @@ class ObjectMapTest {
     made.value = 2;
     map.flush();
     changes.undo();
-    map.refresh();
+    map.reload();
     assertEquals(1, made.value);
   }
 

@@ -1,0 +1,71 @@
+package org.interweave.client;
+
+import static org.interweave.wire.protocol.SessionCodec.MessageType.DONE;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.LIST_SEGMENTS;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.REMOVE_SEGMENT;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.SEGMENT_LIST;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.interweave.session.Answers;
+import org.interweave.wire.Message;
+import org.interweave.wire.protocol.SegmentCodec;
+import org.interweave.wire.protocol.SegmentCodec.ListSegments;
+import org.interweave.wire.protocol.SegmentCodec.RemoveSegment;
+import org.interweave.wire.protocol.SegmentCodec.SegmentList;
+import org.interweave.wire.protocol.SessionCodec.MessageType;
+
+/** What a server is asked about its segments as a whole. */
+final class Directory {
+  private static final long LONGEST = 30_000_000_000L;
+  private static final byte[] NO_BYTES = new byte[0];
+
+  private final Link link;
+  private final String server;
+
+  Directory(Link link, String server) {
+    this.link = link;
+    this.server = server;
+  }
+
+  List<SegmentInfo> list(String prefix) {
+    List<SegmentInfo> found = new ArrayList<>();
+    String after = "";
+    while (true) {
+      byte[] body = ListSegments.CODEC.toBytes(new ListSegments(prefix, after));
+      SegmentList list =
+          Answers.expect(ask(LIST_SEGMENTS, body), SEGMENT_LIST, SegmentList.CODEC);
+      for (SegmentCodec.SegmentInfo each : list.segments()) found.add(shown(each));
+      if (!list.more() || list.segments().isEmpty()) return found;
+      after = list.segments().get(list.segments().size() - 1).path();
+    }
+  }
+
+  private SegmentInfo shown(SegmentCodec.SegmentInfo one) {
+    return new SegmentInfo(
+        server + one.path(),
+        one.newest().number(),
+        one.blockCount(),
+        one.wireBytes(),
+        one.quotaBytes(),
+        one.clients(),
+        one.writerLocked());
+  }
+
+  void remove(String path) {
+    byte[] body = RemoveSegment.CODEC.toBytes(new RemoveSegment(path));
+    Answers.expect(ask(REMOVE_SEGMENT, body), DONE);
+  }
+
+  private Message ask(MessageType type, byte[] body) {
+    link.lock.lock();
+    try {
+      long deadline = Clock.now() + LONGEST;
+      link.connected(deadline, true, true);
+      Call call = link.send(type, null, body, NO_BYTES, true);
+      return link.await(call, deadline, false, true);
+    } finally {
+      link.lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,136 @@
+package org.interweave.client;
+
+import java.util.concurrent.locks.ReentrantLock;
+import org.interweave.diff.Changes;
+import org.interweave.objects.Neighbours;
+import org.interweave.objects.NoSerials;
+import org.interweave.objects.ObjectMap;
+
+/**
+ * The objects of one segment, which take part in its writer sections and updates. There is no map
+ * before the program asks for the first object.
+ */
+final class SegmentObjects implements Neighbours {
+  private final Segment segment;
+  private final Client client;
+  private volatile ObjectMap map;
+  /** Of the section under way; null: there is none. */
+  private Changes changes;
+  /** The section has just begun, and the program has stored nothing. */
+  private volatile boolean isFresh;
+  /** The client's news that were looked at. */
+  private long seen;
+
+  SegmentObjects(Segment segment, Client client) {
+    this.segment = segment;
+    this.client = client;
+  }
+
+  /** For the holder of a lock, or of the gate. */
+  ObjectMap map() {
+    ObjectMap known = map;
+    if (known != null) return known;
+    client.gate.lock();
+    try {
+      if (map != null) return map;
+      ObjectMap made = new ObjectMap(segment.copy(), segment.url(), this);
+      made.writeWith(changes);
+      map = made;
+      return made;
+    } finally {
+      client.gate.unlock();
+    }
+  }
+
+  /** Null: no object was asked for. */
+  ObjectMap known() {
+    return map;
+  }
+
+  // ---- locks ----
+
+  void granted(Changes section) {
+    client.gate.lock();
+    try {
+      changes = section;
+      isFresh = section != null;
+      if (map != null) map.writeWith(section);
+    } finally {
+      client.gate.unlock();
+    }
+  }
+
+  /** Without the link's lock. */
+  void flush() {
+    ObjectMap known = map;
+    while (known != null) {
+      try {
+        known.flush();
+        return;
+      } catch (NoSerials few) {
+        segment.moreSerials();
+      }
+    }
+  }
+
+  /** The thread that is alone has applied a diff; with the gate. */
+  void refresh() {
+    if (map != null) map.refresh();
+    client.tellNews();
+  }
+
+  /** Changes were undone; with the gate. */
+  void reload() {
+    if (map != null) map.reload();
+  }
+
+  /** A lock was taken: pointers into segments that were not open may lead somewhere by now. */
+  void entered() {
+    ObjectMap known = map;
+    boolean isFirst = isFresh;
+    if (isFirst) isFresh = false;
+    if (known == null || !known.isDangling()) return;
+    client.gate.lock();
+    try {
+      boolean mayLoad = changes == null || isFirst;
+      if (!mayLoad || seen == client.news()) return;
+      seen = client.news();
+      known.lookAgain();
+    } finally {
+      client.gate.unlock();
+    }
+  }
+
+  void close() {
+    if (map != null) map.close();
+    client.tellNews();
+  }
+
+  // ---- what the map asks ----
+
+  @Override
+  public ReentrantLock gate() {
+    return client.gate;
+  }
+
+  @Override
+  public ObjectMap at(String slot) {
+    Segment found = client.opened(segment.urlOf(slot));
+    return found == null ? null : found.objects().map();
+  }
+
+  @Override
+  public String urlOf(String slot) {
+    return segment.urlOf(slot);
+  }
+
+  @Override
+  public String slotOf(String url) {
+    return segment.slotTextOf(url);
+  }
+
+  @Override
+  public void moreSerials() {
+    segment.moreSerials();
+  }
+}
