@@ -1,32 +1,22 @@
 package org.interweave.agent.samples;
 
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import org.interweave.IW_Object;
 import org.interweave.IW_Place;
 import org.interweave.IW_Space;
 
 /** A place for objects that allows everything, and keeps nothing. */
-public final class Ground implements IW_Space, IW_Place {
+public final class Ground implements IW_Space, InvocationHandler {
   @Override
   public IW_Place allocate(IW_Object object, String name) {
-    return this;
+    return (IW_Place) Proxy.newProxyInstance(
+        Ground.class.getClassLoader(), new Class<?>[] {IW_Place.class}, this);
   }
 
   @Override
-  public void checkLive() {}
-
-  @Override
-  public void checkWritable() {}
-
-  @Override
-  public void modified(IW_Object object) {}
-
-  @Override
-  public long serial() {
-    return 1;
-  }
-
-  @Override
-  public long unit() {
-    return 0;
+  public Object invoke(Object place, Method asked, Object[] arguments) {
+    return null;
   }
 }
