@@ -60,7 +60,7 @@ fetch() {
     [ ! -e "$mark" ] || exit 0
     trial=$(mktemp -d)
     trap 'rm -rf "$trial"' EXIT
-    maven "$trial" -Dtest='BoundsTest,RewriterTest,*MojoTest' \
+    maven "$trial" -Dtest='BoundsTest,RewriterTest,GeneratingTest' \
       -Dsurefire.failIfNoSpecifiedTests=false package
     touch "$mark"
   ) 9>"$fetched/fetching"

@@ -77,11 +77,8 @@ maven process-classes -Pmarked || fail "the goal mark, again"
 said "marked again" "$(sums)" "$once"
 holds "the goal mark marks a class once"
 
-! maven process-classes -Dinterweave.program=/missing || fail "a missing program is not noticed"
-grep -q "the program '/missing' does not start; name it by" "$work/maven.log" ||
-  fail "a missing program is not named"
 echo 'struct broken {' >"$work/sharing/src/main/x/broken.x"
 ! maven process-classes || fail "a wrong interface file is not noticed"
 grep -q "broken.x:2:1: error" "$work/maven.log" || fail "the compiler's text is not shown"
-holds "errors of the goal compile say what to do"
+holds "an error of the compiler is shown with its place"
 [ -z "${RESULTS:-}" ] || printf '%s\n' "${cases[@]}" >"$RESULTS/artifacts.tap"
