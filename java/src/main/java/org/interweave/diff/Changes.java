@@ -23,10 +23,17 @@ import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
  * undone. Not safe for several threads.
  */
 public final class Changes {
+  /** What new blocks are compared with, if they are not larger. */
+  private static final byte[] ZEROS = new byte[4096];
+
   private final Copy copy;
-  private final Set<CopiedBlock> touched = new LinkedHashSet<>();
+  private final List<CopiedBlock> touched = new ArrayList<>();
   private final Set<CopiedBlock> whole = new LinkedHashSet<>();
-  private final Set<CopiedBlock> created = new LinkedHashSet<>();
+  /** Those that were freed again are not new any more. */
+  private final List<CopiedBlock> created = new ArrayList<>();
+  private int createdCount;
+  /** Of the block at hand. */
+  private final ByteWriter runs = new ByteWriter();
   private final List<CopiedBlock> freed = new ArrayList<>();
   private final long firstType;
   private final int firstSlot;
@@ -44,7 +51,7 @@ public final class Changes {
 
   /** Keeps what the block holds now, before a store to the block. */
   public void touch(CopiedBlock block) {
-    if (block.pristine != null || created.contains(block)) return;
+    if (block.pristine != null || block.isNew) return;
     block.pristine = block.memory.clone();
     touched.add(block);
   }
@@ -84,7 +91,9 @@ public final class Changes {
           Error.INTERNAL, "the lock's block serials are used up, and no more were asked for");
     }
     CopiedBlock block = new CopiedBlock(nextSerial++, type, count, name);
+    block.isNew = true;
     created.add(block);
+    ++createdCount;
     copy.add(block);
     return block;
   }
@@ -120,7 +129,12 @@ public final class Changes {
       CopiedBlock block = copy.block(serial);
       if (block == null) continue;
       copy.remove(serial);
-      if (!created.remove(block)) freed.add(block);
+      if (block.isNew) {
+        block.isNew = false;
+        --createdCount;
+      } else {
+        freed.add(block);
+      }
       block.plan.walk(0, new Ownership(block.memory, serials));
     }
   }
@@ -141,7 +155,7 @@ public final class Changes {
   /** Whether a release would make a version of its own. */
   public boolean areAny() {
     boolean hasLists =
-        !created.isEmpty()
+        createdCount > 0
             || !freed.isEmpty()
             || copy.types().nextSerial() > firstType
             || copy.slots().size() > firstSlot;
@@ -161,29 +175,37 @@ public final class Changes {
     List<String> slots = copy.slots().subList(firstSlot, copy.slots().size());
     if (!slots.isEmpty()) diff.addSlots(firstSlot + 1L, slots);
     for (CopiedBlock block : freed) diff.free(block.serial);
-    for (CopiedBlock block : created) diff.addBlock(block);
+    for (CopiedBlock block : created) if (block.isNew) diff.addBlock(block);
     for (CopiedBlock block : touched) {
       if (block.isLive()) addChange(diff, block, block.pristine);
     }
-    for (CopiedBlock block : created) addChange(diff, block, new byte[block.memory.length]);
+    for (CopiedBlock block : created) if (block.isNew) addChange(diff, block, zeros(block));
     return diff.finish(copy.version());
   }
 
+  private static byte[] zeros(CopiedBlock block) {
+    int length = block.memory.length;
+    return length <= ZEROS.length ? ZEROS : new byte[length];
+  }
+
   private void addChange(DiffBuilder diff, CopiedBlock block, byte[] pristine) {
-    boolean isWhole = whole.contains(block);
-    ByteWriter runs = isWhole ? Collecting.whole(block) : Collecting.changed(block, pristine);
-    if (runs != null) diff.change(block.serial, runs);
+    runs.clear();
+    boolean isWhole = !whole.isEmpty() && whole.contains(block);
+    boolean hasRuns =
+        isWhole ? Collecting.whole(block, runs) : Collecting.changed(block, pristine, runs);
+    if (hasRuns) diff.change(block.serial, runs);
   }
 
   /** Makes the changes the version, because the server acknowledged them. */
   public void commit(long version) {
     for (CopiedBlock block : touched) block.pristine = null;
+    for (CopiedBlock block : created) block.isNew = false;
     copy.version(version);
   }
 
   /** Puts everything back as it was when the lock was granted. */
   public void undo() {
-    for (CopiedBlock block : created) copy.remove(block.serial);
+    for (CopiedBlock block : created) if (block.isNew) copy.remove(block.serial);
     for (CopiedBlock block : freed) copy.add(block);
     for (CopiedBlock block : touched) {
       System.arraycopy(block.pristine, 0, block.memory, 0, block.memory.length);

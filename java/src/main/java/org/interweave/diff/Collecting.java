@@ -12,7 +12,7 @@ import org.interweave.wire.ByteWriter;
 final class Collecting implements Plan.Visit {
   private final CopiedBlock block;
   private final byte[] pristine;
-  private final ByteWriter out = new ByteWriter();
+  private final ByteWriter out;
   /** The number of the unit at which the next call begins. */
   private long unit;
   /** Where the run at hand begins; -1: none. */
@@ -20,26 +20,32 @@ final class Collecting implements Plan.Visit {
   /** Where the last run ended. */
   private long end;
 
-  private Collecting(CopiedBlock block, byte[] pristine) {
+  private Collecting(CopiedBlock block, byte[] pristine, ByteWriter out) {
+    this.out = out;
     this.block = block;
     this.pristine = pristine;
   }
 
-  /** The runs in which the memory differs from `pristine`; null if there is none. */
-  static ByteWriter changed(CopiedBlock block, byte[] pristine) {
-    if (Arrays.equals(block.memory, pristine)) return null;
-    Collecting collecting = new Collecting(block, pristine);
+  /**
+   * Appends the runs in which the memory differs from `pristine`, which may be longer. Whether
+   * there are any.
+   */
+  static boolean changed(CopiedBlock block, byte[] pristine, ByteWriter out) {
+    int length = block.memory.length;
+    if (Arrays.equals(block.memory, 0, length, pristine, 0, length)) return false;
+    int before = out.length();
+    Collecting collecting = new Collecting(block, pristine, out);
     block.plan.walk(0, collecting);
     collecting.finishRun(block.units());
-    return collecting.out.length() == 0 ? null : collecting.out;
+    return out.length() > before;
   }
 
-  /** All units as one run. */
-  static ByteWriter whole(CopiedBlock block) {
-    Collecting collecting = new Collecting(block, null);
+  /** Appends all units as one run. */
+  static boolean whole(CopiedBlock block, ByteWriter out) {
+    Collecting collecting = new Collecting(block, null, out);
     collecting.first = 0;
     collecting.finishRun(block.units());
-    return collecting.out;
+    return true;
   }
 
   @Override

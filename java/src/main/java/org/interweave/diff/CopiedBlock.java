@@ -18,6 +18,8 @@ public final class CopiedBlock {
   private boolean isLive = true;
   /** The memory before the writer's first store; null while no store is looked for. */
   byte[] pristine;
+  /** Made in the section under way. */
+  boolean isNew;
 
   /** All zeros. */
   public CopiedBlock(long serial, Type type, long count, String name) {
@@ -26,7 +28,12 @@ public final class CopiedBlock {
     this.count = count;
     this.name = name;
     memory = new byte[Math.toIntExact(type.size() * count)];
-    plan = type.plan().repeated(count, type.size());
+    plan = planOf(type, count);
+  }
+
+  /** Most blocks have one element, and share the plan of their type. */
+  static Plan planOf(Type type, long count) {
+    return count == 1 ? type.plan() : type.plan().repeated(count, type.size());
   }
 
   public long units() {

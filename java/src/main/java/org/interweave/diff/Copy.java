@@ -10,7 +10,6 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -28,7 +27,7 @@ public final class Copy {
   private TypeTable types = new TypeTable();
   private List<String> slots = new ArrayList<>();
   /** By serial, in the order in which they came. */
-  private Map<Long, CopiedBlock> blocks = new LinkedHashMap<>();
+  private SerialMap<CopiedBlock> blocks = new SerialMap<>();
   private Map<String, CopiedBlock> names = new HashMap<>();
   private long version;
   /** Blocks that diffs changed since they were taken; null: perhaps all. */
@@ -52,7 +51,7 @@ public final class Copy {
 
   /** In the order in which they came. */
   public Collection<CopiedBlock> blocks() {
-    return Collections.unmodifiableCollection(blocks.values());
+    return Collections.unmodifiableCollection(blocks);
   }
 
   /** Null if there is no such block. */
@@ -95,12 +94,12 @@ public final class Copy {
     Diff diff = new Diff(received);
     if (diff.isMetadataOnly()) throw malformed("a diff of metadata alone makes no version");
     if (diff.from() != 0) {
-      commit(diff, new DiffCheck(this, diff), Map.of());
+      commit(diff, new DiffCheck(this, diff), new SerialMap<>());
       return;
     }
     Copy fresh = new Copy(maxBytes);
     fresh.commit(diff, new DiffCheck(fresh, diff), blocks);
-    for (CopiedBlock block : blocks.values()) {
+    for (CopiedBlock block : blocks) {
       if (fresh.blocks.get(block.serial) != block) block.live(false);
     }
     changed = null;
@@ -117,14 +116,15 @@ public final class Copy {
    * that fields own come and go with their fields, and do not count.
    */
   public String lacking(byte[] complete) {
-    Map<Long, DiffCheck.Created> there =
+    if (blocks.isEmpty()) return null;
+    SerialMap<DiffCheck.Created> there =
         new DiffCheck(new Copy(maxBytes), new Diff(complete)).created;
     Deque<Long> owned = new ArrayDeque<>();
-    for (CopiedBlock block : blocks.values()) {
+    for (CopiedBlock block : blocks) {
       block.plan.walk(0, new Ownership(block.memory, owned));
     }
     Set<Long> unimportant = new HashSet<>(owned);
-    for (CopiedBlock block : blocks.values()) {
+    for (CopiedBlock block : blocks) {
       DiffCheck.Created found = there.get(block.serial);
       if (unimportant.contains(block.serial) || found != null && found.isLike(block)) continue;
       String how = found == null ? "without block " : "with another block ";
@@ -135,12 +135,12 @@ public final class Copy {
   }
 
   /** `places` are the blocks of before, which may be made again. */
-  private void commit(Diff diff, DiffCheck checked, Map<Long, CopiedBlock> places) {
+  private void commit(Diff diff, DiffCheck checked, SerialMap<CopiedBlock> places) {
     types.append(checked.types);
     slots.addAll(checked.slots);
     for (long serial : checked.freed) remove(serial);
-    for (DiffCheck.Created made : checked.created.values()) {
-      CopiedBlock place = places.get(made.block().serial());
+    for (DiffCheck.Created made : checked.created) {
+      CopiedBlock place = places.get(made.serial());
       boolean stays = place != null && made.isLike(place);
       if (stays) Arrays.fill(place.memory, (byte) 0);
       add(stays ? place : made.make());
@@ -171,7 +171,7 @@ public final class Copy {
   }
 
   void remove(long serial) {
-    CopiedBlock block = blocks.remove(serial);
+    CopiedBlock block = blocks.take(serial);
     if (block == null) return;
     if (names.get(block.name) == block) names.remove(block.name);
     bytes -= block.memory.length;

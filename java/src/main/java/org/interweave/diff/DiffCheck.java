@@ -2,12 +2,9 @@ package org.interweave.diff;
 
 import static org.interweave.InterweaveException.malformed;
 
-import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
@@ -25,15 +22,15 @@ final class DiffCheck {
   private static final long MAX_BLOCK_BYTES = Integer.MAX_VALUE - 8;
 
   /** A block that the diff makes. */
-  record Created(Diff.NewBlock block, Type type) {
+  record Created(long serial, Type type, long count, String name) {
     CopiedBlock make() {
-      return new CopiedBlock(block.serial(), type, block.count(), block.name());
+      return new CopiedBlock(serial, type, count, name);
     }
 
     boolean isLike(CopiedBlock other) {
-      return other.count == block.count()
-          && other.name.equals(block.name())
-          && other.type.serial() == block.typeSerial()
+      return other.count == count
+          && other.name.equals(name)
+          && other.type.serial() == type.serial()
           && other.type.isSameAs(type);
     }
   }
@@ -41,7 +38,7 @@ final class DiffCheck {
   final List<Type> types;
   final List<String> slots;
   final Set<Long> freed;
-  final Map<Long, Created> created = new LinkedHashMap<>();
+  final SerialMap<Created> created = new SerialMap<>();
   private final Copy copy;
   private final Diff diff;
 
@@ -141,7 +138,7 @@ final class DiffCheck {
     for (Diff.NewBlock block = blocks.next(); block != null; block = blocks.next()) {
       long serial = block.serial();
       Type type = typeOf(block);
-      if (copy.block(serial) != null || created.containsKey(serial)) {
+      if (copy.block(serial) != null || created.containsSerial(serial)) {
         throw malformed("block " + serial + " is created, but exists");
       }
       if (live != null && !isIn(live, serial)) {
@@ -155,7 +152,7 @@ final class DiffCheck {
             "the copy would take " + bytes + " bytes, " + copy.maxBytes()
                 + " are allowed: open the segment with more");
       }
-      created.put(serial, new Created(block, type));
+      created.put(serial, new Created(serial, type, block.count(), block.name()));
     }
   }
 
@@ -194,12 +191,15 @@ final class DiffCheck {
   }
 
   private void checkChanges() {
-    Set<Long> seen = new HashSet<>();
+    SerialMap<Boolean> seen = new SerialMap<>();
     int slotCount = copy.slots().size() + slots.size();
     Diff.Changes changes = diff.changes();
     for (Diff.Change change = changes.next(); change != null; change = changes.next()) {
       long serial = change.serial();
-      if (!seen.add(serial)) throw malformed("block " + serial + " occurs twice in CHANGES");
+      if (seen.containsSerial(serial)) {
+        throw malformed("block " + serial + " occurs twice in CHANGES");
+      }
+      seen.put(serial, Boolean.TRUE);
       checkRuns(planOf(serial), change.runs(), slotCount);
     }
   }
@@ -207,7 +207,7 @@ final class DiffCheck {
   private Plan planOf(long serial) {
     Created made = created.get(serial);
     if (made != null) {
-      return made.type().plan().repeated(made.block().count(), made.type().size());
+      return CopiedBlock.planOf(made.type(), made.count());
     }
     CopiedBlock old = freed.contains(serial) ? null : copy.block(serial);
     if (old == null) {

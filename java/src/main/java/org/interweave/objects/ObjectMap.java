@@ -286,6 +286,11 @@ public final class ObjectMap implements IW_Space {
     if (dangling.add(object)) isDangling = true;
   }
 
+  /** Whether a null of the object may stand for a pointer that leads to no object. */
+  boolean isDangling(IW_Object object) {
+    return dangling.contains(object);
+  }
+
   /** Whether fields are null that another segment may give a value by now. */
   public boolean isDangling() {
     return isDangling;

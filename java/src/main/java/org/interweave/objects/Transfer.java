@@ -80,9 +80,10 @@ final class Transfer extends IW_Memory {
 
   /** Carries the elements of a block that have objects. */
   void carryBlock(MappedBlock block) {
-    Class<? extends IW_Object> type = map.classOf(block.block.type);
     if (block.first != null) carry(block.first);
-    if (type == null || !block.hasOthers()) return;
+    if (!block.hasOthers()) return;
+    Class<? extends IW_Object> type = map.classOf(block.block.type);
+    if (type == null) return;
     int size = (int) block.block.type.size();
     for (int i = 1; i < block.block.count; ++i) {
       IW_Object element = block.at(i * size, type);
@@ -258,7 +259,8 @@ final class Transfer extends IW_Memory {
       return found;
     }
     if (value == null) {
-      if (there.isNull() || map.target(there, type) == null) return null;
+      boolean wasNull = map.isDangling(carried) && map.target(there, type) == null;
+      if (there.isNull() || wasNull) return null;
       change();
       WirePointer.NULL.put(memory, base + at);
       return null;

@@ -11,6 +11,11 @@ public final class ByteWriter {
     return length;
   }
 
+  /** Begins anew, with the memory that is there. */
+  public void clear() {
+    length = 0;
+  }
+
   /** Room for so many more bytes; where they begin. */
   private int room(int count) {
     int begin = length;

@@ -12,15 +12,21 @@ import java.nio.file.Path;
 /** A C++ client, which answers each command with a line (native/abi/tests/agent_main.cc). */
 final class Agent implements AutoCloseable {
   private static final String PROGRAM =
-      System.getenv()
-          .getOrDefault(
-              "IW_TEST_AGENT",
-              Path.of(System.getProperty("interweave.root"), "build", "release", "native", "abi")
-                  .resolve("test_agent")
-                  .toString());
+      System.getenv().getOrDefault("IW_TEST_AGENT", built("test_agent"));
 
   private final Process process;
   private final BufferedReader lines;
+
+  private static String built(String name) {
+    return Path.of(System.getProperty("interweave.root"), "build", "release", "native", "abi")
+        .resolve(name)
+        .toString();
+  }
+
+  /** Another program of the same folder. */
+  static String sibling(String name) {
+    return Path.of(PROGRAM).resolveSibling(name).toString();
+  }
 
   Agent(String url) throws IOException {
     process =

@@ -26,5 +26,13 @@ public final class shapes_x {
             "kind color corner point 1 label $8 2 - - *")
           .structure("shape", shape.class,
             "c char uc uchar s short us ushort h hyper uh uhyper f float d double b bool k color q [16]uchar at point row [4]double flags [2]bool bytes [3]uchar name $20 words [2]word text $$0 numbers <8>int nodes [3]node more <0>node first *node several [2]*node many <0>*node corner *point inside *int anything *void drawn figure drawings [2]figure sheet *grid")
+          .structure("node_t", node_t.class,
+            "key int next *node_t")
+          .structure("test_kid", test_kid.class,
+            "name $$0 kids <0>test_kid")
+          .union("test_extra", test_extra.class,
+            "kind int text $$0 1 number int 2")
+          .structure("test_pad", test_pad.class,
+            "title $$0 marks <4>int extra test_extra kids <0>test_kid")
           .register();
 }

@@ -1,0 +1,126 @@
+package org.interweave.diff;
+
+import java.util.AbstractCollection;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import java.util.SplittableRandom;
+
+/**
+ * Values by serial, in the order in which they were put. An entry takes about 20 bytes, where one
+ * of LinkedHashMap takes 80: a segment may have millions of blocks.
+ */
+final class SerialMap<V> extends AbstractCollection<V> {
+  private static final int FIRST_CAPACITY = 16;
+  /** Not known to a peer, who could choose serials of one slot otherwise. */
+  private static final long SPREAD = new SplittableRandom().nextLong() | 1;
+
+  private long[] serials = new long[FIRST_CAPACITY];
+  /** By the order; null where the entry was removed. */
+  private Object[] values = new Object[FIRST_CAPACITY];
+  /** Entries, with those that were removed. */
+  private int used;
+  private int live;
+  /** By the hash: one more than the entry's index; 0: free. At most half are taken. */
+  private int[] slots = new int[2 * FIRST_CAPACITY];
+
+  private int slotOf(long serial) {
+    return (int) ((serial * SPREAD) >>> 33) & (slots.length - 1);
+  }
+
+  /** The index of the entry; -1: there is none. */
+  private int find(long serial) {
+    for (int at = slotOf(serial); slots[at] != 0; at = (at + 1) & (slots.length - 1)) {
+      int index = slots[at] - 1;
+      if (serials[index] == serial && values[index] != null) return index;
+    }
+    return -1;
+  }
+
+  @SuppressWarnings("unchecked")
+  V get(long serial) {
+    int index = find(serial);
+    return index < 0 ? null : (V) values[index];
+  }
+
+  boolean containsSerial(long serial) {
+    return find(serial) >= 0;
+  }
+
+  /** Replaces the serial's value, or puts another entry behind the last. */
+  void put(long serial, V value) {
+    int known = find(serial);
+    if (known >= 0) {
+      values[known] = value;
+      return;
+    }
+    if (used == serials.length) grow();
+    serials[used] = serial;
+    values[used] = value;
+    ++live;
+    enter(used++);
+  }
+
+  private void enter(int index) {
+    int at = slotOf(serials[index]);
+    while (slots[at] != 0) at = (at + 1) & (slots.length - 1);
+    slots[at] = index + 1;
+  }
+
+  /** Leaves removed entries out, and makes room if they are few. */
+  private void grow() {
+    int capacity = live > used / 2 ? 2 * used : used;
+    long[] oldSerials = serials;
+    Object[] oldValues = values;
+    int before = used;
+    serials = new long[capacity];
+    values = new Object[capacity];
+    if (slots.length < 2 * capacity) slots = new int[2 * capacity];
+    else Arrays.fill(slots, 0);
+    used = 0;
+    for (int i = 0; i < before; ++i) {
+      if (oldValues[i] == null) continue;
+      serials[used] = oldSerials[i];
+      values[used] = oldValues[i];
+      enter(used++);
+    }
+  }
+
+  /** The value that was there; null: there was none. */
+  @SuppressWarnings("unchecked")
+  V take(long serial) {
+    int index = find(serial);
+    if (index < 0) return null;
+    V value = (V) values[index];
+    values[index] = null;
+    --live;
+    return value;
+  }
+
+  @Override
+  public int size() {
+    return live;
+  }
+
+  @Override
+  public Iterator<V> iterator() {
+    return new Values();
+  }
+
+  private final class Values implements Iterator<V> {
+    private int next;
+
+    @Override
+    public boolean hasNext() {
+      while (next < used && values[next] == null) ++next;
+      return next < used;
+    }
+
+    @SuppressWarnings("unchecked")
+    @Override
+    public V next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      return (V) values[next++];
+    }
+  }
+}

@@ -1,0 +1,75 @@
+package org.interweave.client;
+
+import static org.interweave.client.SegmentTest.fails;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.interweave.Interface.Error;
+import org.interweave.objects.shapes.node;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Lists and removes the segments of a real server. */
+@Timeout(60)
+class DirectoryTest {
+  private Server server;
+  private final Client client = new Client();
+
+  @BeforeEach
+  void start() throws Exception {
+    server = Server.start();
+  }
+
+  @AfterEach
+  void stop() {
+    client.close();
+    server.close();
+  }
+
+  private List<String> urls(String prefix) {
+    List<String> urls = new ArrayList<>();
+    for (SegmentInfo each : client.list(server.url(prefix))) urls.add(each.url());
+    return urls;
+  }
+
+  @Test
+  void segmentsAreListed() {
+    assertEquals(List.of(), client.list(server.url("/")));
+    Segment one = client.open(server.url("/a/one"));
+    one.write(lock -> new node(one, "n"));
+    client.open(server.url("/a/two"));
+    client.open(server.url("/b")).close();
+    assertEquals(
+        List.of(server.url("/a/one"), server.url("/a/two"), server.url("/b")), urls("/"));
+    assertEquals(List.of(server.url("/a/one"), server.url("/a/two")), urls("/a/"));
+    SegmentInfo info = client.list(server.url("/a/one")).get(0);
+    assertEquals(1, info.version());
+    assertEquals(1, info.blocks());
+    assertEquals(1, info.clients());
+  }
+
+  @Test
+  void aRemovedSegmentIsLostToThoseWhoHaveIt() throws Exception {
+    Segment segment = client.open(server.url("/gone"));
+    node[] made = new node[1];
+    segment.write(lock -> made[0] = new node(segment, "n"));
+    try (Client other = new Client()) {
+      other.remove(server.url("/gone"));
+      fails(Error.NO_SEGMENT, () -> other.remove(server.url("/gone")));
+      assertEquals(List.of(), other.list(server.url("/")));
+    }
+    fails(Error.REMOVED, segment::write);
+    Segment again = client.open(server.url("/gone"));
+    assertEquals(0, again.version());
+  }
+
+  @Test
+  void anAbsentServerIsUnreachable() throws Exception {
+    String url = server.url("/");
+    server.kill();
+    fails(Error.UNREACHABLE, () -> client.list(url));
+  }
+}
