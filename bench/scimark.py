@@ -84,25 +84,29 @@ def check(runs):
 def write(runs, results):
     with open(results / "java_scimark.csv", "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["kernel", "way", "us", "least_us", "most_us", "ratio_to_plain"])
+        rows.writerow(["kernel", "way", "us", "least_us", "most_us", "ratio_to_plain",
+                       "ratio_of_least"])
         for kernel in runs["shared"][0]:
             if kernel == "tracked":
                 continue
-            plain = median(runs["plain"], kernel)
-            for way in runs:
-                if kernel not in runs[way][0]:
-                    continue
-                ns = median(runs[way], kernel)
-                ratio = f"{ns / plain:.3f}" if plain else ""
-                every = [round_[kernel][0] / 1000 for round_ in runs[way]]
-                rows.writerow([kernel, way, f"{ns / 1000:.2f}", f"{min(every):.2f}",
-                               f"{max(every):.2f}", ratio])
-                print(f"{kernel:24} {way:14} {ns / 1000:10.2f} us {ratio:>8}")
+            for way, rounds in runs.items():
+                if kernel in rounds[0]:
+                    rows.writerow(row(kernel, way, times(rounds, kernel),
+                                      times(runs["plain"], kernel)))
 
 
-def median(rounds, kernel):
-    found = [round_[kernel][0] for round_ in rounds if kernel in round_]
-    return statistics.median(found) if found else None
+def times(rounds, kernel):
+    return [round_[kernel][0] / 1000 for round_ in rounds if kernel in round_]
+
+
+def row(kernel, way, us, plain):
+    ratios = ["", ""]
+    if plain:
+        each = [mine / other for mine, other in zip(us, plain)]
+        ratios = [f"{statistics.median(each):.3f}", f"{min(us) / min(plain):.3f}"]
+    print(f"{kernel:22} {way:14} {statistics.median(us):10.2f} us  {ratios[0]:>6} {ratios[1]:>6}")
+    return [kernel, way, *(f"{time:.2f}" for time in (statistics.median(us), min(us), max(us))),
+            *ratios]
 
 
 def main():

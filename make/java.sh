@@ -69,7 +69,7 @@ newer_java() {
   local each
   for each in "${IW_JAVA_NEWER:-}" /usr/lib/jvm/*/bin/java; do
     [ -x "$each" ] || continue
-    [ "$("$each" -version 2>&1 | sed -n '1s/.*"\([0-9]*\).*/\1/p')" -ge 25 ] || continue
+    [ "$("$each" -version 2>&1 | sed -n 's/^[^"]*version "\([0-9]*\).*/\1/p')" -ge 25 ] || continue
     echo "$each"
     return
   done

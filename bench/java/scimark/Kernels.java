@@ -13,7 +13,7 @@ import scimark.data.stepper;
  * that are generated from scimark.x; the code is the same.
  */
 final class Kernels {
-  private static final int SAMPLES = 1000;
+  private static final int SAMPLES = 10_000;
   private static final int SIDE = 100;
   private static final double RELAXATION = 1.25;
   private static final int SEED_BITS = 31;
