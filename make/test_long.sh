@@ -26,6 +26,8 @@ TSAN_OPTIONS=$options \
   -R "^(cluster\.(${rooms// /|})|examples\.services(_tcp)?)\$"
 echo "== every client and machine against every other"
 make/test_conformance.sh --long
+echo "== a list of a million nodes in Java, and a million locks"
+IW_TEST_MANY=1000000 make/java.sh test
 echo "== the source distribution of the Python package"
 make/python.sh sdist
 echo "== fuzz"
