@@ -18,10 +18,14 @@ public final class Agent {
   /**
    * Called by the virtual machine before the program.
    *
-   * @param arguments none is known
+   * @param arguments what stands behind the jar's name; there are none
    * @param instrumentation of this virtual machine
    */
   public static void premain(String arguments, Instrumentation instrumentation) {
+    if (arguments != null) {
+      throw new IllegalArgumentException(
+          "interweave-agent: '" + arguments + "' is not an argument; the agent takes none");
+    }
     instrumentation.addTransformer(TRANSFORMER, true);
     if (System.getProperty(MARKS) == null) System.setProperty(MARKS, "true");
     for (Class<?> each : instrumentation.getAllLoadedClasses()) {

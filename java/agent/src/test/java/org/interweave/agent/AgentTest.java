@@ -1,6 +1,7 @@
 package org.interweave.agent;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -93,6 +94,13 @@ class AgentTest {
   void aProgramWithoutTheLibraryStaysAsItIs() throws Exception {
     Java.Ended ended = new Java(folder).withAgent().on(TESTS).run(Alone.class.getName());
     assertEquals("marks=0\nunrewritten=0\nstored=2\n", ended.text());
+  }
+
+  @Test
+  void anArgumentIsRefused() throws Exception {
+    Java.Ended ended = new Java(folder).withAgent("fast").on(TESTS).run(Alone.class.getName());
+    assertNotEquals(0, ended.status());
+    assertEquals(1, ended.count("interweave-agent: 'fast' is not an argument"), ended.text());
   }
 
   @Test

@@ -42,10 +42,14 @@ final class Java {
 
   /** The agent of the folder that is tested. */
   Java withAgent() throws IOException {
+    return withAgent((String) null);
+  }
+
+  Java withAgent(String argument) throws IOException {
     Path jar = agentJar(
         "agent.jar", "org.interweave.agent.Agent", Agent.class, ClassReader.class,
         AnalyzerAdapter.class);
-    return with("-javaagent:" + jar);
+    return with("-javaagent:" + jar + (argument == null ? "" : "=" + argument));
   }
 
   /** Another agent, whose classes are on the class path. */
