@@ -2,7 +2,7 @@
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
 # translate, swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers,
-# ddss, dsm, dsm_faults or services.
+# ddss, dsm, dsm_faults, services or java_scimark (java runs all figures of Java).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -130,6 +130,12 @@ if [[ "$ONLY" =~ ^(rpc)?$ ]]; then
       --unit "$y a call" \
       --out "bench/results/rpc-$y.svg" --title "A tree as an argument, 1 % changed before each call"
   done
+fi
+# SciMark's kernels in Java, on plain and on shared objects.
+if [[ "$ONLY" =~ ^(java|java_scimark)?$ ]]; then
+  begin java_scimark
+  make/java.sh build
+  bench/scimark.py "$IW_PROGRAM" "$BENCH_RESULTS"
 fi
 # From Python to Python. The rivals come from the Python package index.
 if [[ "$ONLY" =~ ^(frames)?$ ]]; then

@@ -1,52 +1,94 @@
 #!/usr/bin/env bash
-# The Java client.
+# The Java client, its agent, its Maven plugin and the list of their versions.
 #
-#   make/java.sh build    jar, sources and javadoc, in the Maven repository $BUILD/java/repository
-#   make/java.sh test     runs the tests
+#   make/java.sh build    jars, sources and javadoc, in the Maven repository $BUILD/java/repository
+#   make/java.sh test     runs the tests, once more on a newer Java, and builds a program of its own
+#                         against the repository
 #   make/java.sh fuzz     gives each decoder some of INPUTS inputs (default 20,000,000)
-#   make/java.sh agent    the conformance agent, in $BUILD/java/agent
-#   make/java.sh fetch    only what pom.xml names: plugins and JUnit
+#   make/java.sh agent    the conformance agent, in $BUILD/java/conformance
+#   make/java.sh fetch    only what the pom.xml files name: plugins, ASM and JUnit
+#
+# IW_JAVA_NEWER names the java of 25 or newer on which the tests run again; without it, it is
+# looked for in /usr/lib/jvm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
 BUILD=$(realpath -m "$BUILD")
 if [ "$IW_CACHE" = none ]; then fetched=$BUILD/java/fetched; else fetched=$IW_CACHE/maven; fi
+poms=(java/parent/pom.xml java/bom/pom.xml java/pom.xml java/agent/pom.xml
+  java/maven-plugin/pom.xml)
 maven() {
   local build=$1
   shift
-  mvn --batch-mode --quiet --file java/pom.xml -Dstyle.color=never \
+  mvn --batch-mode --quiet --file java/parent/pom.xml -Dstyle.color=never \
     -Dmaven.repo.local="$fetched" -Dinterweave.build="$build" "$@"
 }
-# Leaves nothing of this project in the fetched repository, which other clones share.
-install_into() {
-  local build=$1 jar
-  shift
-  maven "$build" "$@" package
-  jar=$(ls "$build"/interweave-*[0-9].jar)
-  maven "$build" "$@" install:install-file -DlocalRepositoryPath="$build/repository" \
-    -Dfile="$jar" -Dsources="${jar%.jar}-sources.jar" -Djavadoc="${jar%.jar}-javadoc.jar" \
-    -DpomFile="$PWD/java/pom.xml"
+# put REPOSITORY ARTIFACT POM [JAR]: as Maven lays a repository out. Maven's own goals would leave
+# this project in the fetched repository, which other clones share, or refuse to work offline.
+put() {
+  local repository=$1 artifact=$2 pom=$3 jar=${4:-} folder suffix
+  folder=$repository/org/interweave/$artifact/$version
+  mkdir -p "$folder"
+  cp "$pom" "$folder/$artifact-$version.pom"
+  if [ -n "$jar" ]; then
+    for suffix in .jar -sources.jar -javadoc.jar; do
+      cp "${jar%.jar}$suffix" "$folder/$artifact-$version$suffix"
+    done
+  fi
+  for file in "$folder"/*.pom "$folder"/*.jar; do
+    [ ! -e "$file" ] || sha1sum "$file" | cut -d' ' -f1 | tr -d '\n' >"$file.sha1"
+  done
+}
+publish() {
+  local build=$1 agent plugin
+  version=$(sed -n 's:^  <version>\(.*\)</version>$:\1:p' java/parent/pom.xml)
+  agent=$build/agent/interweave-agent-$version.jar
+  plugin=$build/maven-plugin/interweave-maven-plugin-$version.jar
+  rm -rf "$build/repository"
+  put "$build/repository" interweave-parent java/parent/pom.xml
+  put "$build/repository" interweave-bom java/bom/pom.xml
+  put "$build/repository" interweave java/pom.xml "$build/interweave-$version.jar"
+  put "$build/repository" interweave-agent "$build/agent/dependency-reduced-pom.xml" "$agent"
+  put "$build/repository" interweave-maven-plugin java/maven-plugin/pom.xml "$plugin"
 }
 # Nothing when it is there. Fetched by one at a time. Only a whole build with a test in it asks for
 # everything; dependency:go-offline leaves some out.
 fetch() {
   local mark
-  mark=$fetched/fetched-$(git hash-object java/pom.xml)
+  mark=$fetched/fetched-$(cat "${poms[@]}" | git hash-object --stdin)
   mkdir -p "$fetched"
   (
     flock 9
     [ ! -e "$mark" ] || exit 0
     trial=$(mktemp -d)
     trap 'rm -rf "$trial"' EXIT
-    install_into "$trial" -Dtest=BoundsTest
+    maven "$trial" -Dtest='BoundsTest,RewriterTest,GeneratingTest' \
+      -Dsurefire.failIfNoSpecifiedTests=false package
     touch "$mark"
   ) 9>"$fetched/fetching"
+}
+newer_java() {
+  local each
+  for each in "${IW_JAVA_NEWER:-}" /usr/lib/jvm/*/bin/java; do
+    [ -x "$each" ] || continue
+    [ "$("$each" -version 2>&1 | sed -n 's/^[^"]*version "\([0-9]*\).*/\1/p')" -ge 25 ] || continue
+    echo "$each"
+    return
+  done
+}
+# Classes that 17 compiled.
+test_on_newer() {
+  local java=$1
+  maven "$BUILD/java" --offline -Dinterweave.results="$results" -Djvm="$java" \
+    -Dinterweave.fuzz=10000 \
+    -Dsurefire.reportNameSuffix="$(basename "$(dirname "$(dirname "$java")")")" test
 }
 case "${1:-build}" in
   fetch) fetch ;;
   build)
     fetch
-    install_into "$BUILD/java" --offline -DskipTests
+    maven "$BUILD/java" --offline -DskipTests package
+    publish "$BUILD/java"
     ;;
   fuzz)
     fetch
@@ -57,17 +99,25 @@ case "${1:-build}" in
     # Without Maven, because it needs nothing but the sources. Unchanged sources are not compiled.
     sources=$(find java/src/main/java java/conformance -name '*.java' ! -name module-info.java)
     sources+=" $(echo java/src/test/java/org/interweave/vectors/{Json,Shown}.java)"
-    mark=$BUILD/java/agent/made-$(cat $sources | git hash-object --stdin)
+    mark=$BUILD/java/conformance/made-$(cat $sources | git hash-object --stdin)
     [ ! -e "$mark" ] || exit 0
-    rm -rf "$BUILD/java/agent"
-    javac -Xlint:all -Werror -XDstringConcat=inline -d "$BUILD/java/agent" $sources
+    rm -rf "$BUILD/java/conformance"
+    javac -Xlint:all -Werror -XDstringConcat=inline -d "$BUILD/java/conformance" $sources
     touch "$mark"
     ;;
   test)
     fetch
     results=$(realpath -m "${RESULTS:-$BUILD/tests/java}")
     mkdir -p "$results"
-    maven "$BUILD/java" --offline -Dinterweave.results="$results" test
+    maven "$BUILD/java" --offline -Dinterweave.results="$results" package
+    publish "$BUILD/java"
+    newer=$(newer_java)
+    FETCHED=$fetched RESULTS=$results make/test_java_artifacts.sh
+    if [ -n "$newer" ]; then
+      test_on_newer "$newer"
+    else
+      echo "java: skipped on a newer Java: none of 25 or newer in /usr/lib/jvm"
+    fi
     ;;
   *) echo "java: '$1' is not one of build, test, fuzz, agent, fetch" >&2; exit 2 ;;
 esac

@@ -94,6 +94,7 @@ set_test-machines() {
 set_bench() {
   set_build
   set_python
+  set_java
   packages+=(redis-server libhiredis-dev memcached libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto)
   packages+=(libprotobuf-dev protobuf-compiler gnuplot-nox libopenmpi-dev openmpi-bin)
 }

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""SciMark's kernels on plain and on shared objects, with the agent and without.
+
+    bench/scimark.py PROGRAM RESULTS
+
+Needs build/java/repository (make/java.sh build). Each way runs in a virtual machine of its own, by
+turns; the figures are medians of ROUNDS machines, each of which gives its best stretch.
+"""
+
+import csv
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROUNDS = 9
+VERSION = "0.1.0"
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCES = HERE / "java" / "scimark"
+REPOSITORY = HERE.parent / "build/java/repository/org/interweave"
+# name of the way, data, whether with the agent
+WAYS = (("plain", "plain", False), ("plain, agent", "plain", True),
+        ("shared", "shared", False), ("shared, agent", "shared", True))
+
+
+def artifact(name):
+    return str(REPOSITORY / name / VERSION / f"{name}-{VERSION}.jar")
+
+
+def build(program, folder):
+    """The kernels over either form of the data. Returns the class paths."""
+    generated = folder / "generated"
+    subprocess.run([program, "compile", str(SOURCES / "scimark.x"), "--lang", "java", "--package",
+                    "scimark.data", "--out", str(generated)], check=True)
+    kernels = [str(path) for path in sorted(SOURCES.glob("*.java"))]
+    paths = {}
+    for kind, more in (("plain", ()), ("shared", (generated,))):
+        classes = folder / kind
+        files = [str(path) for root in (SOURCES / kind, *more)
+                 for path in sorted(root.rglob("*.java"))]
+        subprocess.run(["javac", "--release", "17", "-d", str(classes), "-cp",
+                        artifact("interweave"), *kernels, *files], check=True)
+        paths[kind] = f"{classes}:{generated}:{artifact('interweave')}"
+    return paths
+
+
+def serve(program):
+    server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--http",
+                               "127.0.0.1:0", "--store", "memory"],
+                              stdout=subprocess.PIPE, text=True)
+    for line in server.stdout:
+        if line.startswith("listening "):
+            return server, line.split()[1]
+    raise RuntimeError("the server did not start")
+
+
+def run(paths, way, url):
+    """One virtual machine: kernel -> (ns of a run, what the first run gave)."""
+    name, data, has_agent = way
+    words = ["java", "-Xms512m", "-Xmx512m", "-XX:+UseSerialGC"]
+    if has_agent:
+        words.append("-javaagent:" + artifact("interweave-agent"))
+    words += ["-cp", paths[data], f"scimark.{data.capitalize()}"]
+    words += [url] if data == "shared" else []
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in said.splitlines()]
+    return {kernel: (float(ns), first) for kernel, ns, first in rows}
+
+
+def check(runs):
+    """The kernels compute the same in all ways, and the agent is there where it should be."""
+    for way, rounds in runs.items():
+        for kernel in ("fft", "sor", "monte_carlo", "sparse", "lu", "monte_carlo_in_fields"):
+            given = {found[kernel][1] for found in rounds}
+            wanted = runs["plain"][0][kernel][1]
+            if given != {wanted}:
+                raise RuntimeError(f"{kernel}, {way}: {given} instead of {wanted}")
+    for found in runs["shared, agent"]:
+        if found["tracked"][0] != 1:
+            raise RuntimeError("the agent is not there")
+
+
+def write(runs, results):
+    with open(results / "java_scimark.csv", "w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["kernel", "way", "us", "least_us", "most_us", "ratio_to_plain",
+                       "ratio_of_least"])
+        for kernel in runs["shared"][0]:
+            if kernel == "tracked":
+                continue
+            for way, rounds in runs.items():
+                if kernel in rounds[0]:
+                    rows.writerow(row(kernel, way, times(rounds, kernel),
+                                      times(runs["plain"], kernel)))
+
+
+def times(rounds, kernel):
+    return [round_[kernel][0] / 1000 for round_ in rounds if kernel in round_]
+
+
+def row(kernel, way, us, plain):
+    ratios = ["", ""]
+    if plain:
+        each = [mine / other for mine, other in zip(us, plain)]
+        ratios = [f"{statistics.median(each):.3f}", f"{min(us) / min(plain):.3f}"]
+    print(f"{kernel:22} {way:14} {statistics.median(us):10.2f} us  {ratios[0]:>6} {ratios[1]:>6}")
+    return [kernel, way, *(f"{time:.2f}" for time in (statistics.median(us), min(us), max(us))),
+            *ratios]
+
+
+def main():
+    program, results = sys.argv[1], pathlib.Path(sys.argv[2])
+    with tempfile.TemporaryDirectory() as folder:
+        paths = build(program, pathlib.Path(folder))
+        server, address = serve(program)
+        try:
+            runs = {way[0]: [] for way in WAYS}
+            for round_ in range(ROUNDS):
+                for number, way in enumerate(WAYS):
+                    url = f"iw://{address}/scimark-{round_}-{number}"
+                    runs[way[0]].append(run(paths, way, url))
+        finally:
+            server.terminate()
+            server.wait()
+    check(runs)
+    write(runs, results)
+
+
+if __name__ == "__main__":
+    main()

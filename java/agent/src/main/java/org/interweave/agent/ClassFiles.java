@@ -1,0 +1,16 @@
+package org.interweave.agent;
+
+import java.io.IOException;
+
+/** Where class files are read without loading a class. */
+@FunctionalInterface
+public interface ClassFiles {
+  /**
+   * The bytes of a class file.
+   *
+   * @param name of the class with slashes
+   * @return null if there is none
+   * @throws IOException if there is one that cannot be read
+   */
+  byte[] read(String name) throws IOException;
+}
