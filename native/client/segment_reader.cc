@@ -252,7 +252,8 @@ Result Segment::apply(session::StagedDiff& diff, bool must_hold_blocks, std::int
   const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
     resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
   };
-  return copy_->apply(diff.bytes.bytes(), must_hold_blocks, describe, resolver, damaged);
+  const auto spent = [&diff](const std::byte* end) { diff.bytes.spent(end); };
+  return copy_->apply(diff.bytes.bytes(), must_hold_blocks, describe, resolver, spent, damaged);
 }
 
 // At an acquire, so often that it costs at most a hundredth of the time [COPY-1]. Nobody reads.

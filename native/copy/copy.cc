@@ -56,7 +56,8 @@ Result Copy::create(const types::Url& url, bool read_only, std::shared_ptr<Copy>
 // Blocks pointed at in other segments must be known before the translation, which may not wait for
 // a server. While they are asked for, others may describe blocks of this copy, too.
 Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
-                   const Describe& describe, swizzle::Resolver& resolver, bool& damaged) {
+                   const Describe& describe, swizzle::Resolver& resolver, const diff::Spent& spent,
+                   bool& damaged) {
   damaged = false;
   diff::Update update;
   const platform::MutexLock lock(mutex_);
@@ -92,8 +93,9 @@ Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
   }
   has_unreachable_ = !unreachable_.is_empty();
   types_replaced();
-  Result applied = types::or_no_memory(
-      [&] { return update.apply(copy, resolver, swizzle::StubArena::program(), diff_options()); });
+  Result applied = types::or_no_memory([&] {
+    return update.apply(copy, resolver, swizzle::StubArena::program(), diff_options(), spent);
+  });
   damaged = !applied.ok();
   return applied;
 }

@@ -70,8 +70,9 @@ class Copy {
   // `damaged` on failure: the copy is of no version and must be replaced by a complete one.
   // `must_hold_blocks`: SEGMENT_LOST, and nothing is applied, if the complete copy in `bytes` lacks
   // a block of this one or has another under its serial [LOST-2].
+  // `spent` hears which of the bytes are not needed any more, as the copy takes them in.
   Result apply(std::span<const std::byte> bytes, bool must_hold_blocks, const Describe& describe,
-               swizzle::Resolver& resolver, bool& damaged);
+               swizzle::Resolver& resolver, const diff::Spent& spent, bool& damaged);
   // Space for blocks that a server described (a diff without data).
   Result describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver);
   // Whether pointers are stubs because a server could not be asked. Takes no mutex: a segment asks

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -44,9 +45,13 @@ struct ForeignReference {
   friend auto operator<=>(const ForeignReference&, const ForeignReference&) = default;
 };
 
+// Told while a large diff is applied: its bytes before `end` are not read again.
+using Spent = std::function<void(const std::byte* end)>;
+
 class Update {
  public:
-  // Checks the diff. `bytes` must remain valid until apply() is done.
+  // Checks the diff. `bytes` must remain valid until apply() is done, or has said that they are
+  // spent.
   static Result read(std::span<const std::byte> bytes, const CachedCopy& copy, const Limits& limits,
                      Update& out);
 
@@ -73,9 +78,10 @@ class Update {
   // Applies the diff to the copy. REQUIRES: no thread reads the segment meanwhile. After a failure
   // or std::bad_alloc the copy is safe but is not of any version. A complete copy must then replace
   // it before anybody reads it.
+  // `spent` is called from time to time; nothing of the diff may be read afterwards.
   Result apply(CachedCopy& copy, swizzle::Resolver& resolver,
                swizzle::StubArena& stubs = swizzle::StubArena::program(),
-               const Options& options = {});
+               const Options& options = {}, const Spent& spent = {});
 
  private:
   friend class UpdateReader;

@@ -23,6 +23,8 @@ namespace {
 // Bytes of so long a run are handed over as they lie, because memory that is new takes them faster
 // so.
 constexpr std::size_t long_run_bytes = 1 << 20;
+// A longer run is taken in parts, so that its bytes are spent part by part.
+constexpr std::size_t part_of_run_bytes = 4 << 20;
 
 // The whole pages that a part of a block touches, as far as they are the block's.
 ByteRange pages_around(const ByteRange& part, std::size_t offset_in_page, std::size_t block_bytes) {
@@ -37,8 +39,9 @@ ByteRange pages_around(const ByteRange& part, std::size_t offset_in_page, std::s
 class UpdateWriter {
  public:
   UpdateWriter(const Update& update, CachedCopy& copy, swizzle::Resolver& resolver,
-               swizzle::StubArena& stubs, const Options& options)
+               swizzle::StubArena& stubs, const Options& options, const Spent& spent)
       : update_(update),
+        spent_(spent),
         heap_(copy.heap),
         swizzler_(copy.heap, copy.slots, resolver, stubs),
         units_(swizzler_, options) {
@@ -58,9 +61,15 @@ class UpdateWriter {
   Result change_block(const memory::Block& block, Reader changes);
   template <typename ByteOf, typename Place>
   Result place_runs(const memory::Block& block, Reader changes, ByteOf byte_of, Place place);
+  template <typename ByteOf, typename Place>
+  bool place_in_parts(Reader& changes, std::uint64_t first, std::uint64_t end, ByteOf byte_of,
+                      Place place, std::byte* to);
   static Result no_memory_of(const memory::Block& block);
 
+  void say_spent(const std::byte* end);
+
   const Update& update_;
+  const Spent& spent_;
   memory::Heap& heap_;
   swizzle::Swizzler swizzler_;
   UnitPlacer units_;
@@ -133,6 +142,26 @@ Result UpdateWriter::no_memory_of(const memory::Block& block) {
   return {error_code::INTERNAL, "block " + std::to_string(block.serial) + " has no memory"};
 }
 
+void UpdateWriter::say_spent(const std::byte* end) {
+  if (spent_) spent_(end);
+}
+
+// Places the units [first, end) of one run.
+template <typename ByteOf, typename Place>
+bool UpdateWriter::place_in_parts(Reader& changes, std::uint64_t first, std::uint64_t end,
+                                  ByteOf byte_of, Place place, std::byte* to) {
+  const std::uint64_t unit_bytes = (byte_of(end) - byte_of(first)) / (end - first) + 1;
+  const std::uint64_t most = std::max<std::uint64_t>(1, part_of_run_bytes / unit_bytes);
+  for (std::uint64_t at = first; at < end;) {
+    const std::uint64_t count = std::min(most, end - at);
+    const ByteRange part{byte_of(at), byte_of(at + count)};
+    if (!place(changes, at, count, part, to + part.begin_bytes)) return false;
+    say_spent(changes.at());
+    at += count;
+  }
+  return true;
+}
+
 // byte_of(unit) is where a unit begins in the block. place(changes, first, count, part, to) takes
 // `count` units from `first` on, which are `part` of the block's bytes, and writes them to `to`.
 // Most runs are short. A run on the same pages as the run before need not be announced again.
@@ -157,7 +186,10 @@ Result UpdateWriter::place_runs(const memory::Block& block, Reader changes, Byte
       to -= pages.begin_bytes;
       announced_end = pages.end_bytes;
     }
-    if (!place(changes, first, run.count, part, to + part.begin_bytes)) return units_.error();
+    const bool is_placed = part.size_bytes() <= part_of_run_bytes
+                               ? place(changes, first, run.count, part, to + part.begin_bytes)
+                               : place_in_parts(changes, first, end, byte_of, place, to);
+    if (!is_placed) return units_.error();
   }
   return {};
 }
@@ -207,6 +239,7 @@ Result UpdateWriter::change_blocks() {
     }
     Result result = change_block(block, body);
     if (!result.ok()) return result;
+    say_spent(changes.at());
   }
   return {};
 }
@@ -226,13 +259,13 @@ Result UpdateWriter::write() {
 }
 
 Result Update::apply(CachedCopy& copy, swizzle::Resolver& resolver, swizzle::StubArena& stubs,
-                     const Options& options) {
+                     const Options& options, const Spent& spent) {
   // Blocks use the new types and pointers the new slots, so these come first.
   if (types_) copy.types = std::move(*types_);
   if (slots_) copy.slots = std::move(*slots_);
   types_.reset();
   slots_.reset();
-  UpdateWriter writer(*this, copy, resolver, stubs, options);
+  UpdateWriter writer(*this, copy, resolver, stubs, options, spent);
   Result result = writer.write();
   statistics_.searches = writer.searches();
   // Every block of a complete copy has a type of its own table.

@@ -1,0 +1,65 @@
+#include "platform/large_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <utility>
+
+namespace iw::platform {
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+std::byte value_at(std::size_t i) { return static_cast<std::byte>(i * 7 + i / 4096); }
+
+bool holds_values(const LargeMemory& memory, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    if (memory.begin()[i] != value_at(i)) return false;
+  }
+  return true;
+}
+
+TEST(LargeMemory, KeepsItsBytesWhenItGrowsAndMoves) {
+  LargeMemory memory;
+  std::size_t filled = 0;
+  for (const std::size_t size : {std::size_t{1}, 3 * mib - 5, 3 * mib, 17 * mib}) {
+    ASSERT_TRUE(memory.grow(size));
+    ASSERT_GE(memory.size_bytes(), size);
+    for (; filled < size; ++filled) memory.begin()[filled] = value_at(filled);
+  }
+  LargeMemory moved(std::move(memory));
+  LargeMemory other;
+  ASSERT_TRUE(other.grow(mib));
+  other = std::move(moved);
+  EXPECT_TRUE(holds_values(other, 0, filled));
+}
+
+TEST(LargeMemory, WithoutMemoryNothingChanges) {
+  LargeMemory memory;
+  ASSERT_TRUE(memory.grow(mib));
+  memory.begin()[mib - 1] = std::byte{9};
+  const std::size_t size_bytes = memory.size_bytes();
+  EXPECT_FALSE(memory.grow(std::numeric_limits<std::size_t>::max() / 4));
+  EXPECT_EQ(memory.size_bytes(), size_bytes);
+  EXPECT_EQ(memory.begin()[mib - 1], std::byte{9});
+}
+
+// The bytes around what is given back stay, and the memory can be filled again.
+TEST(LargeMemory, GivesBackNoByteBesideTheRange) {
+  constexpr std::size_t size = 8 * mib;
+  for (const std::size_t begin : {std::size_t{0}, std::size_t{1}, 3 * mib}) {
+    for (const std::size_t end : {begin, begin + 1, 4 * mib + 1, 7 * mib - 1, size}) {
+      LargeMemory memory;
+      ASSERT_TRUE(memory.grow(size));
+      for (std::size_t i = 0; i < size; ++i) memory.begin()[i] = value_at(i);
+      memory.give_back(begin, end);
+      ASSERT_TRUE(holds_values(memory, 0, begin)) << begin << " to " << end;
+      ASSERT_TRUE(holds_values(memory, end, size)) << begin << " to " << end;
+      for (std::size_t i = begin; i < end; ++i) memory.begin()[i] = value_at(i);
+      EXPECT_TRUE(holds_values(memory, 0, size));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace iw::platform
