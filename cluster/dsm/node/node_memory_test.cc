@@ -78,7 +78,8 @@ ROLE(holdings) {
 
 TEST(NodeMemory, HoldsOneCopyAndTwinsOnlyWhileDirty) { TestJob("holdings", 2).expect_success(); }
 
-// Copies that are stale for long are given back. What is loaded afterwards is the newest.
+// Copies that are stale for long are given back. Later loads find the newest bytes.
+// [DSM-COPY-2]
 ROLE(stale_copies) {
   Member at;
   begin_at_0(at);
@@ -108,6 +109,7 @@ ROLE(stale_copies) {
 TEST(NodeMemory, GivesStaleCopiesBack) { TestJob("stale_copies", 2).expect_success(); }
 
 // A limit of 64 pages. Pages that were given up are fetched again, and dirty ones stay.
+// [DSM-COPY-2]
 ROLE(limited_copies) {
   Member at;
   begin_at_0(at);
@@ -169,7 +171,7 @@ TEST(NodeMemory, TwoFaultsOnOnePageAreOneFetch) {
   TestJob("faults_at_one_time", 2, {{"IW_DSM_DIRECT", "no"}}).expect_success();
 }
 
-// Each rank writes its half of all pages in each interval: faults become few.
+// Each rank writes its half of all pages in each interval: faults become few. [DSM-COPY-1]
 ROLE(written_again) {
   Member at;
   begin_at_0(at);

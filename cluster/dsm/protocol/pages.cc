@@ -99,7 +99,7 @@ void Pages::fetch(PageNumber page, State& state) {
   mail_.ask_page(*state.home, page, needed);
 }
 
-// What its home has to have. Valid until the next question.
+// The intervals that its home has to have. Valid until the next question.
 std::span<const Stamp> Pages::begin_question(State& state) {
   state.asked.assign(state.needed.stamps().begin(), state.needed.stamps().end());
   question_.assign(state.asked.begin(), state.asked.end());
