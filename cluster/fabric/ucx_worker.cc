@@ -308,7 +308,8 @@ bool UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline) {
     return is_over = is_done();
   };
   const auto arm = [&] { return arm_as_leader(is_done, &is_over); };
-  sleeper_.sleep(std::min(deadline, Clock::now() + sleep_max), look, arm);
+  // By reference: a function that holds as much would take memory.
+  sleeper_.sleep(std::min(deadline, Clock::now() + sleep_max), std::ref(look), std::ref(arm));
   return is_over;
 }
 

@@ -39,7 +39,7 @@ static void heat(double* points) {
 
 static void work(void) {
   LOCK(common->lock);
-  const size_t me = (size_t)common->processes_seen++;
+  const size_t me = (size_t)PROCESS_NUMBER(common->processes_seen);
   UNLOCK(common->lock);
   const size_t all = (size_t)PROCESSES();
   const size_t first = 1 + (side - 2) * me / all;

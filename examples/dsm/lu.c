@@ -150,7 +150,7 @@ static void factor(double* all, size_t me, int is_alone) {
 
 static void work(void) {
   LOCK(common->lock);
-  const size_t me = (size_t)common->processes_seen++;
+  const size_t me = (size_t)PROCESS_NUMBER(common->processes_seen);
   UNLOCK(common->lock);
   factor(matrix, me, 0);
 }

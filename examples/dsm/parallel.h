@@ -5,6 +5,8 @@
  *   MAIN_ENV                     once, outside of functions, in the file with main
  *   MAIN_INITENV(processes)      at the beginning of main; how many threads there are to be
  *   PROCESSES()                  how many there are: threads, or ranks of the job
+ *   PROCESS_NUMBER(counter)      in a worker, with a lock held: 0, 1, 2 and so on. The counter is
+ *                                shared, and 0 at first
  *   G_MALLOC(bytes)              shared memory of zeroes; before CREATE, or in a worker
  *   G_HOME(memory, bytes, process), G_BLOCKS(memory, bytes)
  *                                where the memory lies best: at a process; a part at each. Before
@@ -93,6 +95,7 @@ static inline void parallel_join(void) {
                         : (processes) > PARALLEL_MOST ? PARALLEL_MOST \
                                                       : (processes))
 #define PROCESSES() parallel_processes
+#define PROCESS_NUMBER(counter) ((counter)++)
 #define G_MALLOC(bytes) parallel_zeroes(bytes)
 #define G_HOME(memory, bytes, process) ((void)(memory), (void)(bytes), (void)(process))
 #define G_BLOCKS(memory, bytes) ((void)(memory), (void)(bytes))
@@ -172,6 +175,7 @@ static inline void parallel_end_of_workers(void) {
 #define MAIN_ENV extern int parallel_nothing;
 #define MAIN_INITENV(processes) ((void)(processes), parallel_must(dsm_init(NULL), "dsm_init"))
 #define PROCESSES() dsm_size()
+#define PROCESS_NUMBER(counter) ((void)&(counter), dsm_rank())
 #define G_MALLOC(bytes) parallel_zeroes(bytes)
 #define G_HOME(memory, bytes, process) \
   parallel_must(dsm_home(memory, bytes, DSM_RANK, process), "dsm_home")

@@ -280,6 +280,9 @@ void Process::read_statistics(bool resets, dsm_statistics* statistics) {
   all.messages = now.mail.service_messages;
   for (const std::uint64_t each : now.mail.messages) all.messages += each;
   all.message_bytes = now.mail.bytes;
+  all.pages_ahead = now.pages.opened_ahead;
+  all.copies_evicted = now.pages.evictions;
+  all.copies_freed = now.pages.stale_given_back;
   const platform::MutexLock held(statistics_mutex_);
   const dsm_statistics before = at_reset_;
   if (resets) at_reset_ = all;
@@ -290,12 +293,15 @@ void Process::read_statistics(bool resets, dsm_statistics* statistics) {
         &dsm_statistics::diff_bytes, &dsm_statistics::diff_messages, &dsm_statistics::diff_stalls,
         &dsm_statistics::locks, &dsm_statistics::lock_waits, &dsm_statistics::lock_wait_ns,
         &dsm_statistics::barriers, &dsm_statistics::barrier_wait_ns, &dsm_statistics::messages,
-        &dsm_statistics::message_bytes}) {
+        &dsm_statistics::message_bytes, &dsm_statistics::pages_ahead,
+        &dsm_statistics::copies_evicted, &dsm_statistics::copies_freed}) {
     since(count);
   }
   all.diff_memory = now.mail.waiting_bytes;
   all.diff_memory_most = now.mail.waiting_bytes_most;
   all.twin_memory = now.twin_bytes;
+  all.copy_memory = now.pages.copies * node_->heap().page_bytes();
+  all.copy_memory_most = now.pages.copies_most * node_->heap().page_bytes();
   *statistics = all;
 }
 

@@ -39,6 +39,7 @@ class CheckedMemory final : public PageMemory {
   [[nodiscard]] bool apply(PageNumber page, std::span<const std::byte> runs) override;
   std::span<const std::byte> read(PageNumber page) override { return heap_.read(page); }
   void fill(PageNumber page, std::span<const std::byte> bytes) override { heap_.fill(page, bytes); }
+  void give_back(PageNumber first, std::size_t count) override { heap_.give_back(first, count); }
 
  private:
   using Word = std::uintptr_t;

@@ -78,9 +78,6 @@ class Heap final : public PageMemory {
   // it waits for such calls.
   void watch(FaultHandler* handler);
 
-  // The pages' bytes go back to the system, and are zeroes. REQUIRES: access none, and no twins.
-  void give_back(PageNumber first, std::size_t count);
-
   std::size_t twins() const;
   // Of twins, those among them that are kept for the next ones.
   std::size_t twin_bytes() const;
@@ -92,6 +89,7 @@ class Heap final : public PageMemory {
   [[nodiscard]] bool apply(PageNumber page, std::span<const std::byte> runs) override;
   std::span<const std::byte> read(PageNumber page) override;
   void fill(PageNumber page, std::span<const std::byte> bytes) override;
+  void give_back(PageNumber first, std::size_t count) override;
 
  private:
   class Parts;

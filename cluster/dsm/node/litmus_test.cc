@@ -1,5 +1,7 @@
 // Small programs of real processes, whose results say whether the heap is one memory.
-#include <tuple>
+#include <interweave/dsm.h>
+
+#include <ostream>
 
 #include "dsm/node/node_fixture.h"
 #include "testing/seed.h"
@@ -137,18 +139,66 @@ ROLE(litmus) {
   return at.finish();
 }
 
-class Litmus : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
-INSTANTIATE_TEST_SUITE_P(Over, Litmus,
-                         ::testing::Combine(::testing::ValuesIn(testing::transports({"shm",
-                                                                                     "tcp"})),
-                                            ::testing::Values(2, 3, 4)));
+// A turn goes around all ranks by conditions alone, through the public calls.
+ROLE(litmus_conditions) {
+  check(dsm_init(nullptr) == 0, "the job begins");
+  auto* const turn = static_cast<volatile std::uint64_t*>(dsm_malloc(sizeof(std::uint64_t)));
+  const auto me = static_cast<std::uint64_t>(dsm_rank());
+  const auto ranks = static_cast<std::uint64_t>(dsm_size());
+  check(dsm_barrier(1) == 0, "a barrier is passed");
+  const std::uint64_t rounds = number_of_environment("IW_LITMUS_ROUNDS", 20);
+  for (std::uint64_t round = 0; round < rounds; round++) {
+    const std::uint64_t mine = round * ranks + me;
+    check(dsm_lock(first_lock) == 0, "a lock is had");
+    while (*turn != mine) check(dsm_cond_wait(me, first_lock) == 0, "a wait ends");
+    *turn = mine + 1;
+    check(dsm_cond_signal((me + 1) % ranks) == 0, "a signal is sent");
+    check(dsm_unlock(first_lock) == 0, "a lock is released");
+  }
+  check(dsm_barrier(1) == 0, "a barrier is passed");
+  check(*turn == rounds * ranks, "each rank had its turns", *turn);
+  return dsm_finish() == 0 ? 0 : 2;
+}
+
+struct Case {
+  const char* transport;
+  Rank ranks;
+  const char* page;
+  friend std::ostream& operator<<(std::ostream& out, const Case& each) {
+    return out << each.transport << ", " << each.ranks << " ranks, " << each.page << " a page";
+  }
+};
+
+// With more ranks than processors each has fewer rounds.
+Environment environment_of(const Case& how) {
+  constexpr Rank few = 4;
+  std::mt19937 random = testing::seeded_random();
+  const std::uint64_t rounds = number_of_environment("IW_LITMUS_ROUNDS", 20);
+  return {{"IW_FABRIC", how.transport},
+          {"IW_DSM_PAGE", how.page},
+          {"IW_LITMUS_ROUNDS", std::to_string(how.ranks <= few ? rounds : rounds / how.ranks + 1)},
+          {"IW_SEED", std::to_string(random())}};
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all;
+  for (const char* transport : testing::transports({"shm", "tcp"})) {
+    for (const Rank ranks : {2, 3, 4, 8}) all.push_back({transport, ranks, "4K"});
+    for (const char* page : {"8K", "64K"}) all.push_back({transport, 3, page});
+  }
+  all.push_back({testing::transports({"shm"}).front(), 16, "4K"});
+  return all;
+}
+
+class Litmus : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Over, Litmus, ::testing::ValuesIn(all_cases()));
 
 TEST_P(Litmus, ProgramsWithoutRacesSeeOneMemory) {
-  const auto [transport, ranks] = GetParam();
-  std::mt19937 random = testing::seeded_random();
-  TestJob job("litmus", static_cast<Rank>(ranks),
-              {{"IW_FABRIC", transport}, {"IW_SEED", std::to_string(random())}});
-  job.expect_success();
+  TestJob("litmus", GetParam().ranks, environment_of(GetParam())).expect_success();
+}
+
+TEST_P(Litmus, ConditionsPassTurns) {
+  TestJob("litmus_conditions", GetParam().ranks, environment_of(GetParam())).expect_success();
 }
 
 }  // namespace iw::dsm

@@ -88,6 +88,9 @@ Node::Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> ent
       known_(ranks_) {
   const Exclusion exclusion(*worker_);
   pages_.use(tables_.get());
+  if (options_.cache_bytes > 0) pages_.limit_copies(options_.cache_bytes / heap_->page_bytes());
+  // A replay has one miss after the other.
+  if (trace_ != nullptr) pages_.look_at_faults_only();
   for (Entry& each : *entries_) each.node = this;
   worker_->on_death([this](fabric::PeerId peer) { on_death(peer); });
 }
@@ -167,8 +170,8 @@ Result Node::open_page(PageNumber page, Access wanted) {
   }
   if (now == Pages::Touch::asked) {
     // What another thread learns by a lock may close the page before this thread runs again.
-    const Result result =
-        wait([&] { return (now = touch_counted(page, wanted)) != Pages::Touch::asked; });
+    const auto is_open = [&] { return (now = touch_counted(page, wanted)) != Pages::Touch::asked; };
+    const Result result = wait(std::ref(is_open));
     if (!result.is_ok()) return result;
     if (trace_ != nullptr) {
       const Exclusion exclusion(*worker_);
@@ -249,13 +252,13 @@ void Node::ready(PageNumber) {}
 Result Node::wait(const std::function<bool()>& is_done) {
   Result result;
   if (trace_ != nullptr) trace_->begin_wait();
-  const Status status = worker_->wait(
-      [&] {
-        if (is_done()) return true;
-        if (failure_) result = *failure_;
-        return failure_.has_value();
-      },
-      Deadline::max());
+  const auto is_over = [&] {
+    if (is_done()) return true;
+    if (failure_) result = *failure_;
+    return failure_.has_value();
+  };
+  // By reference: the function itself would take memory, and a fault waits here.
+  const Status status = worker_->wait(std::ref(is_over), Deadline::max());
   if (trace_ != nullptr) trace_->end_wait();
   if (status != Status::ok) return {status, me_};
   return result;

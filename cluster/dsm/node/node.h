@@ -87,6 +87,8 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
     bool is_direct = true;
     // How much the log of intervals may grow between two collections [DSM-LOG-1].
     std::size_t log_bytes = std::size_t{64} << 20;
+    // Of copies of pages away from their home, at most; 0: as many as there is memory for.
+    std::size_t cache_bytes = 0;
     std::chrono::milliseconds timeout{60000};  // of the start
     std::vector<Service> services;
     // Pointers out of the heap are told (checked_memory.h).
@@ -98,7 +100,7 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   };
   // Options as the environment says: IW_DSM_HEAP (bytes, or with K, M, G, T), IW_DSM_PAGE,
   // IW_DSM_DIRECT=yes|no, IW_DSM_FAULTS=best|userfaultfd|sigsegv, IW_DSM_DIFFS=pipe|orig,
-  // IW_DSM_BUFFER, IW_DSM_DEPTH, IW_DSM_LOG, IW_DSM_CHECK=yes|no,
+  // IW_DSM_BUFFER, IW_DSM_DEPTH, IW_DSM_LOG, IW_DSM_CACHE, IW_DSM_CHECK=yes|no,
   // IW_DSM_TRACE, with which pages come by messages only [DSM-PAGE-9]. False, and why in *error.
   static bool read_environment(Options* options, std::string* error);
 

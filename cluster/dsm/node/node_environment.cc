@@ -89,20 +89,25 @@ bool read_ways(Node::Options* options, std::string* error) {
 bool Node::read_environment(Options* options, std::string* error) {
   constexpr std::uint64_t heap_most = std::uint64_t{1} << 46;
   constexpr std::uint64_t log_bytes_least = 4096;
+  // An instruction, and what it calls, may need several pages at one time.
+  constexpr std::uint64_t cached_pages_least = 64;
   std::uint64_t heap = options->heap.bytes, page = options->heap.page_bytes,
-                buffer = options->buffer_bytes, depth = options->depth, log = options->log_bytes;
+                buffer = options->buffer_bytes, depth = options->depth, log = options->log_bytes,
+                cache = options->cache_bytes;
   const bool is_sound =
       Variable("IW_DSM_PAGE").read(4096, page_bytes_max, &page, error) &&
       Variable("IW_DSM_HEAP").read(page, heap_most, &heap, error) &&
       Variable("IW_DSM_BUFFER").read(buffer_bytes_least, buffer_bytes_most, &buffer, error) &&
       Variable("IW_DSM_DEPTH").read(1, depth_most, &depth, error) &&
       Variable("IW_DSM_LOG").read(log_bytes_least, heap_most, &log, error) &&
+      Variable("IW_DSM_CACHE").read(cached_pages_least * page, heap_most, &cache, error) &&
       read_ways(options, error);
   if (!is_sound) return false;
   if ((page & (page - 1)) != 0) {
     return Variable("IW_DSM_PAGE").refuse("a power of two", error);
   }
   options->log_bytes = log;
+  options->cache_bytes = cache;
   options->heap.page_bytes = page;
   options->heap.bytes = heap / page * page;
   options->buffer_bytes = buffer / 8 * 8;

@@ -142,6 +142,8 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
     std::size_t packed = 0;  // of the first one that waits
   };
 
+  void make_letters();
+  std::unique_ptr<Letter> make_letter();
   Letter* take_letter(Rank to);
   void give_back(Letter* letter, fabric::Status status);
   fabric::Status hand(Letter* letter, fabric::MessageId id, fabric::Bytes header,

@@ -87,6 +87,7 @@ class Refusals : public ::testing::Test, public PageMemory, public PageMail, pub
   bool apply(PageNumber, std::span<const std::byte>) override { return true; }
   std::span<const std::byte> read(PageNumber) override { return page_; }
   void fill(PageNumber, std::span<const std::byte>) override { fills_++; }
+  void give_back(PageNumber, std::size_t) override {}
   void ready(PageNumber) override {}
   void ask_home(Rank, PageNumber) override {}
   void tell_home(Rank, PageNumber, Rank) override {}

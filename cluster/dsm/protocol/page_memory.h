@@ -31,6 +31,9 @@ class PageMemory {
   virtual std::span<const std::byte> read(PageNumber page) = 0;
   // Replaces the whole page. No bytes: with zeroes.
   virtual void fill(PageNumber page, std::span<const std::byte> bytes) = 0;
+  // The pages' memory goes back to the system. They are zeroes. REQUIRES: access none, and no
+  // twins.
+  virtual void give_back(PageNumber first, std::size_t count) = 0;
 };
 
 }  // namespace iw::dsm

@@ -32,32 +32,45 @@ void Pages::place(PageNumber first, std::size_t count, Rank home) {
   placed_.emplace(first, Stretch{end, home});
 }
 
-void Pages::look_up_home(PageNumber page, State& state) const {
-  if (state.home) return;
+std::optional<Rank> Pages::chosen_home(PageNumber page) const {
   const auto behind = placed_.upper_bound(page);
-  if (behind == placed_.begin()) return;
+  if (behind == placed_.begin()) return std::nullopt;
   const Stretch& found = std::prev(behind)->second;
-  if (page < found.end) state.home = found.home;
+  return page < found.end ? std::optional(found.home) : std::nullopt;
+}
+
+void Pages::look_up_home(PageNumber page, State& state) const {
+  if (!state.home) state.home = chosen_home(page);
 }
 
 Pages::Touch Pages::touch(PageNumber page, Access wanted) {
   State& state = state_of(page);
   if (state.access >= wanted) return Touch::open;
+  const bool was_asked = state.is_asked;
   if (!state.is_valid()) fetch(page, state);
-  if (!state.is_valid()) return Touch::asked;
-  return open(page, state, wanted);
+  if (!state.is_valid()) {
+    if (looks_ahead_ && state.is_asked && !was_asked) ask_ahead(page, state);
+    return Touch::asked;
+  }
+  return looks_ahead_ ? open_with_neighbours(page, state, wanted) : open(page, state, wanted);
 }
 
-Pages::Touch Pages::open(PageNumber page, State& state, Access wanted) {
-  if (wanted == Access::write) {
+// False: there is no memory for a twin. Else the page is to be opened in this way.
+bool Pages::prepare(PageNumber page, State& state, Access access) {
+  if (access == Access::write) {
     if (state.home != me_) {
-      if (!memory_.make_twin(page)) return Touch::no_memory;
+      if (!memory_.make_twin(page)) return false;
       counts_.twins_made++;
       counts_.twins_most = std::max(counts_.twins_most, ++counts_.twins);
     }
     written_.push_back(page);
   }
-  state.access = wanted;
+  state.access = access;
+  return true;
+}
+
+Pages::Touch Pages::open(PageNumber page, State& state, Access wanted) {
+  if (!prepare(page, state, wanted)) return Touch::no_memory;
   memory_.allow(page, 1, wanted);
   return Touch::open;
 }
@@ -80,12 +93,18 @@ void Pages::fetch(PageNumber page, State& state) {
     if (!state.has_copy) fetch_initial(page, state);
     return;
   }
-  state.asked.assign(state.needed.stamps().begin(), state.needed.stamps().end());
-  std::vector<Stamp> needed = state.asked;
-  if (state.own != 0) needed.push_back({me_, state.own});
+  const std::span<const Stamp> needed = begin_question(state);
   if (direct_ != nullptr && read_directly(page, state, needed)) return;
   state.is_asked = true;
   mail_.ask_page(*state.home, page, needed);
+}
+
+// The intervals that its home has to have. Valid until the next question.
+std::span<const Stamp> Pages::begin_question(State& state) {
+  state.asked.assign(state.needed.stamps().begin(), state.needed.stamps().end());
+  question_.assign(state.asked.begin(), state.asked.end());
+  if (state.own != 0) question_.push_back({me_, state.own});
+  return question_;
 }
 
 bool Pages::read_directly(PageNumber page, State& state, std::span<const Stamp> needed) {
@@ -100,8 +119,11 @@ bool Pages::read_directly(PageNumber page, State& state, std::span<const Stamp> 
 // The bytes have what was asked for, and those intervals.
 void Pages::take_bytes(PageNumber page, State& state, std::span<const Stamp> there,
                        std::span<const std::byte> bytes) {
+  if (!state.has_copy) {
+    make_room_for_copy();
+    has_new_copy(page, state);
+  }
   memory_.fill(page, bytes);
-  state.has_copy = true;
   SparseTime has;
   for (const Stamp each : state.asked) has.raise(each);
   for (const Stamp each : there) has.raise(each);
@@ -109,10 +131,14 @@ void Pages::take_bytes(PageNumber page, State& state, std::span<const Stamp> the
 }
 
 void Pages::fetch_initial(PageNumber page, State& state) {
-  if (me_ == 0 || page >= zeroes_from_) return has_initial(page, state);
+  if (me_ == 0 || page >= zeroes_from_) {
+    state.is_untouched = !state.is_initial;
+    return has_initial(page, state);
+  }
   const auto initial = direct_ != nullptr ? direct_->find_initial(page) : std::nullopt;
   if (initial) {
-    memory_.fill(page, *initial);
+    state.is_untouched = initial->empty();
+    if (!initial->empty()) memory_.fill(page, *initial);
     return has_initial(page, state);
   }
   state.is_asked = true;
@@ -134,7 +160,11 @@ void Pages::protect_written() {
     std::size_t end = i + 1;
     while (end < written_.size() && written_[end] == written_[end - 1] + 1) end++;
     memory_.allow(written_[i], end - i, Access::read);
-    for (; i < end; i++) state_of(written_[i]).access = Access::read;
+    for (; i < end; i++) {
+      State& state = state_of(written_[i]);
+      state.access = Access::read;
+      history_.closed(state.history);
+    }
   }
 }
 
@@ -173,6 +203,7 @@ void Pages::end_interval() {
   keep_private();
   if (written_.empty()) return;
   Interval interval{{me_, log_.known()[me_] + 1}, {}};
+  history_.begin_period();
   protect_written();
   for (const PageNumber page : written_) {
     State& state = state_of(page);
@@ -183,6 +214,7 @@ void Pages::end_interval() {
       mail_.send_diff(*state.home, page, interval.stamp.sequence, runs);
       state.own = interval.stamp.sequence;
     }
+    history_.written(state.history);
     interval.pages.push_back(page);
   }
   written_.clear();
@@ -203,9 +235,11 @@ void Pages::learn(std::span<const Interval> intervals) {
   if (std::ranges::any_of(intervals, [&](const Interval& each) { return is_written(each); })) {
     end_interval();
   }
+  if (!intervals.empty()) history_.begin_period();
   for (const Interval& each : intervals) {
     if (log_.add(each)) invalidate_all(each);
   }
+  give_back_stale();
 }
 
 // Closes neighbours together.
@@ -229,7 +263,11 @@ bool Pages::invalidate(PageNumber page, Stamp by) {
   State& state = state_of(page);
   if (state.home == me_ && state.flushed.of(by.writer) >= by.sequence) return false;
   state.needed.raise(by);
-  return std::exchange(state.access, Access::none) != Access::none;
+  const Access was = std::exchange(state.access, Access::none);
+  if (was == Access::none) return false;
+  history_.closed(state.history);
+  if (state.home != me_) stale_.push_back({page, history_.period()});
+  return true;
 }
 
 void Pages::heard_ask_home(Rank from, PageNumber page) {

@@ -1,5 +1,6 @@
 // The pages of one rank: faults, homes, intervals and diffs. A pure state machine: it touches no
-// memory of the application, sends nothing itself and never waits. Implements [DSM-PAGE-1] to
+// memory of the application, sends nothing itself and never waits. The memory that a fault needs
+// is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to
 // [DSM-PAGE-8] of spec/cluster/dsm.x (PIPE, section 2.1).
 //
 // A page of one rank:
@@ -18,13 +19,16 @@
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "dsm/protocol/access_history.h"
+#include "dsm/protocol/fault_memory.h"
 #include "dsm/protocol/interval_log.h"
 #include "dsm/protocol/page_memory.h"
 #include "dsm/protocol/time.h"
@@ -93,7 +97,7 @@ class PageTable {
   Value& of(PageNumber page) {
     const std::size_t chunk = page / chunk_pages;
     if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
-    if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<Chunk>();
+    if (!chunks_[chunk]) chunks_[chunk] = make_for_faults<Chunk>();
     return (*chunks_[chunk])[page % chunk_pages];
   }
   const Value* find(PageNumber page) const {
@@ -101,11 +105,12 @@ class PageTable {
     if (chunk >= chunks_.size() || !chunks_[chunk]) return nullptr;
     return &(*chunks_[chunk])[page % chunk_pages];
   }
+  Value* find(PageNumber page) { return const_cast<Value*>(std::as_const(*this).find(page)); }
 
  private:
   static constexpr std::size_t chunk_pages = 128;
   using Chunk = std::array<Value, chunk_pages>;
-  std::vector<std::unique_ptr<Chunk>> chunks_;
+  FaultVector<FaultPointer<Chunk>> chunks_;
 };
 
 struct PageCounts {
@@ -114,12 +119,19 @@ struct PageCounts {
   std::uint64_t twins_made = 0;
   std::uint64_t twins = 0;  // now
   std::uint64_t twins_most = 0;
+  std::uint64_t opened_ahead = 0;  // pages, with another one that faulted
+  std::uint64_t copies = 0;        // of pages away from their home, now
+  std::uint64_t copies_most = 0;
+  std::uint64_t evictions = 0;         // of copies, because of the limit
+  std::uint64_t stale_given_back = 0;  // copies
 };
 
 class Pages {
  public:
   Pages(Rank me, Rank ranks, PageMemory& memory, PageMail& mail, PageListener& listener)
-      : me_(me), ranks_(ranks), memory_(memory), mail_(mail), listener_(listener), log_(ranks) {}
+      : me_(me), ranks_(ranks), memory_(memory), mail_(mail), listener_(listener), log_(ranks) {
+    there_.reserve(ranks);
+  }
 
   // Before begin(). Outlives this. Without it, pages come by messages.
   void use(DirectPages* direct) { direct_ = direct; }
@@ -129,6 +141,14 @@ class Pages {
   // The homes are chosen, by all ranks alike, before anybody touches the pages. The last choice for
   // a page counts. Takes memory for a stretch of pages, not for each.
   void place(PageNumber first, std::size_t count, Rank home);
+
+  // Copies of pages away from their home, at most. Pages that are written count, and stay.
+  static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+  void limit_copies(std::size_t pages);
+  // Each page is opened by a fault of its own.
+  void look_at_faults_only() { looks_ahead_ = false; }
+  // Pages are opened ahead if so many were closed at the last synchronisation.
+  void look_ahead_from(std::uint32_t closed) { history_.expect_from(closed); }
 
   // open: the application may load or store. asked: `ready` will say when to touch again.
   // no_memory: the page could not have a twin, and is as before.
@@ -170,7 +190,7 @@ class Pages {
  private:
   struct Waiting {
     Rank rank;
-    std::vector<Stamp> needed;
+    FaultVector<Stamp> needed;
   };
   struct State {
     std::optional<Rank> home;
@@ -187,20 +207,28 @@ class Pages {
     // Intervals of others that the copy here lacks.
     SparseTime needed;
     // Needed when the page was asked for.
-    std::vector<Stamp> asked;
+    FaultVector<Stamp> asked;
     // The last diff that this rank sent of the page.
     Sequence own = 0;
     // At home: whose diffs the page has, and who waits for it.
     SparseTime flushed;
-    std::vector<Waiting> waiting;
+    FaultVector<Waiting> waiting;
+    AccessHistory::Page history;
+    // At home: of zeroes, and not opened yet.
+    bool is_untouched = false;
+    // Away from home: in the line of copies.
+    bool is_in_line = false;
 
     bool is_valid() const { return has_copy && needed.empty(); }
   };
 
   State& state_of(PageNumber page) { return states_.of(page); }
   Rank directory_of(PageNumber page) const { return static_cast<Rank>(page % ranks_); }
+  bool prepare(PageNumber page, State& state, Access access);
   Touch open(PageNumber page, State& state, Access wanted);
+  std::optional<Rank> chosen_home(PageNumber page) const;
   void look_up_home(PageNumber page, State& state) const;
+  std::span<const Stamp> begin_question(State& state);
   void fetch(PageNumber page, State& state);
   bool read_directly(PageNumber page, State& state, std::span<const Stamp> needed);
   void take_bytes(PageNumber page, State& state, std::span<const Stamp> there,
@@ -218,6 +246,20 @@ class Pages {
   bool invalidate(PageNumber page, Stamp by);
   void invalidate_all(const Interval& interval);
   void take_home(PageNumber page, State& state, Rank home);
+  // pages_ahead.cc
+  class Opening;
+  Touch open_with_neighbours(PageNumber page, State& state, Access wanted);
+  void open_expected(PageNumber page, Access wanted, Opening& opening);
+  bool fetch_ahead(PageNumber page, State& state);
+  void ask_ahead(PageNumber page, const State& asked);
+  bool is_in_sequence(PageNumber page) const;
+  void open_untouched(PageNumber page, Opening& opening);
+  bool is_zeroes(PageNumber page);
+  // pages_copies.cc
+  void has_new_copy(PageNumber page, State& state);
+  void give_copy_back(PageNumber page, State& state);
+  void make_room_for_copy();
+  void give_back_stale();
   Rank home_in_directory(PageNumber page, Rank otherwise);
 
   const Rank me_;
@@ -226,19 +268,30 @@ class Pages {
   PageMail& mail_;
   PageListener& listener_;
   DirectPages* direct_ = nullptr;
-  std::vector<Stamp> there_;  // what the last page had that was read directly
+  std::vector<Stamp> there_;     // what the last page had that was read directly
+  FaultVector<Stamp> question_;  // what the last page needs that was asked for
   IntervalLog log_;
   PageTable<State> states_;
-  std::unordered_map<PageNumber, Rank> directory_;  // of the pages that this rank keeps it for
+  FaultMap<PageNumber, Rank> directory_;  // of the pages that this rank keeps it for
   // Chosen homes of stretches of pages, by the first page. Stretches do not overlap.
   struct Stretch {
     PageNumber end;
     Rank home;
   };
   std::map<PageNumber, Stretch> placed_;
-  std::vector<PageNumber> written_;  // in the present interval
-  std::vector<PageNumber> private_;  // and some that are private no more
+  FaultVector<PageNumber> written_;  // in the present interval
+  FaultVector<PageNumber> private_;  // and some that are private no more
   PageNumber zeroes_from_ = 0;
+  bool looks_ahead_ = true;
+  AccessHistory history_;
+  // Stale copies, in the order of the periods that made them stale. Some are valid again.
+  struct Stale {
+    PageNumber page;
+    std::uint32_t since;
+  };
+  FaultDeque<Stale> stale_;
+  std::size_t copies_most_ = no_limit;
+  FaultDeque<PageNumber> line_;  // copies, if they are limited, in the order in which they came
   PageCounts counts_;
 };
 

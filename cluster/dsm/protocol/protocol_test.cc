@@ -226,6 +226,11 @@ TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
     const bool is_direct = random() % 2 == 0;
     auto world =
         world_of(random_programs(random, shape), shape.ranks, shape.pages, initial, is_direct);
+    for (Rank rank = 0; rank < shape.ranks; rank++) {
+      Pages& pages = world->rank(rank).pages;
+      if (random() % 2 == 0) pages.look_ahead_from(0);
+      if (random() % 2 == 0) pages.limit_copies(1 + random() % 3);
+    }
     for (PageNumber page = 0; page < shape.pages; page++) {
       if (random() % 3 != 0) continue;
       const Rank home = random() % shape.ranks;

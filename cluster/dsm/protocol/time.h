@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "dsm/protocol/fault_memory.h"
+
 namespace iw::dsm {
 
 using Rank = std::uint16_t;
@@ -60,11 +62,11 @@ class SparseTime {
   std::span<const Stamp> stamps() const { return stamps_; }
 
  private:
-  std::vector<Stamp>::const_iterator find(Rank writer) const {
+  FaultVector<Stamp>::const_iterator find(Rank writer) const {
     return std::ranges::find(stamps_, writer, &Stamp::writer);
   }
 
-  std::vector<Stamp> stamps_;
+  FaultVector<Stamp> stamps_;
 };
 
 }  // namespace iw::dsm

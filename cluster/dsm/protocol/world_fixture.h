@@ -105,6 +105,12 @@ class ModelRank final : public PageMemory,
     std::ranges::fill(there, std::byte{});
     std::ranges::copy(bytes, there.begin());
   }
+  void give_back(PageNumber first, std::size_t count) override {
+    for (PageNumber page = first; page < first + count; page++) {
+      EXPECT_EQ(access_[page], Access::none) << "a page that is given back is in use";
+      fill(page, {});
+    }
+  }
 
   // PageListener
   void ready(PageNumber page) override { wake({Awaited::Kind::page, page}); }

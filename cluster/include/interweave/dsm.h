@@ -211,6 +211,12 @@ typedef struct dsm_statistics {
   uint64_t diff_memory;      /* bytes of diffs that are held at this moment */
   uint64_t diff_memory_most; /* and at most so far; no reset */
   uint64_t twin_memory;      /* bytes of twins that are held at this moment */
+  uint64_t pages_ahead;      /* pages that a fault opened besides its own: those behind it that were
+                                open before the last synchronisation, too */
+  uint64_t copy_memory;      /* bytes of copies of pages away from their home at this moment */
+  uint64_t copy_memory_most; /* and at most so far; no reset */
+  uint64_t copies_evicted;   /* copies that were given up because of IW_DSM_CACHE */
+  uint64_t copies_freed;     /* copies whose memory was given back because they were old */
 } dsm_statistics;
 
 /* Reads the statistics; `reset` not 0: the counts start at 0 again. No message. */

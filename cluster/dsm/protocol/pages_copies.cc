@@ -1,0 +1,61 @@
+// Copies of pages away from their home: those that are stale for long, and those above the limit,
+// are given back to the system.
+#include "dsm/protocol/pages.h"
+
+namespace iw::dsm {
+namespace {
+
+// A stale page is usually fetched again soon. Until then its memory is kept for it.
+constexpr std::uint32_t stale_periods = 16;
+
+}  // namespace
+
+void Pages::limit_copies(std::size_t pages) { copies_most_ = pages; }
+
+void Pages::has_new_copy(PageNumber page, State& state) {
+  state.has_copy = true;
+  counts_.copies++;
+  counts_.copies_most = std::max(counts_.copies_most, counts_.copies);
+  if (copies_most_ == no_limit || state.is_in_line) return;
+  state.is_in_line = true;
+  line_.push_back(page);
+}
+
+void Pages::give_copy_back(PageNumber page, State& state) {
+  if (state.access != Access::none) memory_.allow(page, 1, Access::none);
+  state.access = Access::none;
+  state.has_copy = false;
+  memory_.give_back(page, 1);
+  counts_.copies--;
+}
+
+// The copies that came first are looked at first. A page that is written, or under way, stays.
+void Pages::make_room_for_copy() {
+  for (std::size_t left = line_.size(); left > 0 && counts_.copies >= copies_most_; left--) {
+    const PageNumber page = line_.front();
+    line_.pop_front();
+    State& state = state_of(page);
+    state.is_in_line = state.has_copy && (state.access == Access::write || state.is_asked);
+    if (state.is_in_line) {
+      line_.push_back(page);
+    } else if (state.has_copy) {
+      give_copy_back(page, state);
+      counts_.evictions++;
+    }
+  }
+}
+
+void Pages::give_back_stale() {
+  while (!stale_.empty() && history_.period() - stale_.front().since >= stale_periods) {
+    const auto [page, since] = stale_.front();
+    stale_.pop_front();
+    State& state = state_of(page);
+    const bool is_still_stale = state.has_copy && !state.is_asked && !state.needed.empty() &&
+                                state.access == Access::none && state.history.closed_at == since;
+    if (!is_still_stale) continue;
+    give_copy_back(page, state);
+    counts_.stale_given_back++;
+  }
+}
+
+}  // namespace iw::dsm
