@@ -20,14 +20,20 @@ constexpr std::chrono::milliseconds sleep_max{250};
 constexpr int events_max = 16;
 // How long handlers may run before others' are run by another thread.
 constexpr int relief_ms = 2;
+// A little more than two processes take that wake each other.
+constexpr std::int64_t soon_ns = 100'000;
+
+std::int64_t ns_of(Deadline time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
 
 }  // namespace
 
-Service::Service(Door& door, bool may_poll) : door_(door), may_poll_(may_poll) {
+Service::Service(Door& door, bool may_poll) : door_(door), briskness_(may_poll ? soon_ns : 0) {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   nudge_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   timer_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-  is_listening_ = timer_fd_ >= 0;
+  is_listening_ = epoll_ >= 0 && nudge_fd_ >= 0 && timer_fd_ >= 0;
   for (const int fd : {nudge_fd_, door_.event_fd()}) {
     epoll_event event{};
     event.events = EPOLLIN;
@@ -182,12 +188,12 @@ void Service::sleep(Deadline until) {
 // How many events there are: none if the time has come.
 int Service::await_events(epoll_event* events, Deadline until) {
   Deadline now = Clock::now();
-  const Deadline polls_until = std::min(until, may_poll_ ? briskness_.begin(now) : now);
+  const std::int64_t polls_until_ns = std::min(ns_of(until), briskness_.begin(ns_of(now)));
   int count = epoll_wait(epoll_, events, events_max, 0);
-  while (count == 0 && now < polls_until) {
+  while (count == 0 && ns_of(now) < polls_until_ns) {
     count = epoll_wait(epoll_, events, events_max, 0);
     now = Clock::now();
-    briskness_.look(now);
+    briskness_.look(ns_of(now));
   }
   if (count != 0 || now >= until) return count;
   const auto left = std::chrono::nanoseconds(until - now).count();
@@ -211,7 +217,7 @@ void Service::hear(std::span<const epoll_event> events) {
       has_come = true;
     }
   }
-  briskness_.end(now, has_come);
+  briskness_.end(ns_of(now), has_come);
   if (!is_anybody_at_the_door) return;
   door_kept_ = now;
   door_.handle();

@@ -4,7 +4,7 @@
 // worker alone while a thread waits on the worker, and for a while if the worker's count of polls
 // keeps moving (leave.h). When it has armed all, or the rest are waited on, it sleeps until it is
 // nudged: by whoever stops waiting, or leaves something under way. Before it sleeps it polls for a
-// moment if arrivals are brisk (briskness.h).
+// moment if arrivals are brisk (platform/briskness.h).
 //
 //   a worker is   arrivals are handled by       becomes at the next look
 //   armed         the service: the descriptor   waited on, if a thread waits on it
@@ -41,9 +41,9 @@
 #include <thread>
 #include <vector>
 
-#include "fabric/briskness.h"
 #include "fabric/door.h"
 #include "fabric/leave.h"
+#include "platform/briskness.h"
 #include "platform/mutex.h"
 
 namespace iw::fabric {
@@ -102,7 +102,6 @@ class Service {
 
   Door& door_;
   bool is_listening_ = false;  // all descriptors could be had
-  const bool may_poll_;
   int epoll_ = -1;
   int nudge_fd_ = -1;
   int timer_fd_ = -1;
@@ -111,7 +110,7 @@ class Service {
   std::atomic<std::uint64_t> duty_{0};  // who is on duty: counts the changes
 
   // Of the thread on duty.
-  Briskness briskness_;
+  platform::Briskness briskness_;
   Deadline door_kept_{};  // when it looked at the door last
 
   mutable platform::Mutex mutex_;

@@ -77,6 +77,7 @@ TRANSPORT_HEADER = re.compile(r"^\s*#\s*include\s*<(uc[pstm]|pmix)")
 # Clang's thread-safety analysis does not follow these (native/platform/mutex.h).
 PLAIN_MUTEX = re.compile(r"\bstd::(?:mutex|shared_mutex|condition_variable)\b(?!&)")
 MUTEX_HEADER = "native/platform/mutex.h"
+SHARED_WITH_CLUSTER = ("platform/briskness.h", "platform/mutex.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z]+)/')
 DSM_INCLUDE = re.compile(r'^\s*#\s*include\s*"dsm/([a-z]+)/')
 TS_IMPORT = re.compile(r"from \"\.\./(?:\.\./)?([a-z]+)/")
@@ -146,8 +147,9 @@ def check_cluster(path, lines):
         yield from strangers(lines, DSM_INCLUDE, path.parts[2], DSM_EDGES)
     for number, line in enumerate(lines, 1):
         included = INCLUDE.match(line)
-        if included and included.group(1) in NATIVE_EDGES and "platform/mutex.h" not in line:
-            yield number, "of native/, cluster includes only platform/mutex.h"
+        is_shared = any(header in line for header in SHARED_WITH_CLUSTER)
+        if included and included.group(1) in NATIVE_EDGES and not is_shared:
+            yield number, f"of native/, cluster includes only {', '.join(SHARED_WITH_CLUSTER)}"
     if room != "fabric":
         yield from matches(lines, TRANSPORT_HEADER,
                            "only cluster/fabric includes the transport library")

@@ -1,7 +1,11 @@
 #include "client/server_link.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <thread>
 
 #include "client/log.h"
 #include "client/waiting.h"
@@ -36,6 +40,7 @@ constexpr std::int64_t answer_grace_ns = 200'000'000;
 constexpr std::int64_t reading_grace_ns = 200'000'000;
 constexpr std::int64_t first_pause_ns = 10'000'000;
 constexpr std::int64_t longest_pause_ns = 500'000'000;
+constexpr std::int64_t most_spin_us = 1'000;
 
 bool is_this_host(const std::string& host) { return host == "127.0.0.1" || host == "localhost"; }
 
@@ -171,6 +176,18 @@ Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>&
   live_ = live;
   out = std::move(live);
   return {};
+}
+
+std::int64_t spin_ns() {
+  static const std::int64_t chosen_ns = [] {
+    const char* const text = std::getenv("IW_SPIN_US");
+    const std::string_view digits = text == nullptr ? "" : text;
+    std::int64_t us = 0;
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), us);
+    const bool is_number = read.ec == std::errc() && read.ptr == digits.data() + digits.size();
+    return is_number ? std::clamp<std::int64_t>(us, 0, most_spin_us) * 1000 : 0;
+  }();
+  return chosen_ns;
 }
 
 // HELLO and WELCOME, before anyone else sees the connection.
@@ -406,19 +423,39 @@ bool ServerLink::read_some(const std::shared_ptr<Live>& live, std::int64_t deadl
   }
 }
 
+// Where answers come soon, it looks for a moment before it sleeps. EAGAIN at the deadline.
+platform::Status ServerLink::await_bytes(Live& live, const platform::Space& space,
+                                         std::int64_t deadline_ns, std::size_t& got) {
+  platform::Status status{EAGAIN, "nothing has come"};
+  platform::Briskness& briskness = live.briskness_;
+  if (briskness.may_poll()) {
+    std::int64_t now = now_ns();
+    const std::int64_t until_ns = std::min(deadline_ns, briskness.begin(now));
+    while (status.code == EAGAIN && now < until_ns) {
+      std::this_thread::yield();
+      status = live.socket_.receive(space, got);
+      now = now_ns();
+      briskness.look(now);
+    }
+  }
+  if (status.code == EAGAIN) {
+    platform::Interest interest{live.fd()};
+    const platform::Status waited = platform::wait_for({&interest, 1}, deadline_ns);
+    if (!waited) return waited;
+    if (interest.readable) status = live.socket_.receive(space, got);
+  }
+  if (briskness.may_poll()) briskness.end(now_ns(), status.code != EAGAIN);
+  return status;
+}
+
 bool ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
   std::vector<session::Incoming> incoming;
   std::size_t got = 0;
   const platform::Space space = live->connection_.space();
   if (space.first.empty()) throw std::bad_alloc();
   platform::Status status = live->socket_.receive(space, got);
-  if (status.code == EAGAIN && deadline_ns > 0) {
-    platform::Interest interest{live->fd()};
-    const platform::Status waited = platform::wait_for({&interest, 1}, deadline_ns);
-    if (!waited) return lose(live, platform::error_text(waited.code));
-    if (!interest.readable) return false;
-    status = live->socket_.receive(space, got);
-  }
+  if (status.code == EAGAIN && deadline_ns > 0)
+    status = await_bytes(*live, space, deadline_ns, got);
   if (status.code == EAGAIN) return false;
   if (!status) return lose(live, platform::error_text(status.code));
   if (got == 0) return lose(live, "the server closed it");

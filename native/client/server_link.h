@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "client/waiting.h"
+#include "platform/briskness.h"
 #include "platform/mutex.h"
 #include "platform/socket.h"
 #include "session/connection.h"
@@ -73,6 +74,10 @@ struct Expected {
 // answer would wake two threads. A thread that reads longer than this wakes the library's thread
 // when it stops.
 inline constexpr std::int64_t quiet_ns = 10'000'000;
+
+// How long a thread looks for its answer before it sleeps, at most: $IW_SPIN_US, which is 0 by
+// default.
+std::int64_t spin_ns();
 
 // One request on its way. Made by the thread that waits for the answer.
 struct Request {
@@ -144,6 +149,8 @@ class ServerLink {
   Result send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames);
   bool read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept;
   bool read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  static platform::Status await_bytes(Live& live, const platform::Space& space,
+                                      std::int64_t deadline_ns, std::size_t& got);
   void handle(const std::shared_ptr<Live>& live, session::Incoming& incoming);
   bool lose(const std::shared_ptr<Live>& live, const char* why) noexcept;
   void stop_reading(Live& live) IW_REQUIRES(mutex_);
@@ -219,6 +226,7 @@ class Live {
   protocol::session_id session_{};
   std::int64_t silent_since_ns_ = 0;  // the library's thread's; 0: it was heard
   platform::Socket socket_;
+  platform::Briskness briskness_{spin_ns()};  // the reading thread's
   platform::Mutex sending_;
   Expected expected_;
 };

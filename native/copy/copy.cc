@@ -34,6 +34,26 @@ std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
   return count;
 }
 
+// The pages with changed words. Pages that are kept open are listed as well, and are equal.
+std::vector<memory::SubsegmentPages> pages_of(std::span<const memory::SubsegmentRuns> changed) {
+  const std::size_t page_bytes = platform::page_size();
+  std::vector<memory::SubsegmentPages> out;
+  for (const memory::SubsegmentRuns& one : changed) {
+    memory::SubsegmentPages pages{one.subsegment, {}};
+    for (const runs::Run& run : one.runs) {
+      const std::size_t begin = run.offset_bytes / page_bytes * page_bytes;
+      const std::size_t last = (run.offset_bytes + run.length_bytes - 1) / page_bytes * page_bytes;
+      if (!pages.pages.empty() && begin <= pages.pages.back().end_bytes) {
+        pages.pages.back().end_bytes = last + page_bytes;
+      } else {
+        pages.pages.push_back({begin, last + page_bytes});
+      }
+    }
+    out.push_back(std::move(pages));
+  }
+  return out;
+}
+
 // Whether the reason may pass: the server may answer later, or there may be memory again.
 bool may_pass(swizzle::StubReason why) {
   return why == swizzle::StubReason::unreachable || why == swizzle::StubReason::no_address_space;
@@ -154,20 +174,19 @@ Result Copy::describe(std::span<const std::byte> bytes, swizzle::Resolver& resol
 
 // Undoes stray stores even without the memory to list them.
 Result Copy::undo_strays(std::vector<Stray>& strays, std::uint64_t& pages) {
-  std::vector<memory::SubsegmentPages> written;
-  bool is_any = false;
-  const Result found =
-      types::or_no_memory([&] { return find_strays(written, strays, pages, is_any); });
+  std::vector<memory::SubsegmentPages> changed;
+  const Result found = types::or_no_memory([&] { return find_strays(changed, strays, pages); });
   if (found.code == error_code::NO_MEMORY) return heap_->undo_all();
-  return found.ok() && is_any ? heap_->undo(written) : found;
+  return found.ok() ? heap_->undo(changed) : found;
 }
 
-Result Copy::find_strays(std::vector<memory::SubsegmentPages>& written, std::vector<Stray>& strays,
-                         std::uint64_t& pages, bool& is_any) {
+Result Copy::find_strays(std::vector<memory::SubsegmentPages>& changed_pages,
+                         std::vector<Stray>& strays, std::uint64_t& pages) {
+  std::vector<memory::SubsegmentPages> written;
   std::vector<memory::SubsegmentRuns> changed;
   if (Result listed = heap_->collect(written); !listed) return listed;
   if (Result found = heap_->changed_runs(written, changed); !found) return found;
-  is_any = !changed.empty();
+  changed_pages = pages_of(changed);
   std::uintptr_t last_page = 0;
   heap_->for_each_part(changed, [&](const memory::BlockPart& part) {
     const std::byte* const address = part.block.address + part.offset_bytes;

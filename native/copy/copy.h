@@ -111,8 +111,8 @@ class Copy {
   Result roll_back();
 
  private:
-  Result find_strays(std::vector<memory::SubsegmentPages>& written, std::vector<Stray>& strays,
-                     std::uint64_t& pages, bool& is_any);
+  Result find_strays(std::vector<memory::SubsegmentPages>& changed_pages,
+                     std::vector<Stray>& strays, std::uint64_t& pages);
   Result translate(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out)
       IW_REQUIRES(mutex_);
   explicit Copy(const types::Url& url) : slots_(url) {}

@@ -86,7 +86,7 @@ void CowArea::open_pages_of(Opening opening, const PageSet& pages) {
 void CowArea::begin_collect() {
   if (!forecast_ || is_armed_) return;
   opened_ = kept_;
-  forecast_->looked();
+  forecast_->looked(kept_.size());
   if (forecast_->open_pages().is_empty() &&
       opening_rule.load(std::memory_order_relaxed) == OpeningRule::by_price) {
     kept_.clear();

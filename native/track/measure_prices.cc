@@ -11,7 +11,7 @@ namespace iw::track {
 
 namespace {
 
-constexpr int rounds = 4;
+constexpr int rounds = 6;
 constexpr double least_ns = 1;
 constexpr double most_ns = 1e6;
 

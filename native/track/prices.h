@@ -18,8 +18,15 @@ struct Prices {
   // in none, by bench/figures/tracking.md. To measure it would take milliseconds.
   static constexpr std::size_t near_pages = 64;
   static constexpr std::size_t cached_pages = 1024;
-  static constexpr double cache_factor = 1.6;
+  static constexpr double cache_factor = 1.3;
   static constexpr double memory_factor = 4;
+
+  // A look at the page table of so many pages, beside the call.
+  static constexpr double scan_page = 1;
+
+  [[nodiscard]] double scan_of(std::size_t pages) const {
+    return open_call + scan_page * static_cast<double>(pages);
+  }
 
   // Of each of so many pages.
   [[nodiscard]] double compare_of(std::size_t pages) const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "platform/mutex.h"
+#include "platform/process.h"
 #include "track/mechanisms.h"
 
 namespace iw::track {
@@ -129,20 +130,24 @@ Tracker& recommended() {
   return *chosen.load(std::memory_order_acquire);
 }
 
+// Nobody waits for the one who measures: a child that was forked meanwhile would wait for ever.
 Status measure_recommended(Clock clock) {
   static std::atomic<bool> is_measured{false};
-  if (is_measured.load(std::memory_order_acquire)) return {};
-  static platform::Mutex measuring;
-  const platform::MutexLock lock(measuring);
+  static std::atomic<unsigned> whose_turn{0};  // 0, or 1 + the fork count of who measures
   if (is_measured.load(std::memory_order_acquire)) return {};
   if (Status missing = choose_recommended(); !missing) return missing;
+  const unsigned mine = 1 + platform::fork_count();
+  unsigned before = whose_turn.load();
+  if (before == mine || !whose_turn.compare_exchange_strong(before, mine)) return {};
+  Status status;
   try {
-    if (Status bad = recommended().measure_prices(clock); !bad) return bad;
+    status = recommended().measure_prices(clock);
   } catch (const std::bad_alloc&) {
-    return {ENOMEM, "measuring what it costs to track stores"};
+    status = {ENOMEM, "measuring what it costs to track stores"};
   }
-  is_measured.store(true, std::memory_order_release);
-  return {};
+  if (status.ok()) is_measured.store(true, std::memory_order_release);
+  whose_turn.store(0);
+  return status;
 }
 
 std::span<const char* const> tracker_names() { return names; }

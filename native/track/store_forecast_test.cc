@@ -40,7 +40,7 @@ class World {
   double section(const PageList& stored, bool are_changed = true, int looks = 1) {
     double ns = 0;
     for (int i = 0; i < looks; ++i) {
-      forecast_.looked();
+      forecast_.looked(kept_.size());
       if (forecast_.open_pages().is_empty()) kept_.clear();
       ns += compare_cost(kept_, kept_.size());
     }
@@ -51,6 +51,7 @@ class World {
     noticed.remove(open_);
     notices_ = noticed.size();
     ns += cost(noticed, prices_.notice + prices_.mark);
+    ns += beside_kept(noticed);
     ns += compare_cost(noticed, noticed.size() + open_.size());
     ns += compare_cost(open_, noticed.size() + open_.size());
     forecast_.noticed(noticed);
@@ -70,6 +71,15 @@ class World {
 
   [[nodiscard]] double compare_cost(const PageSet& pages, std::size_t working) const {
     return cost(pages, prices_.compare_of(working));
+  }
+
+  // The others are taken one by one, or the kept pages are opened again.
+  [[nodiscard]] double beside_kept(const PageSet& noticed) const {
+    if (kept_.is_empty() || noticed.is_empty()) return 0;
+    const auto others = static_cast<double>(noticed.stretches());
+    const auto kept = static_cast<double>(kept_.stretches());
+    return std::min(others * prices_.open_call,
+                    prices_.scan_of(page_count_) + kept * prices_.open_call);
   }
 
   double open() {
@@ -155,6 +165,52 @@ TEST(StoreForecast, OtherPagesEachTimeAreWatched) {
     watched += watched_ns({}, pages.size());
   }
   EXPECT_LE(ns, watched * 1.01) << "seed " << seed;
+}
+
+// One page of each stretch of this many, by chance.
+PageList any_of_each(std::size_t stretch, std::size_t page_count, std::mt19937& random) {
+  PageList pages;
+  for (std::size_t first = 0; first + stretch <= page_count; first += stretch) {
+    pages.push_back(first + random() % stretch);
+  }
+  return pages;
+}
+
+// The machine of bench/figures/tracking.md.
+constexpr Prices dear_notices{1000, 60, 350, 20, 50};
+
+TEST(StoreForecast, OtherPagesOfFewAreAllWatchedOrAllKept) {
+  for (const Prices& prices : {Prices{}, dear_notices}) {
+    for (const std::size_t stretch : {2, 3, 5, 10, 30}) {
+      std::mt19937 random(11);
+      World world(256, prices);
+      double ns = 0;
+      constexpr int sections = 400;
+      for (int i = 0; i < 4 * enough + sections; ++i) {
+        const double one = world.section(any_of_each(stretch, 256, random));
+        if (i >= 4 * enough) ns += one;
+      }
+      const double best = std::min(watched_ns(prices, 256 / stretch), kept_ns(prices, 256));
+      // At one of 10 both ways cost nearly the same.
+      EXPECT_LE(ns / sections, best * 1.2) << "one of " << stretch;
+    }
+  }
+}
+
+TEST(StoreForecast, KeptPagesAreGivenUpByLooksAlsoAfterTheWayToOpenHasChanged) {
+  World world(16384, {});
+  const PageList pages = spread(82, 16384);
+  for (int i = 0; i < enough; ++i) world.section(pages);
+  ASSERT_EQ(world.forecast().opening(), Opening::kept);
+  // The section that noticed all pages has made each_section the cheaper way.
+  world.section(spread(16384, 16384));
+  ASSERT_EQ(world.forecast().opening(), Opening::each_section);
+  int looks = 0;
+  while (!world.forecast().open_pages().is_empty() && looks < 100) {
+    world.forecast().looked(82);
+    ++looks;
+  }
+  EXPECT_LT(looks, 100);
 }
 
 TEST(StoreForecast, PagesAreOpenedAfterPatience) {
@@ -250,7 +306,7 @@ TEST(StoreForecast, PagesThatAreOnlyLookedAtAreClosed) {
   for (int i = 0; i < enough; ++i) world.section(pages);
   int looks = 0;
   while (!world.forecast().open_pages().is_empty() && looks < 100) {
-    world.forecast().looked();
+    world.forecast().looked(pages.size());
     ++looks;
   }
   EXPECT_LE(looks * Prices{}.compare, 5 * watched_ns({}, 1)) << "looks cost more than notices";

@@ -154,7 +154,8 @@ Tracker& recommended();
 // Makes the choice. EMFILE, ENFILE, ENOMEM: it cannot be made now.
 Status choose_recommended();
 // Makes the choice and measures its prices, once a process. It takes some 0.2 ms where the kernel
-// notes stores, and 1 ms where a handler does.
+// notes stores, and 1 ms where a handler does. A thread that comes meanwhile does not wait, and its
+// areas go by the prices that were measured elsewhere.
 Status measure_recommended(Clock clock);
 
 // All mechanisms, the preferred one first.
