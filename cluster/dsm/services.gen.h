@@ -35,8 +35,7 @@ enum class ServiceCall : std::uint32_t {
   signal = 6,
   // ticket
   wake = 7,
-  // number: the round; shape, source, value: the bytes of the result;
-  // ticket: the barriers that the rank has passed
+  // number: the round; shape, source, value: the bytes of the result
   give = 8,
   // number: the round; the bytes follow
   result = 9,

@@ -24,21 +24,17 @@ class Played final : PageMemory,
                      LockListener,
                      BarrierMail,
                      BarrierListener,
-                     AttendanceListener,
                      DiffBuffers {
  public:
-  Played(Rank me, Rank fan_in, bool keeps_diffs)
+  explicit Played(Rank me)
       : bytes_(pages * page_bytes),
         twins_(pages),
         me_(me),
         pages_(me, ranks, *this, *this, *this),
         locks_(me, ranks, pages_, *this, *this),
-        barriers_(me, BarrierTree::of(ranks, fan_in), pages_, *this, *this),
-        attendance_(*this),
-        receiver_(me, {ranks, pages}, page_bytes, pages_, locks_, barriers_, attendance_, *this) {
-    pages_.use({keeps_diffs, keeps_diffs, page_bytes}, page_bytes);
+        barriers_(me, ranks, pages_, *this, *this),
+        receiver_(me, {ranks, pages}, page_bytes, pages_, locks_, barriers_, *this) {
     pages_.begin({}, pages / 2);
-    locks_.keep(1);
   }
 
   // False: the other rank broke the protocol, and the job is over.
@@ -67,8 +63,7 @@ class Played final : PageMemory,
         if (!is_busy_) is_busy_ = locks_.acquire(number) == Locks::Outcome::asked;
         return;
       case 3:
-        if (locks_.release(number)) locks_.wants_common_time();
-        return;
+        return static_cast<void>(locks_.release(number));
       default:
         if (!is_at_barrier_) {
           is_at_barrier_ = true;
@@ -117,11 +112,6 @@ class Played final : PageMemory,
   }
   void send_diff(Rank to, PageNumber, Sequence, std::span<const std::byte>) override { sends(to); }
   void flush_diffs() override {}
-  void ask_diffs(Rank to, PageNumber, const DiffRange&) override { sends(to); }
-  void tell_diffs(Rank to, PageNumber, std::span<const KeptDiff* const>) override { sends(to); }
-  void give_back(Rank to, Epoch, std::span<const GivenLock>) override { sends(to); }
-  void take_back(Rank to, std::span<const GivenLock>) override { sends(to); }
-  void contradicts(Rank rank, Where, Where) override { FUZZ_CHECK(rank < ranks); }
   void ask_lock(Rank to, LockId, bool, const VectorTime&) override { sends(to); }
   void forward(Rank to, LockId, Rank, bool, const VectorTime&) override { sends(to); }
   void grant(Rank to, LockId, Epoch, std::span<const Interval>) override { sends(to); }
@@ -133,9 +123,9 @@ class Played final : PageMemory,
     sends(to);
   }
   void let_go(Rank to, const VectorTime&, std::span<const Interval>) override { sends(to); }
-  void passed(const VectorTime& common) override {
+  void passed() override {
     is_at_barrier_ = false;
-    locks_.passed_barrier(common);
+    locks_.passed_barrier();
   }
   void mismatch(Rank, BarrierId, BarrierId) override {}
   void arrived_twice(Rank, BarrierId) override {}
@@ -151,7 +141,6 @@ class Played final : PageMemory,
   Pages pages_;
   Locks locks_;
   Barriers barriers_;
-  Attendance attendance_;
   Receiver receiver_;
 };
 
@@ -159,10 +148,7 @@ class Played final : PageMemory,
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzzing::Input input(data, size);
-  // In a chain, the fan-in 1, rank 1 is an inner one.
-  const unsigned shape = input.byte();
-  Played played(static_cast<Rank>(shape % ranks), shape / ranks % 2 == 0 ? ranks : 1,
-                shape / ranks / 2 % 2 != 0);
+  Played played(static_cast<Rank>(input.byte() % ranks));
   for (int steps = 0; !input.is_over() && steps < 200; steps++) {
     if (!played.step(input)) break;
   }

@@ -110,9 +110,6 @@ void Process::on_service(void* context, const fabric::Message& message) {
   ServiceHead head;
   if (fabric::read_whole(message.header, &head) &&
       process.services_->heard(from, head, message.payload)) {
-    if (head.call == ServiceCall::give) {
-      process.node_->heard_collective(from, head.ticket, head.number);
-    }
     if (process.services_->differing_rank()) {
       const Rank rank = *process.services_->differing_rank();
       process.node_->fail({Status::bad_argument, rank});
@@ -245,9 +242,7 @@ Failure Process::run_round(const Round& round, std::span<std::byte> bytes) {
     if (is_given) own.assign(bytes.begin(), bytes.end());
     {
       const Exclusion exclusion(node_->worker());
-      Round numbered = round;
-      numbered.barriers = node_->come_to_collective();
-      services_->give(numbered, own);
+      services_->give(round, own);
       if (services_->differing_rank()) {
         node_->fail({Status::bad_argument, *services_->differing_rank()});
       }

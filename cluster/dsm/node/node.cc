@@ -38,9 +38,8 @@ void Node::set_handlers(const Options& options, fabric::Worker& worker, Entries*
 }
 
 std::unique_ptr<Node> Node::start(const Options& options, std::string* error) {
-  const MeetingOptions how{
-      options.heap,   options.settings_hash,         options.is_direct,
-      options.fan_in, options.kept_diffs.are_pulled, fabric::Clock::now() + options.timeout};
+  const MeetingOptions how{options.heap, options.settings_hash, options.is_direct,
+                           fabric::Clock::now() + options.timeout};
   // The worker's handlers look at the entries until it is closed.
   auto entries = std::make_unique<Entries>();
   Meeting meeting;
@@ -48,14 +47,12 @@ std::unique_ptr<Node> Node::start(const Options& options, std::string* error) {
   set_handlers(options, *meeting.worker, entries.get());
   if (!map_heap(how, &meeting, error) || !connect_all(how, &meeting, error)) return nullptr;
   Meeting last;
-  last.me = meeting.me;
   last.rendezvous = std::move(meeting.rendezvous);
   std::unique_ptr<Trace> trace;
   if (!options.trace.empty()) {
     trace = Trace::open(options.trace, meeting.me, meeting.ranks, options.heap.page_bytes, error);
+    if (trace == nullptr) return nullptr;
   }
-  // All come to this, also those that cannot start.
-  if (!agree(how, options.trace.empty() || trace != nullptr, &last, error)) return nullptr;
   std::unique_ptr<Node> node(
       new Node(options, std::move(meeting), std::move(entries), std::move(trace)));
   // Nobody sends before all have a node.
@@ -83,18 +80,14 @@ Node::Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> ent
       pages_(me_, ranks_, checked_ ? static_cast<PageMemory&>(*checked_) : *heap_, traced_mail_,
              *this),
       locks_(me_, ranks_, pages_, traced_mail_, *this),
-      tree_(BarrierTree::of(ranks_, options.fan_in)),
-      barriers_(me_, tree_, pages_, mail_, *this),
-      attendance_(*this),
-      receiver_(me_, bounds(), heap_->page_bytes(), pages_, locks_, barriers_, attendance_, mail_),
+      barriers_(me_, ranks_, pages_, mail_, *this),
+      receiver_(me_, bounds(), heap_->page_bytes(), pages_, locks_, barriers_, mail_),
       begun_(ranks_),
       finished_(ranks_),
       is_gone_(ranks_),
       known_(ranks_) {
   const Exclusion exclusion(*worker_);
   pages_.use(tables_.get());
-  pages_.use(options_.kept_diffs, heap_->page_bytes());
-  locks_.keep(options_.kept_locks);
   for (Entry& each : *entries_) each.node = this;
   worker_->on_death([this](fabric::PeerId peer) { on_death(peer); });
 }
@@ -116,7 +109,7 @@ bool Node::is_valid(PageNumber end, std::span<const Placement> homes) const {
 
 void Node::place_all(std::span<const Placement> homes) {
   for (const Placement& each : homes) {
-    pages_.place(each.first, each.count, each.home, each.is_by_turns);
+    pages_.place(each.first, each.count, each.home);
   }
 }
 
@@ -128,7 +121,6 @@ Result Node::begin(std::uint64_t replay_hash, PageNumber end, std::span<const Pl
     hash.add(each.first);
     hash.add(each.count);
     hash.add(each.home);
-    hash.add(each.is_by_turns ? 1 : 0);
   }
   heap_->watch(this);
   {
@@ -338,7 +330,6 @@ Stats Node::stats() {
   stats.pages = pages_.counts();
   stats.twin_bytes = heap_->twin_bytes();
   stats.log_bytes = pages_.log().bytes();
-  stats.remembered_locks = locks_.remembered() + local_locks_.size();
   return stats;
 }
 
@@ -352,8 +343,6 @@ Result Node::finish() {
     if (is_finishing_) return {Status::bad_argument, me_};
     is_finishing_ = true;
     if (trace_ != nullptr) trace_->end();
-    come(Where::end);
-    if (failure_) return *failure_;
     JobHead head{};
     head.job = Job::finish;
     if (me_ != 0) {

@@ -14,13 +14,8 @@
 namespace iw::dsm {
 
 void Node::collect_if_grown() {
-  const bool is_wanted_by_locks = locks_.wants_common_time();
   const std::size_t grown = pages_.log().bytes();
-  if (is_wanted_by_locks || grown >= log_bytes_before_ + options_.log_bytes) ask_to_collect();
-}
-
-void Node::ask_to_collect() {
-  if (has_asked_to_collect_) return;
+  if (has_asked_to_collect_ || grown < log_bytes_before_ + options_.log_bytes) return;
   has_asked_to_collect_ = true;
   if (me_ == 0) return begin_collection();
   JobHead head{};
@@ -69,7 +64,6 @@ void Node::forget(const VectorTime& time) {
   has_asked_to_collect_ = false;
   log_bytes_before_ = pages_.log().bytes();
   stats_.collections++;
-  if (locks_.all_know(time)) ask_to_collect();
 }
 
 bool Node::serve_collection(Rank from, Job job, fabric::Bytes payload) {

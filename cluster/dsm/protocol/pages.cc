@@ -4,8 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "dsm/protocol/messages.h"
-
 namespace iw::dsm {
 
 void Pages::begin(std::span<const PageNumber> written_by_0, PageNumber end) {
@@ -17,7 +15,7 @@ void Pages::begin(std::span<const PageNumber> written_by_0, PageNumber end) {
   }
 }
 
-void Pages::place(PageNumber first, std::size_t count, Rank home, bool is_by_turns) {
+void Pages::place(PageNumber first, std::size_t count, Rank home) {
   if (count == 0) return;
   const PageNumber end = first + count;
   // What is left of older stretches before and behind.
@@ -31,7 +29,7 @@ void Pages::place(PageNumber first, std::size_t count, Rank home, bool is_by_tur
     if (next->second.end > end) placed_.emplace(end, next->second);
     next = placed_.erase(next);
   }
-  placed_.emplace(first, Stretch{end, home, is_by_turns, first});
+  placed_.emplace(first, Stretch{end, home});
 }
 
 void Pages::look_up_home(PageNumber page, State& state) const {
@@ -39,15 +37,12 @@ void Pages::look_up_home(PageNumber page, State& state) const {
   const auto behind = placed_.upper_bound(page);
   if (behind == placed_.begin()) return;
   const Stretch& found = std::prev(behind)->second;
-  if (page >= found.end) return;
-  const PageNumber turns = found.is_by_turns ? page - found.origin : 0;
-  state.home = static_cast<Rank>((found.home + turns) % ranks_);
+  if (page < found.end) state.home = found.home;
 }
 
 Pages::Touch Pages::touch(PageNumber page, Access wanted) {
   State& state = state_of(page);
   if (state.access >= wanted) return Touch::open;
-  if (wanted == Access::write) give_up_diffs_of_writers(page, state);
   if (!state.is_valid()) fetch(page, state);
   if (!state.is_valid()) return Touch::asked;
   return open(page, state, wanted);
@@ -82,129 +77,15 @@ void Pages::fetch(PageNumber page, State& state) {
   }
   if (state.home == me_) {
     // what is needed comes by diffs
-    if (!state.has_copy) return fetch_initial(page, state);
-    // Until all of them have come.
-    state.is_asked = options_.are_pulled;
-    return pull(page, state, state.needed.stamps(), me_);
+    if (!state.has_copy) fetch_initial(page, state);
+    return;
   }
-  send_unsent(page, *state.home);
   state.asked.assign(state.needed.stamps().begin(), state.needed.stamps().end());
   std::vector<Stamp> needed = state.asked;
   if (state.own != 0) needed.push_back({me_, state.own});
-  // The home may lack what the copy here has.
-  for (const Stamp each : state.from_writers.stamps()) needed.push_back(each);
-  if (direct_ != nullptr && read_directly(page, state, needed)) {
-    state.lacking = {};
-    return;
-  }
+  if (direct_ != nullptr && read_directly(page, state, needed)) return;
   state.is_asked = true;
-  if (ask_writer(page, state)) return;
-  state.lacking = {};
   mail_.ask_page(*state.home, page, needed);
-}
-
-// Diffs that stay at their writers.
-
-// Of several writers the home knows the order of their stores.
-bool Pages::ask_writer(PageNumber page, State& state) {
-  const bool is_from_home = std::exchange(state.is_from_home, false);
-  if (!options_.are_read_at_writers || is_from_home) return false;
-  const auto stamps = state.needed.stamps();
-  const bool is_of_one = state.has_copy && stamps.size() == 1 && state.lacking.count > 0 &&
-                         state.lacking.count < DiffRange::count_of_none &&
-                         stamps[0].writer != *state.home;
-  if (!is_of_one) return false;
-  state.is_asked_of_writer = true;
-  mail_.ask_diffs(stamps[0].writer, page, std::exchange(state.lacking, {}));
-  return true;
-}
-
-// The home applies diffs as they come. So a rank stores only to a copy whose diffs the home has:
-// otherwise its own diff could come to the home before one that it follows.
-void Pages::give_up_diffs_of_writers(PageNumber page, State& state) {
-  if (state.from_writers.empty()) return;
-  for (const Stamp each : state.from_writers.stamps()) state.needed.raise(each);
-  state.from_writers = {};
-  state.is_from_home = true;
-  if (std::exchange(state.access, Access::none) != Access::none) {
-    memory_.allow(page, 1, Access::none);
-  }
-}
-
-void Pages::send_or_keep(PageNumber page, Rank home, Sequence sequence,
-                         std::span<const std::byte> runs) {
-  if (!options_.are_pulled) mail_.send_diff(home, page, sequence, runs);
-  if (!options_.are_pulled && !options_.are_read_at_writers) return;
-  kept_.keep(page, {sequence, {runs.begin(), runs.end()}, !options_.are_pulled});
-  while (kept_.bytes() > options_.kept_bytes_most) {
-    const PageNumber oldest = kept_.oldest_page();
-    send_unsent(oldest, *state_of(oldest).home);
-    if (options_.are_read_at_writers) kept_.drop_first(oldest);
-  }
-}
-
-// Without a message if there is nothing.
-void Pages::send_unsent(PageNumber page, Rank home) {
-  if (!options_.are_pulled) return;
-  bool is_any = false;
-  kept_.send_unsent(page, [&](const KeptDiff& each) {
-    mail_.send_diff(home, page, each.sequence, each.runs);
-    is_any = true;
-  });
-  if (is_any) mail_.flush_diffs();
-  if (!options_.are_read_at_writers) kept_.drop_sent(page);
-}
-
-// The home asks for what it lacks of `needed`, once. `except` has sent its own already.
-void Pages::pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank except) {
-  if (!options_.are_pulled) return;
-  for (const Stamp each : needed) {
-    const bool is_coming = each.writer == me_ || each.writer == except ||
-                           state.flushed.of(each.writer) >= each.sequence ||
-                           state.pulled.of(each.writer) >= each.sequence;
-    if (is_coming) continue;
-    state.pulled.raise(each);
-    counts_.pulls++;
-    mail_.ask_diffs(each.writer, page, {});
-  }
-}
-
-bool Pages::heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range) {
-  const State& state = state_of(page);
-  if (range.count == 0) {
-    // It comes from the home, or from a rank that thinks so.
-    if (state.home != from) return false;
-    send_unsent(page, from);
-    return true;
-  }
-  std::vector<const KeptDiff*> found = kept_.find(page, range);
-  std::size_t bytes = 0;
-  for (const KeptDiff* each : found) bytes += packed_bytes(each->runs.size());
-  if (bytes > page_bytes_) found.clear();
-  mail_.tell_diffs(from, page, found);
-  return true;
-}
-
-bool Pages::heard_tell_diffs(Rank from, PageNumber page, std::span<const ToldDiff> diffs) {
-  State& state = state_of(page);
-  const bool is_expected =
-      state.is_asked && state.is_asked_of_writer && state.asked[0].writer == from;
-  if (!is_expected) return false;
-  state.is_asked = false;
-  state.is_asked_of_writer = false;
-  state.is_from_home = diffs.empty();
-  for (const ToldDiff& each : diffs) {
-    if (!memory_.apply(page, each.runs)) return false;
-  }
-  if (!diffs.empty()) {
-    SparseTime has;
-    has.raise(state.asked[0]);
-    state.needed.drop_covered_by(has);
-    state.from_writers.raise(state.asked[0]);
-    counts_.writer_reads++;
-  }
-  listener_.ready(page);
-  return true;
 }
 
 bool Pages::read_directly(PageNumber page, State& state, std::span<const Stamp> needed) {
@@ -221,7 +102,6 @@ void Pages::take_bytes(PageNumber page, State& state, std::span<const Stamp> the
                        std::span<const std::byte> bytes) {
   memory_.fill(page, bytes);
   state.has_copy = true;
-  state.from_writers = {};
   SparseTime has;
   for (const Stamp each : state.asked) has.raise(each);
   for (const Stamp each : there) has.raise(each);
@@ -300,7 +180,7 @@ void Pages::end_interval() {
       const std::span<const std::byte> runs = memory_.take_diff(page);
       counts_.twins--;
       if (runs.empty()) continue;
-      send_or_keep(page, *state.home, interval.stamp.sequence, runs);
+      mail_.send_diff(*state.home, page, interval.stamp.sequence, runs);
       state.own = interval.stamp.sequence;
     }
     interval.pages.push_back(page);
@@ -349,11 +229,6 @@ bool Pages::invalidate(PageNumber page, Stamp by) {
   State& state = state_of(page);
   if (state.home == me_ && state.flushed.of(by.writer) >= by.sequence) return false;
   state.needed.raise(by);
-  if (state.lacking.count > 0 && state.lacking_of != by.writer) {
-    state.lacking.count = DiffRange::count_of_none;
-  }
-  state.lacking_of = by.writer;
-  state.lacking.add(by.sequence);
   return std::exchange(state.access, Access::none) != Access::none;
 }
 
@@ -415,10 +290,7 @@ void Pages::serve(PageNumber page, State& state) {
     const auto is_there = [&](Stamp stamp) {
       return stamp.writer == me_ || state.flushed.of(stamp.writer) >= stamp.sequence;
     };
-    if (!std::ranges::all_of(each.needed, is_there)) {
-      pull(page, state, each.needed, each.rank);
-      return false;
-    }
+    if (!std::ranges::all_of(each.needed, is_there)) return false;
     mail_.tell_page(each.rank, page, state.flushed.stamps(), memory_.read(page));
     return true;
   });
@@ -427,8 +299,7 @@ void Pages::serve(PageNumber page, State& state) {
 bool Pages::heard_tell_page(Rank from, PageNumber page, std::span<const Stamp> there,
                             std::span<const std::byte> bytes) {
   State& state = state_of(page);
-  const bool is_expected = state.is_asked && !state.is_asked_of_writer && state.home == from;
-  if (!is_expected || from == me_) return false;
+  if (!state.is_asked || state.home != from || from == me_) return false;
   state.is_asked = false;
   take_bytes(page, state, there, bytes);
   // Another thread may have acquired a lock meanwhile, and learned of an interval that the home did
@@ -446,9 +317,6 @@ bool Pages::heard_diff(Rank from, PageNumber page, Sequence sequence,
   if (direct_ != nullptr) direct_->tell_flushed(page, {from, sequence});
   const bool was_valid = state.is_valid();
   state.needed.drop_covered_by(state.flushed);
-  // A thread may wait for the page, and another one may have learned of more intervals meanwhile.
-  if (state.is_asked) pull(page, state, state.needed.stamps(), me_);
-  if (state.is_valid()) state.is_asked = false;
   serve(page, state);
   if (!was_valid && state.is_valid()) listener_.ready(page);
   return true;

@@ -1,6 +1,6 @@
 // The pages of one rank: faults, homes, intervals and diffs. A pure state machine: it touches no
 // memory of the application, sends nothing itself and never waits. Implements [DSM-PAGE-1] to
-// [DSM-PAGE-8], [DSM-PULL-1] and [DSM-PULL-2] of spec/cluster/dsm.x (PIPE, sections 2.1, 3 and 7).
+// [DSM-PAGE-8] of spec/cluster/dsm.x (PIPE, section 2.1).
 //
 // A page of one rank:
 //
@@ -25,7 +25,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dsm/protocol/diff_store.h"
 #include "dsm/protocol/interval_log.h"
 #include "dsm/protocol/page_memory.h"
 #include "dsm/protocol/time.h"
@@ -50,10 +49,6 @@ class PageMail {
                          std::span<const std::byte> runs) = 0;
   // The interval has no more diffs.
   virtual void flush_diffs() = 0;
-  // Of a range of 0, the home asks for all that were not sent.
-  virtual void ask_diffs(Rank to, PageNumber page, const DiffRange& range) = 0;
-  // All that were asked for, or none.
-  virtual void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) = 0;
 };
 
 // Pages and tables that are read in other ranks' memory, without their processors [DSM-PAGE-9].
@@ -113,18 +108,7 @@ class PageTable {
   std::vector<std::unique_ptr<Chunk>> chunks_;
 };
 
-// How diffs travel; the first is the same at all ranks.
-struct DiffOptions {
-  bool are_pulled = false;           // by their homes [DSM-PULL-1]
-  bool are_read_at_writers = false;  // [DSM-PULL-2]
-  std::size_t kept_bytes_most = std::size_t{16} << 20;
-};
-
 struct PageCounts {
-  std::uint64_t pulls = 0;         // questions of this rank, as a home, for diffs
-  std::uint64_t writer_reads = 0;  // of pages, by the diffs of their last writer
-  std::uint64_t kept_bytes = 0;    // of diffs that this rank keeps, now
-  std::uint64_t kept_bytes_most = 0;
   std::uint64_t intervals = 0;     // in which this rank changed pages
   std::uint64_t direct_reads = 0;  // of pages, in the memory of their homes
   std::uint64_t twins_made = 0;
@@ -139,17 +123,12 @@ class Pages {
 
   // Before begin(). Outlives this. Without it, pages come by messages.
   void use(DirectPages* direct) { direct_ = direct; }
-  void use(const DiffOptions& options, std::size_t page_bytes) {
-    options_ = options;
-    page_bytes_ = page_bytes;
-  }
   // The replay is over [DSM-START-1]. Rank 0 wrote these pages in it; pages from `end` on are
   // zeroes everywhere.
   void begin(std::span<const PageNumber> written_by_0, PageNumber end);
   // The homes are chosen, by all ranks alike, before anybody touches the pages. The last choice for
   // a page counts. Takes memory for a stretch of pages, not for each.
-  // By turns: the next page is at the next rank.
-  void place(PageNumber first, std::size_t count, Rank home, bool is_by_turns = false);
+  void place(PageNumber first, std::size_t count, Rank home);
 
   // open: the application may load or store. asked: `ready` will say when to touch again.
   // no_memory: the page could not have a twin, and is as before.
@@ -172,12 +151,7 @@ class Pages {
   }
 
   const IntervalLog& log() const { return log_; }
-  PageCounts counts() const {
-    PageCounts all = counts_;
-    all.kept_bytes = kept_.bytes();
-    all.kept_bytes_most = kept_.bytes_most();
-    return all;
-  }
+  const PageCounts& counts() const { return counts_; }
   void forget_up_to(const VectorTime& time) { log_.forget_up_to(time); }
 
   // False: the message is not one that the protocol allows now. Its sender broke the protocol.
@@ -192,12 +166,6 @@ class Pages {
   // False, too: the runs are malformed.
   [[nodiscard]] bool heard_diff(Rank from, PageNumber page, Sequence sequence,
                                 std::span<const std::byte> runs);
-  [[nodiscard]] bool heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range);
-  struct ToldDiff {
-    Sequence sequence;
-    std::span<const std::byte> runs;
-  };
-  [[nodiscard]] bool heard_tell_diffs(Rank from, PageNumber page, std::span<const ToldDiff> diffs);
 
  private:
   struct Waiting {
@@ -218,22 +186,12 @@ class Pages {
     bool is_private = false;
     // Intervals of others that the copy here lacks.
     SparseTime needed;
-    // Those since the page was asked for last, if they are of one writer.
-    DiffRange lacking;
-    Rank lacking_of = 0;
-    // The writer was asked, and not the home.
-    bool is_asked_of_writer = false;
-    // The home is to be asked, and not the writer.
-    bool is_from_home = false;
-    // The copy has these diffs from their writer; the home may lack them.
-    SparseTime from_writers;
     // Needed when the page was asked for.
     std::vector<Stamp> asked;
     // The last diff that this rank sent of the page.
     Sequence own = 0;
     // At home: whose diffs the page has, and who waits for it.
     SparseTime flushed;
-    SparseTime pulled;  // whose diffs were asked for
     std::vector<Waiting> waiting;
 
     bool is_valid() const { return has_copy && needed.empty(); }
@@ -244,11 +202,6 @@ class Pages {
   Touch open(PageNumber page, State& state, Access wanted);
   void look_up_home(PageNumber page, State& state) const;
   void fetch(PageNumber page, State& state);
-  bool ask_writer(PageNumber page, State& state);
-  void give_up_diffs_of_writers(PageNumber page, State& state);
-  void send_or_keep(PageNumber page, Rank home, Sequence sequence, std::span<const std::byte> runs);
-  void send_unsent(PageNumber page, Rank home);
-  void pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank except);
   bool read_directly(PageNumber page, State& state, std::span<const Stamp> needed);
   void take_bytes(PageNumber page, State& state, std::span<const Stamp> there,
                   std::span<const std::byte> bytes);
@@ -280,17 +233,12 @@ class Pages {
   // Chosen homes of stretches of pages, by the first page. Stretches do not overlap.
   struct Stretch {
     PageNumber end;
-    Rank home;  // of the page `origin`
-    bool is_by_turns;
-    PageNumber origin;
+    Rank home;
   };
   std::map<PageNumber, Stretch> placed_;
   std::vector<PageNumber> written_;  // in the present interval
   std::vector<PageNumber> private_;  // and some that are private no more
   PageNumber zeroes_from_ = 0;
-  DiffOptions options_;
-  std::size_t page_bytes_ = 0;
-  DiffStore kept_;
   PageCounts counts_;
 };
 
