@@ -21,7 +21,12 @@ import sys
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "9"))
 PARTS = os.environ.get("BENCH_PARTS", "dsm,speedup,crowd,pipe").split(",")
 LEAST_FACTOR = 1.8
-SPEEDUP = {"jacobi": ("4096", "20"), "lu": ("2048", "16")}
+# Name: the program, its arguments, and those behind the number of threads.
+SPEEDUP = {
+    "jacobi": ("jacobi", ("4096", "20"), ()),
+    "lu by rows": ("lu", ("2048", "16"), ()),
+    "lu by blocks": ("lu", ("2048", "16"), ("blocks",)),
+}
 KERNELS = {
     "barnes": ("32768", "2"),
     "is": ("A",),
@@ -94,9 +99,9 @@ class Bench:
             sys.exit(f"bench: {program} is wrong: {said}")
         return float(re.search(r"processes, ([\d.]+) s", said)[1])
 
-    def with_threads(self, count, program, arguments):
-        return self.seconds(
-            self.say([self.examples / f"dsm-{program}-threads", *arguments, count]), program)
+    def with_threads(self, count, program, before, behind):
+        return self.seconds(self.say([self.examples / f"dsm-{program}-threads", *before, count,
+                                      *behind]), program)
 
     def with_ranks(self, count, program, arguments, **environment):
         said = self.ranks(count, self.examples / f"dsm-{program}", *arguments, **environment)
@@ -107,26 +112,26 @@ class Bench:
 
     def speedups(self):
         rows = []
-        for program, arguments in SPEEDUP.items():
+        for name, (program, *arguments) in SPEEDUP.items():
             discarded, kept = 0, []
             while len(kept) < ROUNDS and discarded < 4 * ROUNDS:
                 before = self.factor()
-                times = (self.with_threads(1, program, arguments),
-                         self.with_threads(2, program, arguments),
-                         self.with_ranks(2, program, arguments)[0])
+                times = (self.with_threads(1, program, *arguments),
+                         self.with_threads(2, program, *arguments),
+                         self.with_ranks(2, program, (*arguments[0], 2, *arguments[1]))[0])
                 factor = min(before, self.factor())
                 if factor < LEAST_FACTOR:
                     discarded += 1
                     continue
                 kept.append(times)
-                rows.append((program, len(kept), factor, *times))
+                rows.append((name, len(kept), factor, *times))
             if not kept:
-                print(f"{program}: all {discarded} rounds were discarded", flush=True)
+                print(f"{name}: all {discarded} rounds were discarded", flush=True)
                 continue
             self.write("dsm_speedup.csv", "program,round,factor,threads_1_s,threads_2_s,ranks_2_s",
                        rows)
             one, two, ours = (statistics.median(each) for each in zip(*kept))
-            print(f"{program}: threads {one / two:.2f}, ranks {one / ours:.2f} times as fast as "
+            print(f"{name}: threads {one / two:.2f}, ranks {one / ours:.2f} times as fast as "
                   f"one thread; {len(kept)} rounds, {discarded} discarded", flush=True)
 
     def crowds(self):

@@ -29,7 +29,8 @@ put() {
   local repository=$1 artifact=$2 pom=$3 jar=${4:-} folder suffix
   folder=$repository/org/interweave/$artifact/$version
   mkdir -p "$folder"
-  cp "$pom" "$folder/$artifact-$version.pom"
+  # The parent lies in the repository, too; the shade plugin writes a path from the build's folder.
+  grep -v '<relativePath>' "$pom" >"$folder/$artifact-$version.pom"
   if [ -n "$jar" ]; then
     for suffix in .jar -sources.jar -javadoc.jar; do
       cp "${jar%.jar}$suffix" "$folder/$artifact-$version$suffix"
