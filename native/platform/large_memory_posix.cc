@@ -31,7 +31,6 @@ std::byte* map_aligned(std::size_t size_bytes) {
   std::byte* const begin = first + before_bytes;
   if (before_bytes != 0) munmap(first, before_bytes);
   munmap(begin + size_bytes, large_page_bytes - before_bytes);
-  (void)madvise(begin, size_bytes, MADV_HUGEPAGE);
   return begin;
 }
 
@@ -46,11 +45,13 @@ bool LargeMemory::grow(std::size_t size_bytes) {
   const std::size_t wanted_bytes = round_up_to_large_page(size_bytes);
   std::byte* const place = map_aligned(wanted_bytes);
   if (place == nullptr) return false;
-  if (begin_ != nullptr && mremap(begin_, size_bytes_, size_bytes_, MREMAP_MAYMOVE | MREMAP_FIXED,
+  // The mapping grows as it moves, and so stays one: before Linux 6.17 mremap moves only one.
+  if (begin_ != nullptr && mremap(begin_, size_bytes_, wanted_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                                   place) == MAP_FAILED) {
     munmap(place, wanted_bytes);
     return false;
   }
+  (void)madvise(place, wanted_bytes, MADV_HUGEPAGE);
   begin_ = place;
   size_bytes_ = wanted_bytes;
   return true;

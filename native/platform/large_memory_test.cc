@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstring>
+#include <fstream>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace iw::platform {
@@ -39,10 +43,27 @@ TEST(LargeMemory, WithoutMemoryNothingChanges) {
   ASSERT_TRUE(memory.grow(mib));
   memory.begin()[mib - 1] = std::byte{9};
   const std::size_t size_bytes = memory.size_bytes();
-  EXPECT_FALSE(memory.grow(std::numeric_limits<std::size_t>::max() / 4));
+  EXPECT_FALSE(memory.grow(std::numeric_limits<std::size_t>::max() - 16 * mib));
   EXPECT_EQ(memory.size_bytes(), size_bytes);
   EXPECT_EQ(memory.begin()[mib - 1], std::byte{9});
 }
+
+#if defined(__linux__)
+// Before Linux 6.17 the system moves only one mapping at a time.
+TEST(LargeMemory, IsOneMappingHoweverOftenItGrew) {
+  LargeMemory memory;
+  for (const std::size_t size : {2 * mib, 8 * mib, 32 * mib}) {
+    ASSERT_TRUE(memory.grow(size));
+    std::memset(memory.begin(), 1, size);
+  }
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.begin());
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const auto at = std::stoull(line, nullptr, 16);
+    EXPECT_FALSE(at > begin && at < begin + memory.size_bytes()) << line;
+  }
+}
+#endif
 
 // The bytes around what is given back stay, and the memory can be filled again.
 TEST(LargeMemory, GivesBackNoByteBesideTheRange) {
