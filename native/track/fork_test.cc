@@ -7,6 +7,8 @@
 #include <fstream>
 #include <functional>
 
+#include "platform/clock.h"
+#include "track/tracker.h"
 #include "track/tracker_fixture.h"
 
 namespace iw::track {
@@ -195,6 +197,37 @@ TEST_P(Fork, StoresAreFoundWhenTheKernelAllowsNoMoreMappings) {
   const int status = child.status();
   if (WEXITSTATUS(status) == too_many) GTEST_SKIP() << "vm.max_map_count is too large to reach";
   EXPECT_EQ(status, 0);
+}
+
+pid_t child_of_measuring = 0;
+
+// At its first tick another thread of the program may fork.
+std::int64_t forking_clock() {
+  if (child_of_measuring == 0) {
+    child_of_measuring = fork();
+    if (child_of_measuring == 0) {
+      alarm(30);
+      _exit(measure_recommended(platform::now_ns).ok() ? 0 : 1);
+    }
+  }
+  return platform::now_ns();
+}
+
+int ended_with(pid_t child) {
+  int status = -1;
+  return waitpid(child, &status, 0) == child ? status : -1;
+}
+
+// All of it in a process that has not chosen yet.
+TEST(MeasuredOnce, AChildThatIsForkedMeanwhileMeasuresByItself) {
+  const pid_t first = fork();
+  if (first == 0) {
+    alarm(60);
+    if (!measure_recommended(forking_clock).ok()) _exit(1);
+    // Some mechanisms ask no clock.
+    _exit(child_of_measuring == 0 || ended_with(child_of_measuring) == 0 ? 0 : 2);
+  }
+  EXPECT_EQ(ended_with(first), 0);
 }
 
 }  // namespace

@@ -1,7 +1,4 @@
 // The prices are measured by the clock that is given, and by nothing else.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdint>
 
 #include "platform/clock.h"
@@ -54,37 +51,6 @@ TEST_P(MeasuredPrices, AreThoseOfANewTrackerUntilTheyAreMeasured) {
   EXPECT_EQ(own_->prices().notice, Prices{}.notice);
   ASSERT_TRUE(own_->measure_prices(platform::now_ns).ok());
   EXPECT_NE(own_->prices().notice, Prices{}.notice);
-}
-
-pid_t child_of_measuring = 0;
-
-// At its first tick another thread of the program may fork.
-std::int64_t forking_clock() {
-  if (child_of_measuring == 0) {
-    child_of_measuring = fork();
-    if (child_of_measuring == 0) {
-      alarm(30);
-      _exit(measure_recommended(platform::now_ns).ok() ? 0 : 1);
-    }
-  }
-  return platform::now_ns();
-}
-
-int ended_with(pid_t child) {
-  int status = -1;
-  return waitpid(child, &status, 0) == child ? status : -1;
-}
-
-// All of it in a process that has not chosen yet.
-TEST(MeasuredOnce, AChildThatIsForkedMeanwhileMeasuresByItself) {
-  const pid_t first = fork();
-  if (first == 0) {
-    alarm(60);
-    if (!measure_recommended(forking_clock).ok()) _exit(1);
-    // Some mechanisms ask no clock.
-    _exit(child_of_measuring == 0 || ended_with(child_of_measuring) == 0 ? 0 : 2);
-  }
-  EXPECT_EQ(ended_with(first), 0);
 }
 
 }  // namespace
