@@ -184,6 +184,7 @@ std::int64_t spin_ns() {
     const std::string_view digits = text == nullptr ? "" : text;
     std::int64_t us = 0;
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), us);
+    if (read.ec == std::errc::result_out_of_range && digits[0] != '-') return most_spin_us * 1000;
     const bool is_number = read.ec == std::errc() && read.ptr == digits.data() + digits.size();
     return is_number ? std::clamp<std::int64_t>(us, 0, most_spin_us) * 1000 : 0;
   }();
