@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
 echo "== 200 kills of the server under a writer"
+cargo test --release --locked --quiet -p interweave-store -- --ignored log_14_a_large_release
 IW_KILLS=200 cargo test --release --locked --quiet -p interweave-cli -- killed_under_a_writer
 echo "== blocks of up to 1 GiB, 1.5 GiB in all"
 IW_LARGEST_BLOCK_MIB=1024 IW_TEST_AGENT="$BUILD/release/native/abi/test_agent" \

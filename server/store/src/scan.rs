@@ -99,6 +99,25 @@ impl Window<'_> {
 }
 
 impl Window<'_> {
+    /// A record's body. A large one comes into memory of its own, because it would be twice there.
+    fn body(&mut self, offset: u64, count: u64) -> io::Result<Option<Bytes>> {
+        if count <= WINDOW_BYTES {
+            return Ok(self.get(offset, count)?.map(Bytes::copy_from_slice));
+        }
+        if offset
+            .checked_add(count)
+            .is_none_or(|end| end > self.length)
+        {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; count as usize];
+        match self.file.read_exact_at(&mut bytes, offset) {
+            Ok(()) => Ok(Some(bytes.into())),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads so many bytes. A file that is being written may be cut to its records meanwhile.
     fn read(&mut self, offset: u64, count: u64) -> io::Result<()> {
         self.start = offset;
@@ -389,16 +408,16 @@ impl<'a> Scan<'a> {
             return Ok(None);
         };
         let body_at = at + head.bytes_before_body();
-        let Some(body) = self.window.get(body_at, head.body_bytes())? else {
+        let Some(body) = self.window.body(body_at, head.body_bytes())? else {
             return Ok(None);
         };
-        Ok(check_body(body, &head).then(|| Found {
+        Ok(check_body(&body, &head).then(|| Found {
             offset: at,
             span: head.span(),
             crc: head.crc,
             format: self.head.format,
             header,
-            body: Bytes::copy_from_slice(body),
+            body,
             place: head.place,
             synced: u64::from(head.synced),
         }))

@@ -470,7 +470,7 @@ fn a_release_larger_than_a_log_file_and_than_the_format() {
     append_now(&store, vec![release(1, 1, large.clone())]).unwrap();
     append_now(&store, vec![release(1, 2, diff(1, 2, 10))]).unwrap();
     // never touched, so never in memory
-    let huge = Bytes::from(vec![0; (1 << 30) + 1]);
+    let huge = Bytes::from(vec![0; (1 << 32) - (1 << 16) + 1]);
     let refused = append_now(&store, vec![release(1, 3, huge)]);
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })));
     drop(store);

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use interweave_store::{
     backup, restore, verify, EmbeddedStore, Identity, Options, RecoveredSegment, SegmentStore,
-    StoreError, Wanted,
+    Wanted,
 };
 use interweave_wire::chain;
 use interweave_wire::protocol::Durability::{Synced, Written};
@@ -126,8 +126,32 @@ fn log_14_the_chains_that_an_older_format_does_not_say_are_made_of_its_diffs() {
     }
 }
 
+/// A file of format 4 is one of format 3 but for its digit.
+#[test]
+fn log_14_a_store_with_a_file_of_format_4_is_read_and_continued_in_format_3() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Written)]).unwrap();
+    append_now(&store, vec![release(1, 1, diff(1, 1, 10))]).unwrap();
+    drop(store);
+    let newest = logs(dir.path()).pop().unwrap();
+    let mut bytes = std::fs::read(&newest).unwrap();
+    bytes[3] = b'4';
+    let crc = crc32c::crc32c(&bytes[..24]);
+    bytes[24..28].copy_from_slice(&crc.to_be_bytes());
+    std::fs::write(&newest, bytes).unwrap();
+    let (store, segments) = open(dir.path());
+    assert_eq!(segments[0].damage, None);
+    assert_eq!(segments[0].releases.len(), 1);
+    append_now(&store, vec![release(1, 2, diff(1, 2, 10))]).unwrap();
+    drop(store);
+    let digits: Vec<u8> = logs(dir.path()).iter().map(|path| digit(path)).collect();
+    assert_eq!(digits, *b"43");
+}
+
 /// A diff of more than 2^30 bytes, which format 3 has no room for.
 #[test]
+#[ignore = "3 GiB of memory: make test-long"]
 fn log_14_a_large_release_makes_a_file_of_format_4_and_the_next_file_is_of_format_3() {
     const LARGE_BYTES: usize = (1 << 30) + 4096;
     let dir = scratch();
@@ -137,13 +161,10 @@ fn log_14_a_large_release_makes_a_file_of_format_4_and_the_next_file_is_of_forma
     let large = Bytes::from(vec![0; LARGE_BYTES]);
     append_now(&store, vec![release(1, 2, large)]).unwrap();
     append_now(&store, vec![release(1, 3, diff(1, 3, 10))]).unwrap();
-    let too_large = Bytes::from(vec![0; (1 << 32) - (1 << 16) + 1]);
-    let refused = append_now(&store, vec![release(1, 4, too_large)]);
-    assert!(matches!(refused, Err(StoreError::TooLarge { .. })));
     drop(store);
 
-    let magics: Vec<u8> = logs(dir.path()).iter().map(|path| digit(path)).collect();
-    assert_eq!(magics, *b"343");
+    let digits: Vec<u8> = logs(dir.path()).iter().map(|path| digit(path)).collect();
+    assert_eq!(digits, *b"343");
     let (store, segments) = open(dir.path());
     assert_eq!(segments[0].damage, None);
     let lengths: Vec<usize> = segments[0].releases.iter().map(|(_, d)| d.len()).collect();
