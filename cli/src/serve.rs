@@ -201,6 +201,8 @@ impl Serve {
             quota_bytes: self.quota,
             max_quota_bytes: self.max_quota,
             max_segments: self.max_segments,
+            // A complete copy of the largest segment has to pass.
+            max_diff_bytes: self.max_quota.saturating_add(1 << 30),
             tuning: self.tuning(),
             stored: opened.stored,
             first_fence: opened.epoch << 32,
