@@ -54,7 +54,7 @@ fn seal(records: &mut [u8]) {
 }
 
 pub fn run(data: &[u8]) {
-    for magic in [b"IWL3", b"IWL2"] {
+    for magic in [b"IWL4", b"IWL3", b"IWL2"] {
         read(magic, data);
     }
 }
