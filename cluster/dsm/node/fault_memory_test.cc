@@ -8,6 +8,7 @@
 #include "dsm/node/node_fixture.h"
 
 extern "C" void* __libc_malloc(std::size_t bytes);
+extern "C" void __libc_free(void* memory);
 
 namespace {
 
@@ -28,8 +29,9 @@ void* operator new(std::size_t bytes) {
   return memory;
 }
 
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+// Not std::free, of which the compiler believes that it frees nothing of operator new.
+void operator delete(void* memory) noexcept { __libc_free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { __libc_free(memory); }
 
 namespace iw::dsm {
 namespace {
