@@ -99,6 +99,9 @@ class Played final : PageMemory,
     FUZZ_CHECK(twins_[page].empty());
     std::ranges::copy(bytes, of(page).begin());
   }
+  void give_back(PageNumber first, std::size_t count) override {
+    for (PageNumber page = first; page < first + count; page++) fill(page, {});
+  }
   void ready(PageNumber page) override { FUZZ_CHECK(page < pages); }
 
   void sends(Rank to) { FUZZ_CHECK(to < ranks); }
