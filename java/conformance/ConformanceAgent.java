@@ -72,7 +72,7 @@ final class ConformanceAgent {
       case "make" -> make(words);
       case "free" -> free(words);
       case "get", "put", "mip" -> unit(name, words);
-      case "dump" -> Shown.blocks(opened(words).segment);
+      case "dump" -> Printed.blocks(opened(words).segment);
       default -> throw InterweaveException.of(Error.UNIMPLEMENTED, "no such command");
     };
   }
@@ -194,7 +194,7 @@ final class ConformanceAgent {
     switch (name) {
       case "get" -> {
         StringBuilder out = new StringBuilder();
-        Shown.unit(out, unit);
+        Printed.unit(out, unit);
         return out.toString();
       }
       case "mip" -> {

@@ -31,7 +31,7 @@ final class DescribedTypes {
 
   private void show(Type type) {
     if (!type.name().isEmpty()) {
-      Shown.text(out, type.name());
+      Printed.text(out, type.name());
       return;
     }
     TypeBody body = type.descriptor().body();
@@ -66,7 +66,7 @@ final class DescribedTypes {
     String separator = "[[";
     for (EnumMember each : members) {
       out.append(separator);
-      Shown.text(out, each.name());
+      Printed.text(out, each.name());
       out.append(',').append(each.value());
       separator = "],[";
     }
@@ -87,7 +87,7 @@ final class DescribedTypes {
   /** Without the bracket that closes the pair. */
   private void named(String name, long type) {
     out.append('[');
-    Shown.text(out, name);
+    Printed.text(out, name);
     out.append(',');
     show(type);
   }

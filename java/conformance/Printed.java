@@ -16,10 +16,10 @@ import org.interweave.wire.WirePointer;
 import org.interweave.wire.protocol.DescriptorCodec.TypeKind;
 
 /** Values as the runner writes them (conformance/README.md). */
-final class Shown {
+final class Printed {
   private static final long EXACT = 1L << 53;
 
-  private Shown() {}
+  private Printed() {}
 
   /** All blocks of the copy, without those that fields own. */
   static String blocks(Segment segment) {
