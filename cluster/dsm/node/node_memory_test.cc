@@ -1,6 +1,7 @@
 // What a rank holds of the heap, and for how long: copies, twins and diffs.
 #include <sys/stat.h>
 
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -138,6 +139,32 @@ INSTANTIATE_TEST_SUITE_P(Direct, LimitedCopies, ::testing::Values("yes", "no"));
 
 TEST_P(LimitedCopies, AreEvictedAndFetchedAgain) {
   TestJob("limited_copies", 2, {{"IW_DSM_CACHE", "256K"}, {"IW_DSM_DIRECT", GetParam()}})
+      .expect_success();
+}
+
+// The pages of one interval fill the limit. A load that crosses the end of a page needs two others
+// at one time. [DSM-COPY-2]
+ROLE(loads_across_pages) {
+  Member at;
+  begin_at_0(at);
+  if (at.me() == 0) store_all(at, 7);
+  at.barrier();
+  if (at.me() == 1) {
+    constexpr PageNumber written = 100;
+    for (PageNumber page = 0; page < written; page++) at.words[page * at.page_words + 1] = page;
+    for (PageNumber page = written + 1; page < many_pages; page++) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(&at.words[page * at.page_words]);
+      std::uint64_t found;
+      std::memcpy(&found, reinterpret_cast<const void*>(begin - sizeof found / 2), sizeof found);
+      check(found == (7 + page) << 32, "the load has both pages", found);
+    }
+  }
+  at.barrier();
+  return at.finish();
+}
+
+TEST_P(LimitedCopies, AreEnoughForALoadFromTwoPages) {
+  TestJob("loads_across_pages", 2, {{"IW_DSM_CACHE", "256K"}, {"IW_DSM_DIRECT", GetParam()}})
       .expect_success();
 }
 

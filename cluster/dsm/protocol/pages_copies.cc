@@ -1,5 +1,7 @@
 // Copies of pages away from their home: those that are stale for long, and those above the limit,
 // are given back to the system.
+#include <algorithm>
+
 #include "dsm/protocol/pages.h"
 
 namespace iw::dsm {
@@ -7,6 +9,9 @@ namespace {
 
 // A stale page is usually fetched again soon. Until then its memory is kept for it.
 constexpr std::uint32_t stale_periods = 16;
+// Copies that are not written, and may be evicted, are not fewer. An instruction may load from two
+// pages, and needs both at one time; so may one of each thread.
+constexpr std::size_t clean_least = 16;
 
 }  // namespace
 
@@ -31,7 +36,9 @@ void Pages::give_copy_back(PageNumber page, State& state) {
 
 // The copies that came first are looked at first. A page that is written, or under way, stays.
 void Pages::make_room_for_copy() {
-  for (std::size_t left = line_.size(); left > 0 && counts_.copies >= copies_most_; left--) {
+  const std::size_t most =
+      std::max<std::size_t>(copies_most_, counts_.twins + std::min(copies_most_, clean_least));
+  for (std::size_t left = line_.size(); left > 0 && counts_.copies >= most; left--) {
     const PageNumber page = line_.front();
     line_.pop_front();
     State& state = state_of(page);
