@@ -1,6 +1,9 @@
 // What a rank holds of the heap, and for how long: copies, twins and diffs.
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -165,6 +168,40 @@ ROLE(loads_across_pages) {
 
 TEST_P(LimitedCopies, AreEnoughForALoadFromTwoPages) {
   TestJob("loads_across_pages", 2, {{"IW_DSM_CACHE", "256K"}, {"IW_DSM_DIRECT", GetParam()}})
+      .expect_success();
+}
+
+// A call loads more pages than the limit. [DSM-COPY-2]
+ROLE(long_output) {
+  Member at;
+  begin_at_0(at);
+  if (at.me() == 0) store_all(at, 7);
+  at.barrier();
+  if (at.me() == 1) {
+    const auto* const heap = reinterpret_cast<const char*>(at.node->heap().begin());
+    const std::size_t bytes = many_pages * at.node->heap().page_bytes();
+    std::FILE* const file = std::tmpfile();
+    check(file != nullptr, "there is a file");
+    const ssize_t written = write(fileno(file), heap, bytes);
+    check(written == static_cast<ssize_t>(bytes), "a long write is whole", errno);
+    check(std::fseek(file, 0, SEEK_END) == 0, "the file ends behind it");
+    check(std::fwrite(heap, 1, bytes, file) == bytes, "so is an item of stdio", errno);
+    check(std::fflush(file) == 0, "the file has all");
+    std::vector<std::uint64_t> found(2 * bytes / sizeof(std::uint64_t));
+    check(pread(fileno(file), found.data(), 2 * bytes, 0) == static_cast<ssize_t>(2 * bytes),
+          "all is in the file");
+    for (PageNumber page = 0; page < 2 * many_pages; page++) {
+      const std::uint64_t word = found[page * at.page_words];
+      check(word == 7 + page % many_pages, "the file has what was stored", word);
+    }
+    std::fclose(file);
+  }
+  at.barrier();
+  return at.finish();
+}
+
+TEST_P(LimitedCopies, DoNotLimitWhatACallLoads) {
+  TestJob("long_output", 2, {{"IW_DSM_CACHE", "256K"}, {"IW_DSM_DIRECT", GetParam()}})
       .expect_success();
 }
 
