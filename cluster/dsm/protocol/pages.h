@@ -1,6 +1,6 @@
 // The pages of one rank: faults, homes, intervals and diffs. A pure state machine: it touches no
 // memory of the application, sends nothing itself and never waits. The memory that a fault needs
-// is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to
+// for its own page is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to
 // [DSM-PAGE-8] of spec/cluster/dsm.x (PIPE, section 2.1).
 //
 // A page of one rank:
