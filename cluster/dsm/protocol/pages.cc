@@ -224,6 +224,10 @@ void Pages::end_interval() {
   log_.add(std::move(interval));
 }
 
+bool Pages::is_new(const Interval& interval) const {
+  return interval.stamp.sequence > log_.known()[interval.stamp.writer];
+}
+
 bool Pages::is_written(const Interval& interval) const {
   return std::ranges::any_of(interval.pages, [&](PageNumber page) {
     const State* found = states_.find(page);
@@ -232,10 +236,14 @@ bool Pages::is_written(const Interval& interval) const {
 }
 
 void Pages::learn(std::span<const Interval> intervals) {
-  if (std::ranges::any_of(intervals, [&](const Interval& each) { return is_written(each); })) {
-    end_interval();
+  bool has_new = false, has_written = false;
+  for (const Interval& each : intervals) {
+    if (!is_new(each)) continue;
+    has_new = true;
+    has_written = has_written || is_written(each);
   }
-  if (!intervals.empty()) history_.begin_period();
+  if (has_written) end_interval();
+  if (has_new) history_.begin_period();
   for (const Interval& each : intervals) {
     if (log_.add(each)) invalidate_all(each);
   }

@@ -156,7 +156,8 @@ class Pages {
   Touch touch(PageNumber page, Access wanted);
   // Diffs what was written since the last interval, and sends the diffs to the pages' homes.
   void end_interval();
-  // At an acquire or a barrier: these intervals happened before [DSM-TIME-2].
+  // At an acquire or a barrier: these intervals happened before [DSM-TIME-2]. All of one
+  // synchronisation, because a period begins.
   void learn(std::span<const Interval> intervals);
 
   // This rank is the page's home and has its bytes.
@@ -241,6 +242,7 @@ class Pages {
   void publish_read();
   void keep_private();
   void protect_written();
+  bool is_new(const Interval& interval) const;
   bool is_written(const Interval& interval) const;
   // The page has to be closed for the application.
   bool invalidate(PageNumber page, Stamp by);

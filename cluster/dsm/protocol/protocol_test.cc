@@ -342,6 +342,30 @@ TEST(Homes, TheLastChoiceForAPageCounts) {
   }
 }
 
+// A barrier brings the manager the intervals of all, and is one synchronisation all the same: 7
+// barriers are 14 periods. [DSM-COPY-2]
+TEST(Copies, TheManagerKeepsAStaleCopyAsLongAsOthers) {
+  constexpr Rank ranks = 5;
+  World world(ranks, ranks);
+  for (Rank rank = 0; rank < ranks; rank++) {
+    Program program = {barrier(1)};
+    // The next rank reads what this one writes.
+    program.push_back(load((rank + 1u) % ranks * words_a_page));
+    program.push_back(barrier(2));
+    for (Word value = 1; value <= 7; value++) {
+      program.push_back(store(rank * words_a_page, value));
+      program.push_back(barrier(value + 2));
+    }
+    for (Rank each = 0; each < ranks; each++) world.rank(rank).pages.place(each, 1, each);
+    world.rank(rank).add_thread(program);
+  }
+  run(world, [](std::size_t) { return 0; });
+  for (Rank rank = 0; rank < ranks; rank++) {
+    EXPECT_EQ(world.rank(rank).pages.counts().copies, 1u) << "at rank " << rank;
+    EXPECT_EQ(world.rank(rank).pages.counts().stale_given_back, 0u) << "at rank " << rank;
+  }
+}
+
 // What rank 1 stored in the replay is dropped, also where rank 0 stored nothing. [DSM-START-1]
 TEST(Homes, TheBytesOfOtherRanksInTheReplayAreDropped) {
   auto world = std::make_unique<World>(Rank{2}, 1);
