@@ -270,11 +270,12 @@ void Pages::invalidate_all(const Interval& interval) {
 bool Pages::invalidate(PageNumber page, Stamp by) {
   State& state = state_of(page);
   if (state.home == me_ && state.flushed.of(by.writer) >= by.sequence) return false;
+  const bool was_valid = state.is_valid();
   state.needed.raise(by);
+  if (was_valid && state.home != me_) begin_stale(page, state);
   const Access was = std::exchange(state.access, Access::none);
   if (was == Access::none) return false;
   history_.closed(state.history);
-  if (state.home != me_) stale_.push_back({page, history_.period()});
   return true;
 }
 

@@ -145,6 +145,9 @@ class Pages {
   // Copies of pages away from their home, at most. Pages that are written count, and stay.
   static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
   void limit_copies(std::size_t pages);
+  // Copies are given back when they have been stale for so many periods, at
+  // least 1.
+  void give_back_after(std::uint32_t periods) { stale_periods_ = periods; }
   // Each page is opened by a fault of its own.
   void look_at_faults_only() { looks_ahead_ = false; }
   // Pages are opened ahead if so many were closed at the last synchronisation.
@@ -219,6 +222,8 @@ class Pages {
     bool is_untouched = false;
     // Away from home: in the line of copies.
     bool is_in_line = false;
+    // Away from home: the period in which the copy last became stale.
+    std::uint32_t stale_since = 0;
 
     bool is_valid() const { return has_copy && needed.empty(); }
   };
@@ -261,6 +266,7 @@ class Pages {
   void has_new_copy(PageNumber page, State& state);
   void give_copy_back(PageNumber page, State& state);
   void make_room_for_copy();
+  void begin_stale(PageNumber page, State& state);
   void give_back_stale();
   Rank home_in_directory(PageNumber page, Rank otherwise);
 
@@ -292,6 +298,8 @@ class Pages {
     std::uint32_t since;
   };
   FaultDeque<Stale> stale_;
+  // A stale page is usually fetched again soon. Until then its memory is kept for it.
+  std::uint32_t stale_periods_ = 16;
   std::size_t copies_most_ = no_limit;
   FaultDeque<PageNumber> line_;  // copies, if they are limited, in the order in which they came
   PageCounts counts_;

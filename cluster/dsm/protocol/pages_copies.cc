@@ -7,11 +7,11 @@
 namespace iw::dsm {
 namespace {
 
-// A stale page is usually fetched again soon. Until then its memory is kept for it.
-constexpr std::uint32_t stale_periods = 16;
 // Copies that are not written, and may be evicted, are not fewer. An instruction may load from two
 // pages, and needs both at one time; so may one of each thread.
 constexpr std::size_t clean_least = 16;
+// Each copy that is given back is a system call, while the threads of the rank wait.
+constexpr int given_back_most = 1024;
 
 }  // namespace
 
@@ -52,16 +52,30 @@ void Pages::make_room_for_copy() {
   }
 }
 
+// Whether a thread had touched the copy or not: it may have been fetched ahead.
+void Pages::begin_stale(PageNumber page, State& state) {
+  state.stale_since = history_.period();
+  stale_.push_back({page, state.stale_since});
+}
+
+// The rest is given back at the next synchronisation.
 void Pages::give_back_stale() {
-  while (!stale_.empty() && history_.period() - stale_.front().since >= stale_periods) {
+  for (int given = 0; given < given_back_most && !stale_.empty();) {
     const auto [page, since] = stale_.front();
+    if (history_.period() - since < stale_periods_) return;
     stale_.pop_front();
     State& state = state_of(page);
-    const bool is_still_stale = state.has_copy && !state.is_asked && !state.needed.empty() &&
-                                state.access == Access::none && state.history.closed_at == since;
+    const bool is_still_stale =
+        state.has_copy && !state.needed.empty() && state.stale_since == since;
     if (!is_still_stale) continue;
+    if (state.is_asked) {
+      // The answer may lack something again.
+      begin_stale(page, state);
+      continue;
+    }
     give_copy_back(page, state);
     counts_.stale_given_back++;
+    given++;
   }
 }
 

@@ -366,6 +366,53 @@ TEST(Copies, TheManagerKeepsAStaleCopyAsLongAsOthers) {
   }
 }
 
+// The second page is fetched ahead with the first, and never touched. [DSM-COPY-1] [DSM-COPY-2]
+TEST(Copies, ThoseFetchedAheadAreGivenBackToo) {
+  constexpr std::uint64_t second = words_a_page, third = 2 * words_a_page;
+  World world(2, 3);
+  Program home = {barrier(1), store(0, 1), store(second, 1), barrier(2),
+                  barrier(3), store(0, 2), store(second, 2), barrier(4)};
+  Program reader = {load(0),    load(second), load(third), barrier(1),
+                    barrier(2), load(0),      barrier(3),  barrier(4)};
+  for (Word value = 1; value <= 20; value++) {
+    append(&home, {store(third, value), barrier(4 + value)});
+    append(&reader, {barrier(4 + value)});
+  }
+  for (Rank rank = 0; rank < 2; rank++) {
+    world.rank(rank).pages.place(0, 3, 0);
+    world.rank(rank).pages.look_ahead_from(0);
+  }
+  world.rank(0).add_thread(home);
+  world.rank(1).add_thread(reader);
+  run(world, [](std::size_t) { return 0; });
+  EXPECT_EQ(world.rank(1).pages.counts().copies, 0u);
+}
+
+// [DSM-COPY-2]
+TEST(Copies, ASynchronisationGivesSomeBackAndTheNextOnesTheRest) {
+  constexpr std::size_t pages = 1100, at_once = 1024;
+  for (const int more : {1, 2}) {
+    World world(2, pages);
+    Program home = {barrier(1)}, reader;
+    for (std::uint64_t page = 0; page < pages; page++) {
+      reader.push_back(load(page * words_a_page));
+      home.push_back(store(page * words_a_page, 1));
+    }
+    append(&home, {barrier(2)});
+    append(&reader, {barrier(1), barrier(2)});
+    for (int i = 0; i < more; i++) {
+      append(&home, {store(0, 2 + i), barrier(3 + i)});
+      append(&reader, {barrier(3 + i)});
+    }
+    for (Rank rank = 0; rank < 2; rank++) world.rank(rank).pages.place(0, pages, 0);
+    world.rank(1).pages.give_back_after(1);
+    world.rank(0).add_thread(home);
+    world.rank(1).add_thread(reader);
+    run(world, [](std::size_t) { return 0; });
+    EXPECT_EQ(world.rank(1).pages.counts().stale_given_back, more == 1 ? at_once : pages);
+  }
+}
+
 // What rank 1 stored in the replay is dropped, also where rank 0 stored nothing. [DSM-START-1]
 TEST(Homes, TheBytesOfOtherRanksInTheReplayAreDropped) {
   auto world = std::make_unique<World>(Rank{2}, 1);
