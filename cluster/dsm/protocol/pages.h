@@ -256,6 +256,7 @@ class Pages {
   // pages_ahead.cc
   class Opening;
   Touch open_with_neighbours(PageNumber page, State& state, Access wanted);
+  bool is_expected(PageNumber page, const State& state, Access wanted) const;
   void open_expected(PageNumber page, Access wanted, Opening& opening);
   bool fetch_ahead(PageNumber page, State& state);
   void ask_ahead(PageNumber page, const State& asked);

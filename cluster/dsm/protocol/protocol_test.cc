@@ -413,6 +413,34 @@ TEST(Copies, ASynchronisationGivesSomeBackAndTheNextOnesTheRest) {
   }
 }
 
+// The home stores to two pages, later to the first one only. The second one soon counts as written
+// no more, though it was opened with the first one. [DSM-COPY-1]
+TEST(Homes, APageThatIsNotStoredToAnyMoreIsNotFetchedAgain) {
+  constexpr std::uint64_t second = words_a_page;
+  constexpr Word rounds = 20, both = 3;
+  World world(2, 2);
+  Program home = {barrier(1000)};
+  Program reader = {load(0), load(second), barrier(1000)};
+  for (Word round = 1; round <= rounds; round++) {
+    home.push_back(store(0, round));
+    if (round <= both) home.push_back(store(second, round));
+    append(&home, {barrier(2 * round), barrier(2 * round + 1)});
+    append(&reader, {barrier(2 * round), load(0), load(second), barrier(2 * round + 1)});
+  }
+  for (Rank rank = 0; rank < 2; rank++) {
+    Pages& pages = world.rank(rank).pages;
+    pages.use(&world.rank(rank));
+    pages.place(0, 2, 0);
+    pages.look_ahead_from(0);
+  }
+  world.rank(0).add_thread(home);
+  world.rank(1).add_thread(reader);
+  run(world, [](std::size_t) { return 0; });
+  constexpr std::size_t first_loads = 2, ahead_most = 2;
+  EXPECT_GT(world.rank(0).pages.counts().opened_ahead, 0u);
+  EXPECT_LE(world.rank(1).pages.counts().direct_reads, first_loads + rounds + both + ahead_most);
+}
+
 // What rank 1 stored in the replay is dropped, also where rank 0 stored nothing. [DSM-START-1]
 TEST(Homes, TheBytesOfOtherRanksInTheReplayAreDropped) {
   auto world = std::make_unique<World>(Rank{2}, 1);
