@@ -116,7 +116,8 @@ TEST(NodeMemory, GivesStaleCopiesBack) { TestJob("stale_copies", 2).expect_succe
 // [DSM-COPY-2]
 ROLE(limited_copies) {
   Member at;
-  begin_at_0(at);
+  const Placement homes[] = {{0, many_pages + 1, 0}};
+  at.begin(many_pages + 1, homes);
   if (at.me() == 0) store_all(at, 7);
   at.barrier();
   constexpr PageNumber most = 64;
@@ -131,6 +132,13 @@ ROLE(limited_copies) {
     check_all(at, 1, 11);
   }
   at.barrier();
+  if (at.me() == 1) {
+    const std::uint64_t held = at.node->stats().pages.copies;
+    check(held == many_pages, "pages that are written stay", held);
+    (void)at.words[many_pages * at.page_words];
+    const std::uint64_t left = at.node->stats().pages.copies;
+    check(left <= most, "until their interval has ended", left);
+  }
   check_all(at, 1, 11);
   check_all(at, 0, 7);
   at.barrier();

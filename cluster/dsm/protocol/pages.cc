@@ -210,6 +210,7 @@ void Pages::end_interval() {
     if (state.home != me_) {
       const std::span<const std::byte> runs = memory_.take_diff(page);
       counts_.twins--;
+      join_line(page, state);
       if (runs.empty()) continue;
       mail_.send_diff(*state.home, page, interval.stamp.sequence, runs);
       state.own = interval.stamp.sequence;

@@ -220,7 +220,7 @@ class Pages {
     AccessHistory::Page history;
     // At home: of zeroes, and not opened yet.
     bool is_untouched = false;
-    // Away from home: in the line of copies.
+    // Away from home: in the line of copies that may go.
     bool is_in_line = false;
     // Away from home: the period in which the copy last became stale.
     std::uint32_t stale_since = 0;
@@ -265,6 +265,7 @@ class Pages {
   bool is_zeroes(PageNumber page);
   // pages_copies.cc
   void has_new_copy(PageNumber page, State& state);
+  void join_line(PageNumber page, State& state);
   void give_copy_back(PageNumber page, State& state);
   void make_room_for_copy();
   void begin_stale(PageNumber page, State& state);

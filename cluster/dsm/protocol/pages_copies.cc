@@ -21,6 +21,10 @@ void Pages::has_new_copy(PageNumber page, State& state) {
   state.has_copy = true;
   counts_.copies++;
   counts_.copies_most = std::max(counts_.copies_most, counts_.copies);
+  join_line(page, state);
+}
+
+void Pages::join_line(PageNumber page, State& state) {
   if (copies_most_ == no_limit || state.is_in_line) return;
   state.is_in_line = true;
   line_.push_back(page);
@@ -34,7 +38,8 @@ void Pages::give_copy_back(PageNumber page, State& state) {
   counts_.copies--;
 }
 
-// The copies that came first are looked at first. A page that is written, or under way, stays.
+// The copies that came first are looked at first. A page that is written leaves the line until its
+// interval ends, so that a miss does not look at all of these. A page that is under way stays.
 void Pages::make_room_for_copy() {
   const std::size_t most =
       std::max<std::size_t>(copies_most_, counts_.twins + std::min(copies_most_, clean_least));
@@ -42,10 +47,11 @@ void Pages::make_room_for_copy() {
     const PageNumber page = line_.front();
     line_.pop_front();
     State& state = state_of(page);
-    state.is_in_line = state.has_copy && (state.access == Access::write || state.is_asked);
-    if (state.is_in_line) {
-      line_.push_back(page);
-    } else if (state.has_copy) {
+    state.is_in_line = false;
+    if (!state.has_copy || state.access == Access::write) continue;
+    if (state.is_asked) {
+      join_line(page, state);
+    } else {
       give_copy_back(page, state);
       counts_.evictions++;
     }
