@@ -16,6 +16,9 @@
 
 namespace iw::dsm {
 
+// The memory is cut into pieces of powers of two. A table that grows by chunks fills such a piece.
+inline constexpr std::size_t fault_chunk_bytes = 32 << 10;
+
 // Aligned for any type. Never nullptr: without memory the process ends with status 3 and a message.
 void* take_fault_memory(std::size_t bytes);
 // The size that was asked for.

@@ -108,7 +108,7 @@ class PageTable {
   Value* find(PageNumber page) { return const_cast<Value*>(std::as_const(*this).find(page)); }
 
  private:
-  static constexpr std::size_t chunk_pages = 128;
+  static constexpr std::size_t chunk_pages = fault_chunk_bytes / sizeof(Value);
   using Chunk = std::array<Value, chunk_pages>;
   FaultVector<FaultPointer<Chunk>> chunks_;
 };
