@@ -213,7 +213,7 @@ std::vector<Program> random_programs(std::mt19937& random, const Shape& shape) {
 // [DSM-LOCK-6]: other threads ask for locks while one is in a barrier.
 TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
   std::mt19937 random = testing::seeded_random();
-  std::size_t direct_reads = 0;
+  std::size_t direct_reads = 0, opened_ahead = 0, evictions = 0, given_back = 0;
   for (int round = 0; round < 2000 && !HasFailure(); round++) {
     const Shape shape{static_cast<Rank>(1 + random() % 5),
                       1 + random() % 2,
@@ -230,6 +230,7 @@ TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
       Pages& pages = world->rank(rank).pages;
       if (random() % 2 == 0) pages.look_ahead_from(0);
       if (random() % 2 == 0) pages.limit_copies(1 + random() % 3);
+      if (random() % 2 == 0) pages.give_back_after(1 + random() % 4);
     }
     for (PageNumber page = 0; page < shape.pages; page++) {
       if (random() % 3 != 0) continue;
@@ -239,8 +240,17 @@ TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
     run(*world, [&](std::size_t of) { return random() % of; });
     if (shape.threads == 1) expect_clean(*world);
     direct_reads += world->direct_reads;
+    for (Rank rank = 0; rank < shape.ranks; rank++) {
+      const PageCounts& counts = world->rank(rank).pages.counts();
+      opened_ahead += counts.opened_ahead;
+      evictions += counts.evictions;
+      given_back += counts.stale_given_back;
+    }
   }
   EXPECT_GT(direct_reads, 0u);
+  EXPECT_GT(opened_ahead, 0u);
+  EXPECT_GT(evictions, 0u);
+  EXPECT_GT(given_back, 0u);
 }
 
 std::size_t messages_of(const std::vector<Program>& programs) {
