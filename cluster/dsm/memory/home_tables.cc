@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <random>
-#include <string>
 #include <utility>
 
 namespace iw::dsm {
@@ -23,8 +23,10 @@ std::uint64_t& readers_in(const Mapping& table) {
 
 // The file of another process, if it has that size. Empty: it cannot be mapped.
 Mapping map_file_of(std::uint32_t pid, std::uint32_t file, std::size_t bytes) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(file);
-  const int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  // Not a std::string: a page faults when its home's file is first needed.
+  char path[48];
+  std::snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, file);
+  const int opened = open(path, O_RDWR | O_CLOEXEC);
   if (opened < 0) return {};
   Mapping mapping;
   struct stat found {};

@@ -29,21 +29,34 @@ struct Part {
   Access wanted;
 
   bool is_shared() const { return begin != nullptr && is_in_heap(begin, bytes); }
-  void open() const {
-    if (begin != nullptr) open_for_call(begin, bytes, wanted);
+  void open(Access access) const {
+    if (begin != nullptr) open_for_call(begin, bytes, access);
   }
 };
 
 // EFAULT that stays has another reason: memory that is not the heap's.
 constexpr int most_tries = 100;
 
+// Where copies are limited, the last pages of a long part may close its first ones. Pages that are
+// open for stores stay.
+Access access_at(int tries, Access wanted) {
+  constexpr int tries_as_wanted = 4;
+  return tries <= tries_as_wanted ? wanted : Access::write;
+}
+
+// open(tries): opens the pages.
 template <typename Open, typename Call>
 ssize_t with_open_pages(Open open, Call call) {
   for (int tries = 1;; tries++) {
-    open();
+    open(tries);
     const ssize_t result = call();
     if (result >= 0 || errno != EFAULT || tries == most_tries) return result;
   }
+}
+
+template <typename Call>
+ssize_t with_open_pages(const Part& part, Call call) {
+  return with_open_pages([&](int tries) { part.open(access_at(tries, part.wanted)); }, call);
 }
 
 bool is_ordinary_file(int file) {
@@ -59,8 +72,7 @@ ssize_t transfer(int file, const void* buffer, std::size_t bytes, Access wanted,
   std::size_t done = 0;
   for (;;) {
     const Part rest{begin + done, bytes - done, wanted};
-    const ssize_t result =
-        with_open_pages([&] { rest.open(); }, [&] { return call(done, rest.bytes); });
+    const ssize_t result = with_open_pages(rest, [&] { return call(done, rest.bytes); });
     if (result < 0 && done == 0) return result;
     if (result > 0) done += static_cast<std::size_t>(result);
     if (result <= 0 || done == bytes || !is_ordinary_file(file)) {
@@ -89,7 +101,10 @@ ssize_t transfer_message(const msghdr& message, Access wanted, Call call) {
   bool is_shared = false;
   for_each_part(message, wanted, [&](const Part& part) { is_shared |= part.is_shared(); });
   if (!is_shared) return call();
-  const auto open = [&] { for_each_part(message, wanted, [](const Part& part) { part.open(); }); };
+  const auto open = [&](int tries) {
+    for_each_part(message, wanted,
+                  [&](const Part& part) { part.open(access_at(tries, part.wanted)); });
+  };
   return with_open_pages(open, call);
 }
 
@@ -114,7 +129,7 @@ std::size_t transfer_items(const void* buffer, std::size_t item_bytes, std::size
   const auto* const begin = static_cast<const std::byte*>(buffer);
   std::size_t done = 0;
   for (int tries = 1; done < bytes; tries++) {
-    open_for_call(begin + done, bytes - done, wanted);
+    open_for_call(begin + done, bytes - done, access_at(tries, wanted));
     errno = 0;
     const std::size_t result = call(begin + done, 1, bytes - done);
     done += result;
@@ -219,16 +234,14 @@ IW_INTERPOSED ssize_t recv(int socket, void* buffer, std::size_t bytes, int flag
   static constinit Next<ssize_t(int, void*, std::size_t, int)> next("recv");
   const Part part{buffer, bytes, Access::write};
   if (!part.is_shared()) return next.get()(socket, buffer, bytes, flags);
-  return with_open_pages([&] { part.open(); },
-                         [&] { return next.get()(socket, buffer, bytes, flags); });
+  return with_open_pages(part, [&] { return next.get()(socket, buffer, bytes, flags); });
 }
 
 IW_INTERPOSED ssize_t send(int socket, const void* buffer, std::size_t bytes, int flags) {
   static constinit Next<ssize_t(int, const void*, std::size_t, int)> next("send");
   const Part part{buffer, bytes, Access::read};
   if (!part.is_shared()) return next.get()(socket, buffer, bytes, flags);
-  return with_open_pages([&] { part.open(); },
-                         [&] { return next.get()(socket, buffer, bytes, flags); });
+  return with_open_pages(part, [&] { return next.get()(socket, buffer, bytes, flags); });
 }
 
 IW_INTERPOSED ssize_t recvfrom(int socket, void* buffer, std::size_t bytes, int flags,

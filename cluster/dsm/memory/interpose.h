@@ -4,7 +4,8 @@
 // functions of the C library for input and output (read, recv, fread, ...) are therefore defined
 // here once more. They open the pages of a heap that a call is to load or store, call the C
 // library's function, and do both again after EFAULT, because another thread may have closed a page
-// meanwhile. Calls without memory of a heap cost a few nanoseconds more.
+// meanwhile. If that does not help, they open the pages for stores: where copies are limited, such
+// copies stay. Calls without memory of a heap cost a few nanoseconds more.
 //
 // A thread cannot block the signals of faults: they are taken out of what it blocks.
 //

@@ -75,6 +75,21 @@ void share_pages(Member& at, std::uint64_t round) {
   }
 }
 
+// The ranks take turns with pages behind those of the other programs, if the test wants more. All
+// load all. [DSM-COPY-1] [DSM-COPY-2]
+void share_many_pages(Member& at, std::uint64_t round) {
+  const std::size_t first = litmus_pages * at.page_words;
+  const std::size_t count = number_of_environment("IW_LITMUS_MORE_PAGES", 0) * at.page_words;
+  for (std::size_t i = 0; i < count; i++) {
+    if ((i / at.page_words + round) % at.ranks() == at.me()) at.words[first + i] = round + i;
+  }
+  at.delay();
+  at.barrier();
+  for (std::size_t i = 0; i < count; i++) {
+    check(at.words[first + i] == round + i, "each page is one rank's", at.words[first + i]);
+  }
+}
+
 // One rank after the other changes a page that all read. [DSM-BARRIER-1] [DSM-BARRIER-2]
 void take_turns(Member& at, std::uint64_t round) {
   const std::size_t word = 16 * at.page_words;
@@ -119,15 +134,19 @@ struct Program {
   const char* name;
   void (*run)(Member& at, std::uint64_t round);
 };
-constexpr Program programs[] = {
-    {"pass_a_message", pass_a_message}, {"buffer_stores", buffer_stores}, {"count", count},
-    {"share_pages", share_pages},       {"take_turns", take_turns},       {"hand_on", hand_on}};
+constexpr Program programs[] = {{"pass_a_message", pass_a_message},
+                                {"buffer_stores", buffer_stores},
+                                {"count", count},
+                                {"share_pages", share_pages},
+                                {"share_many_pages", share_many_pages},
+                                {"take_turns", take_turns},
+                                {"hand_on", hand_on}};
 
 }  // namespace
 
 ROLE(litmus) {
   Member at;
-  at.begin();
+  at.begin(litmus_pages + number_of_environment("IW_LITMUS_MORE_PAGES", 0));
   const std::uint64_t rounds = number_of_environment("IW_LITMUS_ROUNDS", 20);
   for (const Program& each : programs) {
     for (std::uint64_t round = 1; round <= rounds; round++) {
@@ -135,6 +154,11 @@ ROLE(litmus) {
       at.barrier();
     }
     if (std::getenv("IW_LITMUS_SHOW") != nullptr) std::fprintf(stderr, "%s done\n", each.name);
+  }
+  if (std::getenv("IW_DSM_CACHE") != nullptr) {
+    const PageCounts counts = at.node->stats().pages;
+    check(counts.evictions > 0, "copies are given up");
+    check(counts.opened_ahead > 0, "pages are opened ahead");
   }
   return at.finish();
 }
@@ -164,8 +188,11 @@ struct Case {
   const char* transport;
   Rank ranks;
   const char* page;
+  // More pages than a rank may have copies of.
+  bool is_limited = false;
   friend std::ostream& operator<<(std::ostream& out, const Case& each) {
-    return out << each.transport << ", " << each.ranks << " ranks, " << each.page << " a page";
+    return out << each.transport << ", " << each.ranks << " ranks, " << each.page << " a page"
+               << (each.is_limited ? ", few copies" : "");
   }
 };
 
@@ -174,10 +201,16 @@ Environment environment_of(const Case& how) {
   constexpr Rank few = 4;
   std::mt19937 random = testing::seeded_random();
   const std::uint64_t rounds = number_of_environment("IW_LITMUS_ROUNDS", 20);
-  return {{"IW_FABRIC", how.transport},
-          {"IW_DSM_PAGE", how.page},
-          {"IW_LITMUS_ROUNDS", std::to_string(how.ranks <= few ? rounds : rounds / how.ranks + 1)},
-          {"IW_SEED", std::to_string(random())}};
+  Environment environment = {
+      {"IW_FABRIC", how.transport},
+      {"IW_DSM_PAGE", how.page},
+      {"IW_LITMUS_ROUNDS", std::to_string(how.ranks <= few ? rounds : rounds / how.ranks + 1)},
+      {"IW_SEED", std::to_string(random())}};
+  if (how.is_limited) {
+    environment["IW_DSM_CACHE"] = "256K";
+    environment["IW_LITMUS_MORE_PAGES"] = "128";
+  }
+  return environment;
 }
 
 std::vector<Case> all_cases() {
@@ -185,6 +218,7 @@ std::vector<Case> all_cases() {
   for (const char* transport : testing::transports({"shm", "tcp"})) {
     for (const Rank ranks : {2, 3, 4, 8}) all.push_back({transport, ranks, "4K"});
     for (const char* page : {"8K", "64K"}) all.push_back({transport, 3, page});
+    all.push_back({transport, 3, "4K", true});
   }
   all.push_back({testing::transports({"shm"}).front(), 16, "4K"});
   return all;

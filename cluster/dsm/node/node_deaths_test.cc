@@ -28,8 +28,8 @@ ROLE(mortal) {
     at.words[0] = 1;
   }
   at.barrier();
+  parent.say("ready");
   if (at.me() == victim) {
-    parent.say("ready");
     parent.hear();
     return 9;
   }
@@ -64,7 +64,8 @@ TEST_P(Deaths, EndTheJobForAllOthers) {
                {"IW_DSM_DIRECT", "no"},
                {"IW_TEST_VICTIM", std::to_string(victim)},
                {"IW_TEST_WAITS_FOR", std::to_string(static_cast<int>(what))}});
-  job.at(static_cast<Rank>(victim)).line().hear_text();
+  // A rank that has not heard of the barrier's end would hear of the death instead.
+  for (Rank rank = 0; rank < job_ranks; rank++) job.at(rank).line().hear_text();
   job.at(static_cast<Rank>(victim)).kill();
   for (Rank rank = 0; rank < job_ranks; rank++) {
     if (rank == victim) continue;

@@ -26,27 +26,8 @@ NodeMail::NodeMail(const Options& options, Rank me, fabric::Worker& worker,
     if (peer >= ranks_.size()) ranks_.resize(peer + 1);
     ranks_[peer] = rank;
   }
-  make_letters();
-}
-
-// Questions for pages are sent while an instruction of the program faults.
-void NodeMail::make_letters() {
-  constexpr std::size_t letters = 64;
-  const std::size_t longest_question = (peers_.size() + 1) * sizeof(ToldStamp);
-  scratch_.reserve(longest_question);
-  free_letters_.reserve(letters);
-  for (std::size_t i = 0; i < letters; i++) {
-    letters_.push_back(make_letter());
-    letters_.back()->bytes.reserve(longest_question);
-    free_letters_.push_back(letters_.back().get());
-  }
-}
-
-std::unique_ptr<NodeMail::Letter> NodeMail::make_letter() {
-  auto letter = std::make_unique<Letter>();
-  letter->done = &NodeMail::on_letter_sent;
-  letter->mail = this;
-  return letter;
+  // Of the longest question for a page.
+  scratch_.reserve((peers_.size() + 1) * sizeof(ToldStamp));
 }
 
 NodeMail::~NodeMail() = default;
@@ -57,8 +38,10 @@ std::optional<Rank> NodeMail::rank_of(fabric::PeerId peer) const {
 
 NodeMail::Letter* NodeMail::take_letter(Rank to) {
   if (free_letters_.empty()) {
-    letters_.push_back(make_letter());
-    free_letters_.push_back(letters_.back().get());
+    Letter& made = *letters_.emplace_back(make_for_faults<Letter>());
+    made.done = &NodeMail::on_letter_sent;
+    made.mail = this;
+    free_letters_.push_back(&made);
   }
   Letter* letter = free_letters_.back();
   free_letters_.pop_back();

@@ -20,6 +20,7 @@
 
 #include "dsm/dsm.gen.h"
 #include "dsm/protocol/barriers.h"
+#include "dsm/protocol/fault_memory.h"
 #include "dsm/protocol/locks.h"
 #include "dsm/protocol/pages.h"
 #include "dsm/protocol/receiver.h"
@@ -107,12 +108,12 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
 
  private:
   static constexpr std::uint64_t waiting_bytes_most = 64 << 20;
-  // A message, until the transport has taken it.
+  // A message, until the transport has taken it. A fault sends some.
   struct Letter : fabric::Completion {
     NodeMail* mail = nullptr;
     Rank to = 0;
     std::array<std::byte, fabric::header_bytes_max> header;
-    std::vector<std::byte> bytes;
+    FaultVector<std::byte> bytes;
   };
   // Diffs that travel together. The fabric's room is at the beginning.
   struct Buffer : fabric::Completion {
@@ -142,8 +143,6 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
     std::size_t packed = 0;  // of the first one that waits
   };
 
-  void make_letters();
-  std::unique_ptr<Letter> make_letter();
   Letter* take_letter(Rank to);
   void give_back(Letter* letter, fabric::Status status);
   fabric::Status hand(Letter* letter, fabric::MessageId id, fabric::Bytes header,
@@ -164,8 +163,8 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
   const std::vector<fabric::PeerId> peers_;
   std::vector<std::optional<Rank>> ranks_;  // by peer
   MailListener& listener_;
-  std::vector<std::unique_ptr<Letter>> letters_;
-  std::vector<Letter*> free_letters_;
+  FaultVector<FaultPointer<Letter>> letters_;
+  FaultVector<Letter*> free_letters_;
   std::size_t in_transport_ = 0;
   std::vector<Ring> rings_;
   std::vector<Rank> dirty_;  // some of these ranks' buffers are begun

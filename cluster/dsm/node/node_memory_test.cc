@@ -1,6 +1,10 @@
 // What a rank holds of the heap, and for how long: copies, twins and diffs.
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -112,7 +116,8 @@ TEST(NodeMemory, GivesStaleCopiesBack) { TestJob("stale_copies", 2).expect_succe
 // [DSM-COPY-2]
 ROLE(limited_copies) {
   Member at;
-  begin_at_0(at);
+  const Placement homes[] = {{0, many_pages + 1, 0}};
+  at.begin(many_pages + 1, homes);
   if (at.me() == 0) store_all(at, 7);
   at.barrier();
   constexpr PageNumber most = 64;
@@ -127,6 +132,13 @@ ROLE(limited_copies) {
     check_all(at, 1, 11);
   }
   at.barrier();
+  if (at.me() == 1) {
+    const std::uint64_t held = at.node->stats().pages.copies;
+    check(held == many_pages, "pages that are written stay", held);
+    (void)at.words[many_pages * at.page_words];
+    const std::uint64_t left = at.node->stats().pages.copies;
+    check(left <= most, "until their interval has ended", left);
+  }
   check_all(at, 1, 11);
   check_all(at, 0, 7);
   at.barrier();
@@ -138,6 +150,66 @@ INSTANTIATE_TEST_SUITE_P(Direct, LimitedCopies, ::testing::Values("yes", "no"));
 
 TEST_P(LimitedCopies, AreEvictedAndFetchedAgain) {
   TestJob("limited_copies", 2, {{"IW_DSM_CACHE", "256K"}, {"IW_DSM_DIRECT", GetParam()}})
+      .expect_success();
+}
+
+// The pages of one interval fill the limit. A load that crosses the end of a page needs two others
+// at one time. [DSM-COPY-2]
+ROLE(loads_across_pages) {
+  Member at;
+  begin_at_0(at);
+  if (at.me() == 0) store_all(at, 7);
+  at.barrier();
+  if (at.me() == 1) {
+    constexpr PageNumber written = 100;
+    for (PageNumber page = 0; page < written; page++) at.words[page * at.page_words + 1] = page;
+    for (PageNumber page = written + 1; page < many_pages; page++) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(&at.words[page * at.page_words]);
+      std::uint64_t found;
+      std::memcpy(&found, reinterpret_cast<const void*>(begin - sizeof found / 2), sizeof found);
+      check(found == (7 + page) << 32, "the load has both pages", found);
+    }
+  }
+  at.barrier();
+  return at.finish();
+}
+
+TEST_P(LimitedCopies, AreEnoughForALoadFromTwoPages) {
+  TestJob("loads_across_pages", 2, {{"IW_DSM_CACHE", "256K"}, {"IW_DSM_DIRECT", GetParam()}})
+      .expect_success();
+}
+
+// A call loads more pages than the limit. [DSM-COPY-2]
+ROLE(long_output) {
+  Member at;
+  begin_at_0(at);
+  if (at.me() == 0) store_all(at, 7);
+  at.barrier();
+  if (at.me() == 1) {
+    const auto* const heap = reinterpret_cast<const char*>(at.node->heap().begin());
+    const std::size_t bytes = many_pages * at.node->heap().page_bytes();
+    std::FILE* const file = std::tmpfile();
+    check(file != nullptr, "there is a file");
+    const ssize_t written = write(fileno(file), heap, bytes);
+    check(written == static_cast<ssize_t>(bytes), "a long write is whole", errno);
+    check(std::fseek(file, 0, SEEK_END) == 0, "the file ends behind it");
+    check(std::fwrite(heap, 1, bytes, file) == bytes, "so is an item of stdio", errno);
+    check(std::fflush(file) == 0, "the file has all");
+    std::vector<std::uint64_t> found(2 * bytes / sizeof(std::uint64_t));
+    check(pread(fileno(file), found.data(), 2 * bytes, 0) == static_cast<ssize_t>(2 * bytes),
+          "all is in the file");
+    for (PageNumber page = 0; page < 2 * many_pages; page++) {
+      const std::uint64_t word = found[page * at.page_words];
+      check(word == 7 + page % many_pages, "the file has what was stored", word);
+    }
+    std::fclose(file);
+  }
+  at.barrier();
+  return at.finish();
+}
+
+TEST_P(LimitedCopies, DoNotLimitWhatACallLoads) {
+  TestJob("long_output", 2, {{"IW_DSM_CACHE", "256K"}, {"IW_DSM_DIRECT", GetParam()}})
       .expect_success();
 }
 

@@ -24,6 +24,8 @@ class AccessHistory {
   // Below so many pages that were closed in a period, nothing is expected.
   static constexpr std::uint32_t many_usual = 16;
   static constexpr std::uint8_t ahead_most = 32;
+  // Where a page that is open for stores counts as written, and other ranks fetch it again.
+  static constexpr std::uint8_t ahead_most_costly = 2;
   // A program may load in one interval and store in the next one.
   static constexpr std::uint32_t recent = 8;
 
@@ -56,9 +58,9 @@ class AccessHistory {
            is_recent(wanted == Access::write ? page.written_at : page.closed_at);
   }
   // It is to be opened when a page near it is.
-  bool is_expected(const Page& page, Access wanted) const {
+  bool is_expected(const Page& page, Access wanted, std::uint8_t most = ahead_most) const {
     const std::uint8_t ahead = wanted == Access::write ? page.write_ahead : page.read_ahead;
-    return ahead < ahead_most && is_recent(page, wanted);
+    return ahead < most && is_recent(page, wanted);
   }
 
  private:

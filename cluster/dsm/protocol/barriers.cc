@@ -1,6 +1,7 @@
 #include "dsm/protocol/barriers.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace iw::dsm {
 
@@ -32,7 +33,9 @@ std::optional<std::pair<Rank, BarrierId>> Barriers::first_waiting() const {
 
 // The manager has arrived as well, so its own pages may be invalidated now.
 void Barriers::let_all_go() {
-  for (const auto& each : arrived_) pages_.learn(each->held);
+  std::vector<Interval> held;
+  for (auto& each : arrived_) std::ranges::move(each->held, std::back_inserter(held));
+  pages_.learn(held);
   const VectorTime common = pages_.log().known();
   for (Rank rank = 0; rank < arrived_.size(); rank++) {
     if (rank == me_) continue;

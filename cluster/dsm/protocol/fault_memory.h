@@ -1,6 +1,8 @@
-// Memory for what the protocol keeps of pages. It is taken from the system in slabs and not from
-// malloc, because pages fault while any instruction of the program runs: one that malloc or its
-// rival runs, too. Thread-safe; the lock is a leaf.
+// Memory for what the protocol keeps of pages, and for the messages about the page that faults. It
+// is taken from the system in slabs and not from malloc, because pages fault while any instruction
+// of the program runs: one that malloc or its rival runs, too. The thread that faults handles other
+// messages while it waits. These, and the transport, may take memory from malloc. Thread-safe; the
+// lock is a leaf.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +15,9 @@
 #include <vector>
 
 namespace iw::dsm {
+
+// The memory is cut into pieces of powers of two. A table that grows by chunks fills such a piece.
+inline constexpr std::size_t fault_chunk_bytes = 32 << 10;
 
 // Aligned for any type. Never nullptr: without memory the process ends with status 3 and a message.
 void* take_fault_memory(std::size_t bytes);

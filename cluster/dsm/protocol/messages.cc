@@ -67,7 +67,7 @@ bool read_intervals(const Bounds& bounds, std::span<const std::byte> bytes,
 }
 
 bool read_stamps(const Bounds& bounds, std::span<const std::byte> bytes,
-                 std::vector<Stamp>* stamps) {
+                 FaultVector<Stamp>* stamps) {
   stamps->clear();
   while (!bytes.empty()) {
     ToldStamp told;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dsm/dsm.gen.h"
+#include "dsm/protocol/fault_memory.h"
 #include "dsm/protocol/interval_log.h"
 #include "dsm/protocol/time.h"
 
@@ -32,7 +33,7 @@ void append_stamps(std::span<const Stamp> stamps, std::vector<std::byte>* to);
 [[nodiscard]] bool read_intervals(const Bounds& bounds, std::span<const std::byte> bytes,
                                   std::vector<Interval>* intervals);
 [[nodiscard]] bool read_stamps(const Bounds& bounds, std::span<const std::byte> bytes,
-                               std::vector<Stamp>* stamps);
+                               FaultVector<Stamp>* stamps);
 
 // A piece of a diff, in the message.
 struct DiffPiece {

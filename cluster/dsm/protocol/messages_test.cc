@@ -53,9 +53,9 @@ TEST(Messages, AnIntervalWithMorePagesThanBytesTakesNoMemory) {
 TEST(Messages, StampsOfStrangeRanksAreRefused) {
   std::vector<std::byte> bytes;
   append_stamps(std::vector<Stamp>{{0, 9}, {2, 4}}, &bytes);
-  std::vector<Stamp> read;
+  FaultVector<Stamp> read;
   ASSERT_TRUE(read_stamps(bounds, bytes, &read));
-  EXPECT_EQ(read, (std::vector<Stamp>{{0, 9}, {2, 4}}));
+  EXPECT_EQ(read, (FaultVector<Stamp>{{0, 9}, {2, 4}}));
   EXPECT_FALSE(read_stamps({2, 100}, bytes, &read));
   EXPECT_FALSE(read_stamps(bounds, Bytes(bytes).first(17), &read));
 }

@@ -210,6 +210,7 @@ void Pages::end_interval() {
     if (state.home != me_) {
       const std::span<const std::byte> runs = memory_.take_diff(page);
       counts_.twins--;
+      join_line(page, state);
       if (runs.empty()) continue;
       mail_.send_diff(*state.home, page, interval.stamp.sequence, runs);
       state.own = interval.stamp.sequence;
@@ -224,6 +225,10 @@ void Pages::end_interval() {
   log_.add(std::move(interval));
 }
 
+bool Pages::is_new(const Interval& interval) const {
+  return interval.stamp.sequence > log_.known()[interval.stamp.writer];
+}
+
 bool Pages::is_written(const Interval& interval) const {
   return std::ranges::any_of(interval.pages, [&](PageNumber page) {
     const State* found = states_.find(page);
@@ -232,10 +237,14 @@ bool Pages::is_written(const Interval& interval) const {
 }
 
 void Pages::learn(std::span<const Interval> intervals) {
-  if (std::ranges::any_of(intervals, [&](const Interval& each) { return is_written(each); })) {
-    end_interval();
+  bool has_new = false, has_written = false;
+  for (const Interval& each : intervals) {
+    if (!is_new(each)) continue;
+    has_new = true;
+    has_written = has_written || is_written(each);
   }
-  if (!intervals.empty()) history_.begin_period();
+  if (has_written) end_interval();
+  if (has_new) history_.begin_period();
   for (const Interval& each : intervals) {
     if (log_.add(each)) invalidate_all(each);
   }
@@ -262,11 +271,12 @@ void Pages::invalidate_all(const Interval& interval) {
 bool Pages::invalidate(PageNumber page, Stamp by) {
   State& state = state_of(page);
   if (state.home == me_ && state.flushed.of(by.writer) >= by.sequence) return false;
+  const bool was_valid = state.is_valid();
   state.needed.raise(by);
+  if (was_valid && state.home != me_) begin_stale(page, state);
   const Access was = std::exchange(state.access, Access::none);
   if (was == Access::none) return false;
   history_.closed(state.history);
-  if (state.home != me_) stale_.push_back({page, history_.period()});
   return true;
 }
 

@@ -1,6 +1,6 @@
 // The pages of one rank: faults, homes, intervals and diffs. A pure state machine: it touches no
 // memory of the application, sends nothing itself and never waits. The memory that a fault needs
-// is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to
+// for its own page is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to
 // [DSM-PAGE-8] of spec/cluster/dsm.x (PIPE, section 2.1).
 //
 // A page of one rank:
@@ -108,7 +108,7 @@ class PageTable {
   Value* find(PageNumber page) { return const_cast<Value*>(std::as_const(*this).find(page)); }
 
  private:
-  static constexpr std::size_t chunk_pages = 128;
+  static constexpr std::size_t chunk_pages = fault_chunk_bytes / sizeof(Value);
   using Chunk = std::array<Value, chunk_pages>;
   FaultVector<FaultPointer<Chunk>> chunks_;
 };
@@ -145,6 +145,9 @@ class Pages {
   // Copies of pages away from their home, at most. Pages that are written count, and stay.
   static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
   void limit_copies(std::size_t pages);
+  // Copies are given back when they have been stale for so many periods, at
+  // least 1.
+  void give_back_after(std::uint32_t periods) { stale_periods_ = periods; }
   // Each page is opened by a fault of its own.
   void look_at_faults_only() { looks_ahead_ = false; }
   // Pages are opened ahead if so many were closed at the last synchronisation.
@@ -156,7 +159,8 @@ class Pages {
   Touch touch(PageNumber page, Access wanted);
   // Diffs what was written since the last interval, and sends the diffs to the pages' homes.
   void end_interval();
-  // At an acquire or a barrier: these intervals happened before [DSM-TIME-2].
+  // At an acquire or a barrier: these intervals happened before [DSM-TIME-2]. All of one
+  // synchronisation, because a period begins.
   void learn(std::span<const Interval> intervals);
 
   // This rank is the page's home and has its bytes.
@@ -216,8 +220,10 @@ class Pages {
     AccessHistory::Page history;
     // At home: of zeroes, and not opened yet.
     bool is_untouched = false;
-    // Away from home: in the line of copies.
+    // Away from home: in the line of copies that may go.
     bool is_in_line = false;
+    // Away from home: the period in which the copy last became stale.
+    std::uint32_t stale_since = 0;
 
     bool is_valid() const { return has_copy && needed.empty(); }
   };
@@ -241,6 +247,7 @@ class Pages {
   void publish_read();
   void keep_private();
   void protect_written();
+  bool is_new(const Interval& interval) const;
   bool is_written(const Interval& interval) const;
   // The page has to be closed for the application.
   bool invalidate(PageNumber page, Stamp by);
@@ -249,6 +256,7 @@ class Pages {
   // pages_ahead.cc
   class Opening;
   Touch open_with_neighbours(PageNumber page, State& state, Access wanted);
+  bool is_expected(PageNumber page, const State& state, Access wanted) const;
   void open_expected(PageNumber page, Access wanted, Opening& opening);
   bool fetch_ahead(PageNumber page, State& state);
   void ask_ahead(PageNumber page, const State& asked);
@@ -257,8 +265,10 @@ class Pages {
   bool is_zeroes(PageNumber page);
   // pages_copies.cc
   void has_new_copy(PageNumber page, State& state);
+  void join_line(PageNumber page, State& state);
   void give_copy_back(PageNumber page, State& state);
   void make_room_for_copy();
+  void begin_stale(PageNumber page, State& state);
   void give_back_stale();
   Rank home_in_directory(PageNumber page, Rank otherwise);
 
@@ -290,6 +300,8 @@ class Pages {
     std::uint32_t since;
   };
   FaultDeque<Stale> stale_;
+  // A stale page is usually fetched again soon. Until then its memory is kept for it.
+  std::uint32_t stale_periods_ = 16;
   std::size_t copies_most_ = no_limit;
   FaultDeque<PageNumber> line_;  // copies, if they are limited, in the order in which they came
   PageCounts counts_;

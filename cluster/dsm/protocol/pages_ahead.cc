@@ -57,12 +57,22 @@ Pages::Touch Pages::open_with_neighbours(PageNumber page, State& state, Access w
   return Touch::open;
 }
 
+// At home there is no twin, which would say that nothing was stored: each reader fetches the page
+// again.
+bool Pages::is_expected(PageNumber page, const State& state, Access wanted) const {
+  const bool is_costly =
+      wanted == Access::write && state.home == me_ && has_had_reader(page, state);
+  return history_.is_expected(
+      state.history, wanted,
+      is_costly ? AccessHistory::ahead_most_costly : AccessHistory::ahead_most);
+}
+
 void Pages::open_expected(PageNumber page, Access wanted, Opening& opening) {
   for (PageNumber next = page + 1; next < page + window; next++) {
     State* const state = states_.find(next);
-    const bool is_expected =
-        state != nullptr && state->access < wanted && history_.is_expected(state->history, wanted);
-    if (!is_expected) continue;
+    const bool may_open =
+        state != nullptr && state->access < wanted && is_expected(next, *state, wanted);
+    if (!may_open) continue;
     if (!state->is_valid() && !fetch_ahead(next, *state)) continue;
     if (!prepare(next, *state, wanted)) return;
     opening.add(next, wanted);

@@ -213,7 +213,7 @@ std::vector<Program> random_programs(std::mt19937& random, const Shape& shape) {
 // [DSM-LOCK-6]: other threads ask for locks while one is in a barrier.
 TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
   std::mt19937 random = testing::seeded_random();
-  std::size_t direct_reads = 0;
+  std::size_t direct_reads = 0, opened_ahead = 0, evictions = 0, given_back = 0;
   for (int round = 0; round < 2000 && !HasFailure(); round++) {
     const Shape shape{static_cast<Rank>(1 + random() % 5),
                       1 + random() % 2,
@@ -230,6 +230,7 @@ TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
       Pages& pages = world->rank(rank).pages;
       if (random() % 2 == 0) pages.look_ahead_from(0);
       if (random() % 2 == 0) pages.limit_copies(1 + random() % 3);
+      if (random() % 2 == 0) pages.give_back_after(1 + random() % 4);
     }
     for (PageNumber page = 0; page < shape.pages; page++) {
       if (random() % 3 != 0) continue;
@@ -239,8 +240,17 @@ TEST(RandomWorlds, AProgramWithoutRacesSeesOneMemory) {
     run(*world, [&](std::size_t of) { return random() % of; });
     if (shape.threads == 1) expect_clean(*world);
     direct_reads += world->direct_reads;
+    for (Rank rank = 0; rank < shape.ranks; rank++) {
+      const PageCounts& counts = world->rank(rank).pages.counts();
+      opened_ahead += counts.opened_ahead;
+      evictions += counts.evictions;
+      given_back += counts.stale_given_back;
+    }
   }
   EXPECT_GT(direct_reads, 0u);
+  EXPECT_GT(opened_ahead, 0u);
+  EXPECT_GT(evictions, 0u);
+  EXPECT_GT(given_back, 0u);
 }
 
 std::size_t messages_of(const std::vector<Program>& programs) {
@@ -340,6 +350,106 @@ TEST(Homes, TheLastChoiceForAPageCounts) {
     const bool is_there = world.rank(homes[page]).pages.is_at_home(page);
     EXPECT_TRUE(is_there) << "page " << page;
   }
+}
+
+// A barrier brings the manager the intervals of all, and is one synchronisation all the same: 7
+// barriers are 14 periods. [DSM-COPY-2]
+TEST(Copies, TheManagerKeepsAStaleCopyAsLongAsOthers) {
+  constexpr Rank ranks = 5;
+  World world(ranks, ranks);
+  for (Rank rank = 0; rank < ranks; rank++) {
+    Program program = {barrier(1)};
+    // The next rank reads what this one writes.
+    program.push_back(load((rank + 1u) % ranks * words_a_page));
+    program.push_back(barrier(2));
+    for (Word value = 1; value <= 7; value++) {
+      program.push_back(store(rank * words_a_page, value));
+      program.push_back(barrier(value + 2));
+    }
+    for (Rank each = 0; each < ranks; each++) world.rank(rank).pages.place(each, 1, each);
+    world.rank(rank).add_thread(program);
+  }
+  run(world, [](std::size_t) { return 0; });
+  for (Rank rank = 0; rank < ranks; rank++) {
+    EXPECT_EQ(world.rank(rank).pages.counts().copies, 1u) << "at rank " << rank;
+    EXPECT_EQ(world.rank(rank).pages.counts().stale_given_back, 0u) << "at rank " << rank;
+  }
+}
+
+// The second page is fetched ahead with the first, and never touched. It is valid for many periods
+// before it is stale again. [DSM-COPY-1] [DSM-COPY-2]
+TEST(Copies, ThoseFetchedAheadAreGivenBackToo) {
+  constexpr std::uint64_t second = words_a_page, third = 2 * words_a_page;
+  constexpr Word barriers = 40, stored_again = 20;
+  World world(2, 3);
+  Program home = {barrier(1), store(0, 1), store(second, 1), barrier(2)};
+  Program reader = {load(0), load(second), load(third), barrier(1), barrier(2), load(0)};
+  for (Word value = 1; value <= barriers; value++) {
+    if (value == stored_again) append(&home, {store(0, 2), store(second, 2)});
+    append(&home, {store(third, value), barrier(2 + value)});
+    append(&reader, {barrier(2 + value)});
+  }
+  for (Rank rank = 0; rank < 2; rank++) {
+    world.rank(rank).pages.place(0, 3, 0);
+    world.rank(rank).pages.look_ahead_from(0);
+  }
+  world.rank(0).add_thread(home);
+  world.rank(1).add_thread(reader);
+  run(world, [](std::size_t) { return 0; });
+  EXPECT_EQ(world.rank(1).pages.counts().copies, 0u);
+}
+
+// [DSM-COPY-2]
+TEST(Copies, ASynchronisationGivesSomeBackAndTheNextOnesTheRest) {
+  constexpr std::size_t pages = 1100, at_once = 1024;
+  for (const int more : {1, 2}) {
+    World world(2, pages);
+    Program home = {barrier(1)}, reader;
+    for (std::uint64_t page = 0; page < pages; page++) {
+      reader.push_back(load(page * words_a_page));
+      home.push_back(store(page * words_a_page, 1));
+    }
+    append(&home, {barrier(2)});
+    append(&reader, {barrier(1), barrier(2)});
+    for (int i = 0; i < more; i++) {
+      append(&home, {store(0, 2 + i), barrier(3 + i)});
+      append(&reader, {barrier(3 + i)});
+    }
+    for (Rank rank = 0; rank < 2; rank++) world.rank(rank).pages.place(0, pages, 0);
+    world.rank(1).pages.give_back_after(1);
+    world.rank(0).add_thread(home);
+    world.rank(1).add_thread(reader);
+    run(world, [](std::size_t) { return 0; });
+    EXPECT_EQ(world.rank(1).pages.counts().stale_given_back, more == 1 ? at_once : pages);
+  }
+}
+
+// The home stores to two pages, later to the first one only. The second one soon counts as written
+// no more, though it was opened with the first one. [DSM-COPY-1]
+TEST(Homes, APageThatIsNotStoredToAnyMoreIsNotFetchedAgain) {
+  constexpr std::uint64_t second = words_a_page;
+  constexpr Word rounds = 20, both = 3;
+  World world(2, 2);
+  Program home = {barrier(1000)};
+  Program reader = {load(0), load(second), barrier(1000)};
+  for (Word round = 1; round <= rounds; round++) {
+    home.push_back(store(0, round));
+    if (round <= both) home.push_back(store(second, round));
+    append(&home, {barrier(2 * round), barrier(2 * round + 1)});
+    append(&reader, {barrier(2 * round), load(0), load(second), barrier(2 * round + 1)});
+  }
+  for (Rank rank = 0; rank < 2; rank++) {
+    Pages& pages = world.rank(rank).pages;
+    pages.use(&world.rank(rank));
+    pages.place(0, 2, 0);
+    pages.look_ahead_from(0);
+  }
+  world.rank(0).add_thread(home);
+  world.rank(1).add_thread(reader);
+  run(world, [](std::size_t) { return 0; });
+  constexpr std::size_t first_loads = 2, ahead_most = 2;
+  EXPECT_GT(world.rank(0).pages.counts().opened_ahead, 0u);
+  EXPECT_LE(world.rank(1).pages.counts().direct_reads, first_loads + rounds + both + ahead_most);
 }
 
 // What rank 1 stored in the replay is dropped, also where rank 0 stored nothing. [DSM-START-1]

@@ -102,15 +102,14 @@ bool Receiver::take_homes(Message kind, Rank from, Bytes header, Bytes payload) 
 
 bool Receiver::take_page(Message kind, Rank from, Bytes header, Bytes payload) {
   PageHead head;
-  std::vector<Stamp> stamps;
   if (!read_first(header, &head, &header) || head.page >= bounds_.pages) return false;
   if (kind == Message::ask_page) {
-    if (!header.empty() || !read_stamps(bounds_, payload, &stamps)) return false;
-    pages_.heard_ask_page(from, head.page, stamps);
+    if (!header.empty() || !read_stamps(bounds_, payload, &stamps_)) return false;
+    pages_.heard_ask_page(from, head.page, stamps_);
     return true;
   }
-  return payload.size() == page_bytes_ && read_stamps(bounds_, header, &stamps) &&
-         pages_.heard_tell_page(from, head.page, stamps, payload);
+  return payload.size() == page_bytes_ && read_stamps(bounds_, header, &stamps_) &&
+         pages_.heard_tell_page(from, head.page, stamps_, payload);
 }
 
 // Diffs.

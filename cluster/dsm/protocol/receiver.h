@@ -73,6 +73,7 @@ class Receiver {
   };
   std::vector<std::vector<std::byte>> parts_;
   std::vector<std::optional<PartialDiff>> partial_;
+  FaultVector<Stamp> stamps_;  // of the last message about a page
 };
 
 }  // namespace iw::dsm
