@@ -172,6 +172,8 @@ final class Transfer extends IW_Memory {
     OwnedField.checkBound(field, count);
     if (count > 0 && map.writing().serialsLeft() <= 0) throw new NoSerials();
     CopiedBlock made = count == 0 ? null : map.writing().allocate(element, count, "");
+    // A sequence of structs is resized without being carried; its elements are objects themselves.
+    if (made != null && carried != null) map.of(made).holder = carried;
     map.writing().freeOwned(mapped.block, field, base + at);
     WirePointer pointer = made == null ? WirePointer.NULL : new WirePointer(0, made.serial, 0);
     pointer.put(memory, base + at);
