@@ -1,7 +1,9 @@
 package org.interweave.objects;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import org.interweave.IW_Object;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.types.Type;
@@ -21,6 +23,8 @@ final class MappedBlock extends Place {
   IW_Object holder;
   /** Null until there is one. */
   private Map<Key, IW_Object> others;
+  /** Where pointers lie that are null in their objects; null until there is one. */
+  private Set<Integer> dangling;
 
   MappedBlock(ObjectMap map, CopiedBlock block) {
     this.map = map;
@@ -56,6 +60,24 @@ final class MappedBlock extends Place {
   IW_Object at(int at, Class<?> type) {
     if (at == 0 && first != null && first.getClass() == type) return first;
     return others == null ? null : others.get(new Key(at, type));
+  }
+
+  /**
+   * The pointer at a byte leads to no object, or (false) does. True: it is the first to be told of
+   * such a pointer.
+   */
+  boolean dangles(int at, boolean is) {
+    if (!is) {
+      if (dangling != null) dangling.remove(at);
+      return false;
+    }
+    if (dangling == null) dangling = new HashSet<>();
+    return dangling.add(at);
+  }
+
+  /** Whether the null of a field stands for the pointer at a byte, which leads to no object. */
+  boolean isDangling(int at) {
+    return dangling != null && dangling.contains(at);
   }
 
   void add(int at, IW_Object object, boolean isFirst) {

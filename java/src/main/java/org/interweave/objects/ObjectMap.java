@@ -275,13 +275,12 @@ public final class ObjectMap implements IW_Space {
 
   /** An object has a pointer that led to no object. */
   void dangles(IW_Object object) {
-    ++unmappedPointers;
     if (dangling.add(object)) isDangling = true;
   }
 
-  /** Whether a null of the object may stand for a pointer that leads to no object. */
-  boolean isDangling(IW_Object object) {
-    return dangling.contains(object);
+  /** A pointer has begun to lead to no object. */
+  void unmapped() {
+    ++unmappedPointers;
   }
 
   /** Whether fields are null that another segment may give a value by now. */

@@ -259,12 +259,14 @@ final class Transfer extends IW_Memory {
     WirePointer there = WirePointer.at(memory, base + at);
     if (!isStoring) {
       T found = map.target(there, type);
-      if (found == null && !there.isNull()) map.dangles(carried);
+      boolean dangles = found == null && !there.isNull();
+      if (mapped.dangles(base + at, dangles)) map.unmapped();
+      if (dangles) map.dangles(carried);
       return found;
     }
     if (value == null) {
-      boolean wasNull = map.isDangling(carried) && map.target(there, type) == null;
-      if (there.isNull() || wasNull) return null;
+      // Where the pointer leads by now is not asked: the program has a null of before.
+      if (there.isNull() || mapped.isDangling(base + at)) return null;
       change();
       WirePointer.NULL.put(memory, base + at);
       return null;
@@ -272,6 +274,7 @@ final class Transfer extends IW_Memory {
     if (!(value.iw_place() instanceof Place place)) {
       throw bad("is an object that is not in a segment");
     }
+    mapped.dangles(base + at, false);
     // A field that still leads where memory does may lead to what was freed or closed since.
     long unit = place.at() == 0 ? 0 : place.unit();
     if (isThere(there, place, unit)) return value;
