@@ -1,7 +1,9 @@
 package org.interweave.objects;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.interweave.IW_Object;
@@ -78,6 +80,18 @@ final class MappedBlock extends Place {
   /** Whether the null of a field stands for the pointer at a byte, which leads to no object. */
   boolean isDangling(int at) {
     return dangling != null && dangling.contains(at);
+  }
+
+  /** The objects of elements, which are of the class. */
+  List<IW_Object> elements(Class<? extends IW_Object> type) {
+    if (others == null || type == null) return first == null ? List.of() : List.of(first);
+    List<IW_Object> found = new ArrayList<>();
+    int size = (int) block.type.size();
+    for (int i = 0; i < block.count; ++i) {
+      IW_Object element = at(i * size, type);
+      if (element != null) found.add(element);
+    }
+    return found;
   }
 
   void add(int at, IW_Object object, boolean isFirst) {

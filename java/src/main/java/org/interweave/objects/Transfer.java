@@ -80,19 +80,6 @@ final class Transfer extends IW_Memory {
     }
   }
 
-  /** Carries the elements of a block that have objects. */
-  void carryBlock(MappedBlock block) {
-    if (block.first != null) carry(block.first);
-    if (!block.hasOthers()) return;
-    Class<? extends IW_Object> type = map.classOf(block.block.type);
-    if (type == null) return;
-    int size = (int) block.block.type.size();
-    for (int i = 1; i < block.block.count; ++i) {
-      IW_Object element = block.at(i * size, type);
-      if (element != null) carry(element);
-    }
-  }
-
   /** Before each store. */
   private void change() {
     isChanged = true;
@@ -359,14 +346,11 @@ final class Transfer extends IW_Memory {
   public <T extends IW_Object> IW_Elements<T> elements(
       int at, int count, IW_Elements<T> value, Class<T> type) {
     field = at;
-    Elements<T> there = (Elements<T>) value;
-    if (there == null) {
+    Elements<T> there = value instanceof Elements<T> own ? own : null;
+    if (there == null || there.mapped != mapped || there.at != base + at) {
       if (isStoring) throw bad("is part of its object, and stays");
       int size = (int) map.typeOf(type).size();
       there = new Elements<>(mapped, base + at, count, type, size, null);
-    }
-    if (there.mapped != mapped || there.at != base + at) {
-      throw bad("is part of its object, and stays");
     }
     carryElements(there);
     return there;
@@ -393,7 +377,7 @@ final class Transfer extends IW_Memory {
       }
       return value;
     }
-    Elements<T> known = (Elements<T>) value;
+    Elements<T> known = value instanceof Elements<T> own ? own : null;
     MappedBlock now = owned == null ? null : map.of(owned);
     if (known != null && known.mapped == now) return known;
     int count = owned == null ? 0 : (int) owned.count;
@@ -433,7 +417,8 @@ final class Transfer extends IW_Memory {
   @SuppressWarnings("unchecked")
   private <T> T[] list(int count, T[] value, Class<T> type) {
     hasArrays = true;
-    if (value != null && value.length == count) return value;
+    boolean fits = value != null && value.length == count;
+    if (fits && (isStoring || value.getClass().getComponentType() == type)) return value;
     if (isStoring) throw bad("needs an array of length " + count);
     return (T[]) Array.newInstance(type, count);
   }

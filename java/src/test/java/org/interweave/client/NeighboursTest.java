@@ -100,4 +100,30 @@ class NeighboursTest {
       assertNull(head(lock).next);
     }
   }
+
+  /** A method that called itself for each node would need many times the stack of a thread. */
+  @Test
+  void aListThatAlternatesBetweenSegmentsNeedsNoStack() {
+    int count = 20_000;
+    Segment here = writer.open(server.url("/zigzag/here"));
+    Segment there = writer.open(server.url("/zigzag/there"));
+    try (WriteLock one = here.write(); WriteLock two = there.write()) {
+      node last = null;
+      for (int i = 0; i < count; ++i) {
+        Segment segment = i % 2 == 1 ? here : there;
+        node made = new node(segment, i == count - 1 ? "head" : null);
+        made.next = last;
+        last = made;
+      }
+      two.release();
+      one.release();
+    }
+    Segment seen = reader.open(server.url("/zigzag/here"));
+    reader.open(server.url("/zigzag/there")).read().close();
+    try (ReadLock lock = seen.read()) {
+      int found = 0;
+      for (node at = head(lock); at != null; at = at.next) ++found;
+      assertEquals(count, found);
+    }
+  }
 }

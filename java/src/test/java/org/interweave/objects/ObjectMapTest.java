@@ -9,8 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Field;
 import org.interweave.IW_Memory;
@@ -24,6 +27,7 @@ import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
 import org.interweave.objects.shapes.color;
 import org.interweave.objects.shapes.figure;
+import org.interweave.objects.shapes.fragile;
 import org.interweave.objects.shapes.grid;
 import org.interweave.objects.shapes.node;
 import org.interweave.objects.shapes.point;
@@ -368,5 +372,23 @@ class ObjectMapTest {
     int found = 0;
     for (node at = (node) read.object(reader.block("head")); at != null; at = at.next) ++found;
     assertEquals(count, found);
+  }
+
+  /** What could not be loaded is neither shown nor stored with the values of a new object. */
+  @Test
+  void anObjectThatCouldNotBeLoadedIsLoadedLater() {
+    fragile made = new fragile(map, "one");
+    made.value = 1;
+    made.next = new fragile(map, null);
+    made.next.value = 2;
+    release();
+    fragile.failsIn = 2;
+    assertThrows(OutOfMemoryError.class, () -> read.object(reader.block("one")));
+    fragile seen = (fragile) read.object(reader.block("one"));
+    assertEquals(1, seen.value);
+    assertEquals(2, seen.next.value);
+    fragile.failsIn = 1;
+    assertThrows(OutOfMemoryError.class, () -> new fragile(map, "unmade"));
+    assertFalse(release(), "no block was made");
   }
 }
