@@ -14,7 +14,7 @@ import org.interweave.types.Type;
  * The objects of one block: that of its first byte, and those within. It is the place of the first
  * one, because most blocks have no other.
  */
-final class MappedBlock extends Place {
+final class MappedBlock extends Place implements CopiedBlock.Mapped {
   private record Key(int at, Class<?> type) {}
 
   final ObjectMap map;
@@ -48,8 +48,9 @@ final class MappedBlock extends Place {
     return 0;
   }
 
-  /** After it is freed, the next setter looks whether it may store. */
-  void unmark() {
+  /** The next setter looks whether it may store. */
+  @Override
+  public void freed() {
     if (first != null) first.iw_unmark();
     if (others != null) for (IW_Object each : others.values()) each.iw_unmark();
   }

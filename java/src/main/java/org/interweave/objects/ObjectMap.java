@@ -357,8 +357,7 @@ public final class ObjectMap implements IW_Space {
     gate.lock();
     try {
       copy.takeChanged();
-      for (IW_Object each : marked) each.iw_unmark();
-      marked.clear();
+      unmarkAll();
       dangling.clear();
       isDangling = false;
       withArrays.clear();
@@ -444,7 +443,6 @@ public final class ObjectMap implements IW_Space {
     gate.lock();
     try {
       writing().free(mapped.block);
-      mapped.unmark();
     } finally {
       gate.unlock();
     }
@@ -473,7 +471,9 @@ public final class ObjectMap implements IW_Space {
       else storing.carry(next);
     }
     for (IW_Object next = marked.peek(); next != null; next = marked.peek()) {
-      if (!isFreed(next)) storing.carry(next);
+      // A freed one may live again after an undo, and must then be found by its next mark.
+      if (isFreed(next)) next.iw_unmark();
+      else storing.carry(next);
       marked.poll();
     }
   }
@@ -487,7 +487,12 @@ public final class ObjectMap implements IW_Space {
       if (each.mapped == null || !each.isLive()) continue;
       for (IW_Object element : elementsOf(MappedBlock.of(each))) storing.carry(element);
     }
-    marked.clear();
+    unmarkAll();
+  }
+
+  /** Whatever leaves the queue has no mark: a mark that is left would hide the next store. */
+  private void unmarkAll() {
+    for (IW_Object next = marked.poll(); next != null; next = marked.poll()) next.iw_unmark();
   }
 
   /** The object holds arrays of Java. */
