@@ -391,4 +391,23 @@ class ObjectMapTest {
     assertThrows(OutOfMemoryError.class, () -> new fragile(map, "unmade"));
     assertFalse(release(), "no block was made");
   }
+
+  /** As after another incarnation of the server, whose types are others of the same structure. */
+  @Test
+  void classesAreFoundAfterACompleteCopy() {
+    node made = new node(map, "n");
+    made.value = 1;
+    map.flush();
+    byte[] complete = changes.collect();
+    reader.apply(complete);
+    node seen = (node) read.object(reader.block("n"));
+    assertEquals(1, seen.value);
+    reader.begin(List.of(), 0);
+    reader.apply(complete);
+    read.refresh();
+    ObjectMap anew = new ObjectMap(reader, "iw://here/a", new Neighbours.None());
+    assertTrue(anew.isOf(reader.block("n"), node.class));
+    assertSame(seen, read.object(reader.block("n")));
+    assertTrue(read.isOf(reader.block("n"), node.class));
+  }
 }
