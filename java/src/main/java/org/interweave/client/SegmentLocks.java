@@ -425,8 +425,11 @@ final class SegmentLocks {
     link.lock.lock();
     try {
       if (!isUnderWay(of)) return;
-      of.abort();
-      end(of);
+      try {
+        of.abort();
+      } finally {
+        end(of);
+      }
     } finally {
       link.lock.unlock();
     }
@@ -435,19 +438,11 @@ final class SegmentLocks {
   /** The lock is closed without a release: whether changes were undone. */
   boolean closeUnreleased(Writing of) {
     if (!isUnderWay(of)) return false;
-    boolean hasChanges = hasChanges(of);
-    abort(of);
-    return hasChanges;
-  }
-
-  /** By the thread that is alone. What no release could take is a change, too. */
-  private boolean hasChanges(Writing of) {
     try {
-      segment.objects().flush();
-    } catch (InterweaveException unfit) {
-      return true;
+      return segment.objects().haveChanges() || of.changes.areAny();
+    } finally {
+      abort(of);
     }
-    return of.changes.areAny();
   }
 
   private void checkUnderWay(Writing of) {

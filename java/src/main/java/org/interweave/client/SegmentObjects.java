@@ -1,6 +1,7 @@
 package org.interweave.client;
 
 import java.util.concurrent.locks.ReentrantLock;
+import org.interweave.InterweaveException;
 import org.interweave.diff.Changes;
 import org.interweave.objects.Neighbours;
 import org.interweave.objects.NoSerials;
@@ -63,6 +64,21 @@ final class SegmentObjects implements Neighbours {
       } catch (NoSerials few) {
         segment.moreSerials();
       }
+    }
+  }
+
+  /**
+   * Before the section is undone: whether objects have what no release could take, or what needs
+   * further serials. The server is not asked for serials that nobody will use.
+   */
+  boolean haveChanges() {
+    ObjectMap known = map;
+    if (known == null) return false;
+    try {
+      known.flush();
+      return false;
+    } catch (NoSerials | InterweaveException unfit) {
+      return true;
     }
   }
 

@@ -17,6 +17,7 @@ import org.interweave.InterweaveException;
 import org.interweave.RolledBackException;
 import org.interweave.SegmentLostException;
 import org.interweave.TimedOutException;
+import org.interweave.objects.shapes.fragile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -247,6 +248,30 @@ class LossTest {
       }
       assertEquals(3, get(other));
       assertFalse(other.isOver());
+    }
+  }
+
+  /** A flush that runs out of memory says nothing about the lock, which must still end. */
+  @Test
+  void aWriterLockEndsWhateverTheReleaseThrows() throws Exception {
+    try (Server server = Server.start()) {
+      Segment own = writer.open(server.url("/thrown"));
+      own.write(lock -> new fragile(own, "f").value = 1);
+      WriteLock lock = own.write();
+      fragile found = lock.object("f", fragile.class);
+      found.value = 2;
+      fragile.failsIn = 1;
+      assertThrows(OutOfMemoryError.class, lock::release);
+      assertThrows(RolledBackException.class, lock::close);
+      assertEquals(1, found.value);
+      WriteLock second = own.write();
+      found.value = 3;
+      fragile.failsIn = 1;
+      assertThrows(OutOfMemoryError.class, second::close);
+      assertEquals(1, found.value);
+      Segment other = reader.open(server.url("/thrown"));
+      other.write(Duration.ofSeconds(20)).abort();
+      assertEquals(1, other.version());
     }
   }
 }
