@@ -2,10 +2,7 @@ package org.interweave.objects;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Deque;
-import java.util.IdentityHashMap;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Queue;
@@ -48,9 +45,9 @@ public final class ObjectMap implements IW_Space {
   /** Of the section under way; threads that share the writer lock put objects there. */
   private final Queue<IW_Object> marked = new ConcurrentLinkedQueue<>();
   /** Stores into arrays leave no mark. */
-  private final Set<IW_Object> withArrays = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final LiveObjects withArrays = new LiveObjects();
   /** Have pointers that led to no object when they were loaded. */
-  private final Set<IW_Object> dangling = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final LiveObjects dangling = new LiveObjects();
   private final Transfer loading = new Transfer(this, false);
   private final Transfer storing = new Transfer(this, true);
   private volatile boolean isClosed;
@@ -244,7 +241,7 @@ public final class ObjectMap implements IW_Space {
   /** An object waits until it is loaded, whatever is thrown, because nobody else looks for it. */
   private void loadOwn() {
     for (IW_Object next = pending.peek(); next != null; next = pending.peek()) {
-      if (!isFreed(next)) loading.carry(next);
+      if (!LiveObjects.isFreed(next)) loading.carry(next);
       pending.poll();
     }
   }
@@ -315,7 +312,7 @@ public final class ObjectMap implements IW_Space {
   public void lookAgain() {
     gate.lock();
     try {
-      pending.addAll(dangling);
+      pending.addAll(dangling.live());
       dangling.clear();
       isDangling = false;
       loadPending();
@@ -464,22 +461,13 @@ public final class ObjectMap implements IW_Space {
   }
 
   private void flushMarked() {
-    Iterator<IW_Object> arrays = withArrays.iterator();
-    while (arrays.hasNext()) {
-      IW_Object next = arrays.next();
-      if (isFreed(next)) arrays.remove();
-      else storing.carry(next);
-    }
+    for (IW_Object each : withArrays.live()) storing.carry(each);
     for (IW_Object next = marked.peek(); next != null; next = marked.peek()) {
       // A freed one may live again after an undo, and must then be found by its next mark.
-      if (isFreed(next)) next.iw_unmark();
+      if (LiveObjects.isFreed(next)) next.iw_unmark();
       else storing.carry(next);
       marked.poll();
     }
-  }
-
-  private static boolean isFreed(IW_Object object) {
-    return !((Place) object.iw_place()).mapped().block.isLive();
   }
 
   private void flushAll() {

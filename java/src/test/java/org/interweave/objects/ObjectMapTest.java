@@ -410,4 +410,20 @@ class ObjectMapTest {
     assertSame(seen, read.object(reader.block("n")));
     assertTrue(read.isOf(reader.block("n"), node.class));
   }
+
+  /** A reader that only follows a segment must not keep what others made and freed there. */
+  @Test
+  void objectsOfFreedBlocksCanBeCollected() {
+    List<WeakReference<shape>> seen = new ArrayList<>();
+    for (int i = 0; i < 1000; ++i) {
+      shape made = new shape(map, "s");
+      release();
+      seen.add(new WeakReference<>(seen()));
+      map.free(made);
+      release();
+    }
+    System.gc();
+    long kept = seen.stream().filter(each -> each.get() != null).count();
+    assertTrue(kept < 500, kept + " objects of freed blocks");
+  }
 }
