@@ -36,6 +36,8 @@ public final class Client implements AutoCloseable {
   final ReentrantLock gate = new ReentrantLock();
   /** How often pointers that led nowhere may have begun to lead somewhere. */
   private final AtomicLong news = new AtomicLong();
+  /** How often the objects of a URL may have become those of another opening. */
+  private final AtomicLong closings = new AtomicLong();
 
   /** A client with copies of its own. It shows the token of IW_TOKEN, if there is one. */
   public Client() {
@@ -277,6 +279,7 @@ public final class Client implements AutoCloseable {
   /** The next opening of the URL makes another segment. */
   private void forget(Segment segment) {
     segments.remove(segment.url(), segment);
+    closings.incrementAndGet();
     closeUnused(segment.link());
   }
 
@@ -291,6 +294,10 @@ public final class Client implements AutoCloseable {
 
   void tellNews() {
     news.incrementAndGet();
+  }
+
+  long closings() {
+    return closings.get();
   }
 
   /**

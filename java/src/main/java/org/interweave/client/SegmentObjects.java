@@ -21,6 +21,8 @@ final class SegmentObjects implements Neighbours {
   private volatile boolean isFresh;
   /** The client's news that were looked at. */
   private long seen;
+  /** The client's closings that were looked at. */
+  private volatile long seenClosings;
 
   SegmentObjects(Segment segment, Client client) {
     this.segment = segment;
@@ -93,26 +95,36 @@ final class SegmentObjects implements Neighbours {
     if (map != null) map.reload();
   }
 
-  /** A lock was taken: pointers into segments that were not open may lead somewhere by now. */
+  /**
+   * A lock was taken: pointers into segments that were not open may lead somewhere by now, and
+   * those into segments that were closed lead nowhere, or to objects of another opening.
+   */
   void entered() {
     ObjectMap known = map;
     boolean isFirst = isFresh;
     if (isFirst) isFresh = false;
-    if (known == null || !known.isDangling()) return;
+    if (known == null) return;
+    if (!known.isDangling() && seenClosings == client.closings()) return;
     client.gate.lock();
     try {
       boolean mayLoad = changes == null || isFirst;
-      if (!mayLoad || seen == client.news()) return;
-      seen = client.news();
-      known.lookAgain();
+      if (mayLoad) look(known);
     } finally {
       client.gate.unlock();
     }
   }
 
+  private void look(ObjectMap known) {
+    long news = client.news();
+    long closings = client.closings();
+    if (seenClosings != closings) known.lookAbroad();
+    else if (seen != news) known.lookAgain();
+    seen = news;
+    seenClosings = closings;
+  }
+
   void close() {
     if (map != null) map.close();
-    client.tellNews();
   }
 
   // ---- what the map asks ----

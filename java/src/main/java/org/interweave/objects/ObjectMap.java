@@ -48,6 +48,8 @@ public final class ObjectMap implements IW_Space {
   private final LiveObjects withArrays = new LiveObjects();
   /** Have pointers that led to no object when they were loaded. */
   private final LiveObjects dangling = new LiveObjects();
+  /** Have pointers that led into other segments when they were loaded. */
+  private final LiveObjects abroad = new LiveObjects();
   private final Transfer loading = new Transfer(this, false);
   private final Transfer storing = new Transfer(this, true);
   private volatile boolean isClosed;
@@ -298,6 +300,11 @@ public final class ObjectMap implements IW_Space {
     if (dangling.add(object)) isDangling = true;
   }
 
+  /** An object has a pointer that leads into another segment. */
+  void leadsAbroad(IW_Object object) {
+    abroad.add(object);
+  }
+
   /** A pointer has begun to lead to no object. */
   void unmapped() {
     ++unmappedPointers;
@@ -316,6 +323,18 @@ public final class ObjectMap implements IW_Space {
       dangling.clear();
       isDangling = false;
       loadPending();
+    } finally {
+      gate.unlock();
+    }
+  }
+
+  /** Looks again where all pointers into other segments lead, because one of these was closed. */
+  public void lookAbroad() {
+    gate.lock();
+    try {
+      pending.addAll(abroad.live());
+      abroad.clear();
+      lookAgain();
     } finally {
       gate.unlock();
     }
@@ -358,6 +377,7 @@ public final class ObjectMap implements IW_Space {
       dangling.clear();
       isDangling = false;
       withArrays.clear();
+      abroad.clear();
       for (CopiedBlock each : copy.blocks()) {
         if (each.mapped != null) pending.addAll(elementsOf(MappedBlock.of(each)));
       }

@@ -249,6 +249,7 @@ final class Transfer extends IW_Memory {
       boolean dangles = found == null && !there.isNull();
       if (mapped.dangles(base + at, dangles)) map.unmapped();
       if (dangles) map.dangles(carried);
+      else if (there.slot() != 0) map.leadsAbroad(carried);
       return found;
     }
     if (value == null) {

@@ -101,6 +101,35 @@ class NeighboursTest {
     }
   }
 
+  @Test
+  void aSegmentThatIsOpenedAgainIsLedToAgain() {
+    link("/again");
+    Segment here = reader.open(server.url("/again/here"));
+    node before;
+    Segment there = reader.open(server.url("/again/there"));
+    there.read().close();
+    try (ReadLock lock = here.read()) {
+      before = head(lock).next;
+      assertEquals(42, before.value);
+    }
+    there.close();
+    fails(Error.NOT_OPEN, before::get_value);
+    try (ReadLock lock = here.read()) {
+      assertNull(head(lock).next);
+    }
+    here.write(lock -> head(lock).value += 1);
+    Segment again = reader.open(server.url("/again/there"));
+    try (ReadLock second = again.read(); ReadLock lock = here.read()) {
+      assertSame(second.object("target", node.class), head(lock).next);
+      assertEquals(42, head(lock).next.get_value());
+    }
+    again.close();
+    Segment third = reader.open(server.url("/again/there"));
+    try (ReadLock second = third.read(); ReadLock lock = here.read()) {
+      assertSame(second.object("target", node.class), head(lock).next, "no lock between");
+    }
+  }
+
   /** A method that called itself for each node would need many times the stack of a thread. */
   @Test
   void aListThatAlternatesBetweenSegmentsNeedsNoStack() {
