@@ -101,7 +101,8 @@ public final class Client implements AutoCloseable {
     try {
       Segment known = segments.get(url);
       if (known != null && known.isOver()) {
-        leave(known);
+        known.retire();
+        forget(known);
         known = null;
       }
       if (known == null) {
@@ -269,11 +270,6 @@ public final class Client implements AutoCloseable {
     } finally {
       lock.unlock();
     }
-  }
-
-  private void leave(Segment segment) {
-    segment.closeNow();
-    forget(segment);
   }
 
   /** The next opening of the URL makes another segment. */

@@ -140,6 +140,16 @@ public final class Segment implements IW_Space, AutoCloseable {
     }
   }
 
+  /** Lost or removed, and opened anew: what is here can be read until the last close [LOST-5]. */
+  void retire() {
+    link.lock.lock();
+    try {
+      exchange.retire();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
   private static long deadline(long timeout) {
     return Math.min(Clock.now() + timeout, Freshness.FOREVER);
   }

@@ -72,6 +72,11 @@ class LossTest {
     try (Server server = Server.start()) {
       Segment own = writer.open(server.url("/lost"));
       put(own, 1);
+      own.write(lock -> new fragile(own, "f").value = 7);
+      fragile seen;
+      try (ReadLock lock = own.read()) {
+        seen = lock.object("f", fragile.class);
+      }
       server.kill();
       server.restart();
       assertThrows(SegmentLostException.class, own::read);
@@ -80,6 +85,12 @@ class LossTest {
       Segment anew = writer.open(server.url("/lost"));
       put(anew, 2);
       assertEquals(2, get(anew));
+      assertEquals(server.url("/lost") + "#f", seen.iw_mip(), "it can be read [LOST-5]");
+      assertThrows(SegmentLostException.class, own::read);
+      own.close();
+      assertThrows(InterweaveException.class, seen::iw_mip);
+      change(anew, 3);
+      assertEquals(3, get(anew));
     }
   }
 
