@@ -132,7 +132,7 @@ public final class Segment implements IW_Space, AutoCloseable {
   void closeNow() {
     link.lock.lock();
     try {
-      locks.abortOnClose();
+      locks.endOnClose();
       exchange.close(deadline(options.timeout()));
       objects.close();
     } finally {

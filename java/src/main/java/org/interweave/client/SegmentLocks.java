@@ -152,7 +152,8 @@ final class SegmentLocks {
   void leave(ReadLock given) {
     link.lock.lock();
     try {
-      if (!given.closes()) return;
+      // The last close of the segment has ended the locks of its thread.
+      if (!given.closes() || !readers.has(given.thread())) return;
       readers.remove(given.thread());
       --held;
       if (given.isStrict()) {
@@ -221,7 +222,12 @@ final class SegmentLocks {
   private void becomeAlone(long deadline) {
     ++waitingAlone;
     try {
-      while (readers.all() > 0 || isAlone) await("a reader or writer of this program", deadline);
+      conversation.check();
+      while (readers.all() > 0 || isAlone) {
+        await("a reader or writer of this program", deadline);
+        // Closed meanwhile, perhaps by the very reader that is waited for.
+        conversation.check();
+      }
       isAlone = true;
     } finally {
       --waitingAlone;
@@ -480,7 +486,13 @@ final class SegmentLocks {
     }
   }
 
-  void abortOnClose() {
+  /** Ends the locks of the calling thread; other threads have none. */
+  void endOnClose() {
     if (writing != null) abort(writing);
+    Thread thread = Thread.currentThread();
+    while (readers.has(thread)) {
+      readers.remove(thread);
+      --held;
+    }
   }
 }
