@@ -298,11 +298,22 @@ public final class Client implements AutoCloseable {
 
   /**
    * Closes all segments and ends the session. Changes of the calling thread that were not released
-   * are undone; locks of other threads are waited for.
+   * are undone; locks of other threads are waited for. A segment that cannot be closed does not
+   * hold up the others; its error is thrown at the end.
    */
   @Override
   public void close() {
-    for (Segment segment : lastOpenings()) close(segment);
+    Throwable first = null;
+    for (Segment segment : lastOpenings()) {
+      try {
+        close(segment);
+      } catch (RuntimeException | java.lang.Error wrong) {
+        if (first == null) first = wrong;
+        else first.addSuppressed(wrong);
+      }
+    }
+    if (first instanceof java.lang.Error wrong) throw wrong;
+    if (first != null) throw (RuntimeException) first;
   }
 
   private List<Segment> lastOpenings() {

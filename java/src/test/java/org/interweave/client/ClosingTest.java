@@ -139,6 +139,21 @@ class ClosingTest {
   }
 
   @Test
+  void aClientClosesAllSegmentsThatItCan() throws Exception {
+    Client own = new Client();
+    OpenOptions hasty = OpenOptions.DEFAULT.timeout(Duration.ofMillis(50));
+    List<Segment> segments = new ArrayList<>();
+    for (int i = 0; i < 8; ++i) segments.add(own.open(server.url("/all" + i), hasty));
+    Inside other = new Inside(segments.get(3));
+    assertThrows(TimedOutException.class, own::close);
+    for (Segment each : segments) assertEquals(each != segments.get(3), each.isOver());
+    other.leave();
+    assertEquals(1, other.version.get(30, TimeUnit.SECONDS));
+    own.close();
+    assertTrue(segments.get(3).isOver());
+  }
+
+  @Test
   void eachOpeningIsClosedOnce() {
     Segment first = client.open(server.url("/twice"));
     Segment second = client.open(server.url("/twice"));
