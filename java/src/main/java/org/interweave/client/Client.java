@@ -36,6 +36,8 @@ public final class Client implements AutoCloseable {
   final ReentrantLock gate = new ReentrantLock();
   /** How often pointers that led nowhere may have begun to lead somewhere. */
   private final AtomicLong news = new AtomicLong();
+  /** How often the objects of a URL may have become those of another opening. */
+  private final AtomicLong closings = new AtomicLong();
 
   /** A client with copies of its own. It shows the token of IW_TOKEN, if there is one. */
   public Client() {
@@ -99,7 +101,8 @@ public final class Client implements AutoCloseable {
     try {
       Segment known = segments.get(url);
       if (known != null && known.isOver()) {
-        leave(known);
+        known.retire();
+        forget(known);
         known = null;
       }
       if (known == null) {
@@ -269,14 +272,10 @@ public final class Client implements AutoCloseable {
     }
   }
 
-  private void leave(Segment segment) {
-    segment.closeNow();
-    forget(segment);
-  }
-
   /** The next opening of the URL makes another segment. */
   private void forget(Segment segment) {
     segments.remove(segment.url(), segment);
+    closings.incrementAndGet();
     closeUnused(segment.link());
   }
 
@@ -293,13 +292,28 @@ public final class Client implements AutoCloseable {
     news.incrementAndGet();
   }
 
+  long closings() {
+    return closings.get();
+  }
+
   /**
    * Closes all segments and ends the session. Changes of the calling thread that were not released
-   * are undone; locks of other threads are waited for.
+   * are undone; locks of other threads are waited for. A segment that cannot be closed does not
+   * hold up the others; its error is thrown at the end.
    */
   @Override
   public void close() {
-    for (Segment segment : lastOpenings()) close(segment);
+    Throwable first = null;
+    for (Segment segment : lastOpenings()) {
+      try {
+        close(segment);
+      } catch (RuntimeException | java.lang.Error wrong) {
+        if (first == null) first = wrong;
+        else first.addSuppressed(wrong);
+      }
+    }
+    if (first instanceof java.lang.Error wrong) throw wrong;
+    if (first != null) throw (RuntimeException) first;
   }
 
   private List<Segment> lastOpenings() {

@@ -50,7 +50,14 @@ final class ConnectionNews {
           new Runnable() {
             @Override
             public void run() {
-              executor.execute(told);
+              boolean isTaken = false;
+              try {
+                executor.execute(told);
+                isTaken = true;
+              } finally {
+                // The next change is then another attempt.
+                if (!isTaken) isDue.set(false);
+              }
             }
           });
     }

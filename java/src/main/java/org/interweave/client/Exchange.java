@@ -122,6 +122,13 @@ final class Exchange {
     changed.signalAll();
   }
 
+  /** Another opening takes the segment's place at the server; this one is over. */
+  void retire() {
+    conversation.retire();
+    carryOut();
+    link.remove(this);
+  }
+
   // ---- asking ----
 
   /** Sends a request on the live connection. */

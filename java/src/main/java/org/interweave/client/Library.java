@@ -112,8 +112,27 @@ final class Library implements Runnable {
         for (Link link : links) link.attend();
       }
     } catch (IOException | RuntimeException | Error wrong) {
-      for (Link link : links) link.failed(wrong);
+      ended(wrong);
     }
+  }
+
+  /** Its links have failed. The next link gets another library, with a selector of its own. */
+  private void ended(Throwable why) {
+    forget(this);
+    List<Link> failing;
+    lock.lock();
+    try {
+      isRunning = false;
+      failing = List.copyOf(links);
+      links.clear();
+    } finally {
+      lock.unlock();
+    }
+    for (Link link : failing) link.failed(why);
+  }
+
+  private static synchronized void forget(Library ended) {
+    if (only == ended) only = null;
   }
 
   /** Gives callbacks to the program's executors. */
@@ -126,9 +145,18 @@ final class Library implements Runnable {
           calls.take().run();
         } catch (InterruptedException nobodys) {
           // The thread is the library's alone.
-        } catch (RuntimeException wrong) {
-          self.getUncaughtExceptionHandler().uncaughtException(self, wrong);
+        } catch (RuntimeException | Error wrong) {
+          report(self, wrong);
         }
+      }
+    }
+
+    /** The thread lives on, whatever the program's handler does. */
+    private static void report(Thread self, Throwable wrong) {
+      try {
+        self.getUncaughtExceptionHandler().uncaughtException(self, wrong);
+      } catch (RuntimeException | Error alsoWrong) {
+        // As the virtual machine does with what a handler throws.
       }
     }
   }

@@ -132,9 +132,19 @@ public final class Segment implements IW_Space, AutoCloseable {
   void closeNow() {
     link.lock.lock();
     try {
-      locks.abortOnClose();
+      locks.endOnClose();
       exchange.close(deadline(options.timeout()));
       objects.close();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  /** Lost or removed, and opened anew: what is here can be read until the last close [LOST-5]. */
+  void retire() {
+    link.lock.lock();
+    try {
+      exchange.retire();
     } finally {
       link.lock.unlock();
     }

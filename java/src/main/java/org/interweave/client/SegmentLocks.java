@@ -152,7 +152,8 @@ final class SegmentLocks {
   void leave(ReadLock given) {
     link.lock.lock();
     try {
-      if (!given.closes()) return;
+      // The last close of the segment has ended the locks of its thread.
+      if (!given.closes() || !readers.has(given.thread())) return;
       readers.remove(given.thread());
       --held;
       if (given.isStrict()) {
@@ -221,7 +222,12 @@ final class SegmentLocks {
   private void becomeAlone(long deadline) {
     ++waitingAlone;
     try {
-      while (readers.all() > 0 || isAlone) await("a reader or writer of this program", deadline);
+      conversation.check();
+      while (readers.all() > 0 || isAlone) {
+        await("a reader or writer of this program", deadline);
+        // Closed meanwhile, perhaps by the very reader that is waited for.
+        conversation.check();
+      }
       isAlone = true;
     } finally {
       --waitingAlone;
@@ -425,8 +431,11 @@ final class SegmentLocks {
     link.lock.lock();
     try {
       if (!isUnderWay(of)) return;
-      of.abort();
-      end(of);
+      try {
+        of.abort();
+      } finally {
+        end(of);
+      }
     } finally {
       link.lock.unlock();
     }
@@ -435,19 +444,11 @@ final class SegmentLocks {
   /** The lock is closed without a release: whether changes were undone. */
   boolean closeUnreleased(Writing of) {
     if (!isUnderWay(of)) return false;
-    boolean hasChanges = hasChanges(of);
-    abort(of);
-    return hasChanges;
-  }
-
-  /** By the thread that is alone. What no release could take is a change, too. */
-  private boolean hasChanges(Writing of) {
     try {
-      segment.objects().flush();
-    } catch (InterweaveException unfit) {
-      return true;
+      return segment.objects().haveChanges() || of.changes.areAny();
+    } finally {
+      abort(of);
     }
-    return of.changes.areAny();
   }
 
   private void checkUnderWay(Writing of) {
@@ -485,7 +486,13 @@ final class SegmentLocks {
     }
   }
 
-  void abortOnClose() {
+  /** Ends the locks of the calling thread; other threads have none. */
+  void endOnClose() {
     if (writing != null) abort(writing);
+    Thread thread = Thread.currentThread();
+    while (readers.has(thread)) {
+      readers.remove(thread);
+      --held;
+    }
   }
 }

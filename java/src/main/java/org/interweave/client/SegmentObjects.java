@@ -1,6 +1,7 @@
 package org.interweave.client;
 
 import java.util.concurrent.locks.ReentrantLock;
+import org.interweave.InterweaveException;
 import org.interweave.diff.Changes;
 import org.interweave.objects.Neighbours;
 import org.interweave.objects.NoSerials;
@@ -20,6 +21,8 @@ final class SegmentObjects implements Neighbours {
   private volatile boolean isFresh;
   /** The client's news that were looked at. */
   private long seen;
+  /** The client's closings that were looked at. */
+  private volatile long seenClosings;
 
   SegmentObjects(Segment segment, Client client) {
     this.segment = segment;
@@ -66,6 +69,21 @@ final class SegmentObjects implements Neighbours {
     }
   }
 
+  /**
+   * Before the section is undone: whether objects have what no release could take, or what needs
+   * further serials. The server is not asked for serials that nobody will use.
+   */
+  boolean haveChanges() {
+    ObjectMap known = map;
+    if (known == null) return false;
+    try {
+      known.flush();
+      return false;
+    } catch (NoSerials | InterweaveException unfit) {
+      return true;
+    }
+  }
+
   /** The thread that is alone has applied a diff; with the gate. */
   void refresh() {
     if (map != null) map.refresh();
@@ -77,26 +95,36 @@ final class SegmentObjects implements Neighbours {
     if (map != null) map.reload();
   }
 
-  /** A lock was taken: pointers into segments that were not open may lead somewhere by now. */
+  /**
+   * A lock was taken: pointers into segments that were not open may lead somewhere by now, and
+   * those into segments that were closed lead nowhere, or to objects of another opening.
+   */
   void entered() {
     ObjectMap known = map;
     boolean isFirst = isFresh;
     if (isFirst) isFresh = false;
-    if (known == null || !known.isDangling()) return;
+    if (known == null) return;
+    if (!known.isDangling() && seenClosings == client.closings()) return;
     client.gate.lock();
     try {
       boolean mayLoad = changes == null || isFirst;
-      if (!mayLoad || seen == client.news()) return;
-      seen = client.news();
-      known.lookAgain();
+      if (mayLoad) look(known);
     } finally {
       client.gate.unlock();
     }
   }
 
+  private void look(ObjectMap known) {
+    long news = client.news();
+    long closings = client.closings();
+    if (seenClosings != closings) known.lookAbroad();
+    else if (seen != news) known.lookAgain();
+    seen = news;
+    seenClosings = closings;
+  }
+
   void close() {
     if (map != null) map.close();
-    client.tellNews();
   }
 
   // ---- what the map asks ----

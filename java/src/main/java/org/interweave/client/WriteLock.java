@@ -90,21 +90,22 @@ public final class WriteLock extends SegmentLock {
   }
 
   /**
-   * Makes the changes a version. After STORE_FULL and TIMED_OUT the lock is still held, and the
-   * release may be tried again; after any other error the changes are undone.
+   * Makes the changes a version. The lock is still held after STORE_FULL, after TIMED_OUT, and
+   * after an error of this program's values, as BAD_VALUE: the release may be tried again. After
+   * any other error the changes are undone.
    *
    * @return the version; the one before if nothing was changed
    */
   public long release() {
     if (isOver) throw givenBack();
-    boolean isDone = true;
+    boolean isDone = false;
     try {
-      return locks.release(writing);
-    } catch (InterweaveException wrong) {
-      isDone = !isUnderWay();
-      throw wrong;
+      long version = locks.release(writing);
+      isDone = true;
+      return version;
     } finally {
-      isOver = isDone;
+      // Whatever was thrown, a section that is under way needs a lock that ends it.
+      isOver = isDone || !isUnderWay();
     }
   }
 

@@ -73,8 +73,11 @@ final class Writing {
   }
 
   void abort() {
-    undo();
-    end();
+    try {
+      undo();
+    } finally {
+      end();
+    }
   }
 
   private void end() {
@@ -97,7 +100,8 @@ final class Writing {
 
   /**
    * Sends the diff (null: nothing changed) and makes it the version, which is returned. After an
-   * error that `isStillHeld` the section continues; otherwise the changes are undone.
+   * error that `isStillHeld` the section continues; otherwise the changes are undone. The copy is
+   * fetched anew if it is not known whether the release was committed.
    */
   long release(byte[] diff, long deadline) {
     VersionStamp base = conversation.state().have();
@@ -111,10 +115,12 @@ final class Writing {
     } catch (InterweaveException wrong) {
       Release.Outcome outcome = release.outcome(wrong.code());
       if (outcome == Release.Outcome.STILL_HELD) throw wrong;
-      undo();
-      end();
-      // The copy is fetched anew, because it is not known whether the release was committed.
+      abort();
       if (wrong.code() == Error.UNREACHABLE) conversation.state().forget();
+      throw wrong;
+    } catch (RuntimeException | java.lang.Error wrong) {
+      abort();
+      conversation.state().forget();
       throw wrong;
     }
   }

@@ -134,6 +134,7 @@ public final class Changes {
       CopiedBlock block = copy.block(serial);
       if (block == null) continue;
       copy.remove(serial);
+      if (block.mapped != null) block.mapped.freed();
       if (block.isNew) {
         block.isNew = false;
         --createdCount;

@@ -5,6 +5,12 @@ import org.interweave.types.Type;
 
 /** An array of `count` elements of one type, in the cached copy. */
 public final class CopiedBlock {
+  /** What the program has of a block. */
+  public interface Mapped {
+    /** The section under way has freed the block. */
+    void freed();
+  }
+
   public final long serial;
   public final Type type;
   public final long count;
@@ -14,7 +20,7 @@ public final class CopiedBlock {
   /** Of all elements. */
   public final Plan plan;
   /** The program's objects of the block, for the room objects; null: it has none. */
-  public Object mapped;
+  public Mapped mapped;
   private boolean isLive = true;
   /** The memory before the writer's first store; null while no store is looked for. */
   byte[] pristine;

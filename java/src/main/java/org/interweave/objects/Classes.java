@@ -88,9 +88,11 @@ final class Classes {
     for (IW_Types words : IW_Types.all()) {
       IW_Types.Definition found = words.definition(type.name());
       if (found == null || found.type() == null) continue;
-      if (IW_Types.of(found.type()) == words && typeOf(found.type(), table) == type) {
-        return found.type();
-      }
+      if (IW_Types.of(found.type()) != words) continue;
+      // A block that stayed through a complete copy has its type of before.
+      Type now = typeOf(found.type(), table);
+      boolean isIt = now != null && now.serial() == type.serial() && now.isSameAs(type);
+      if (isIt) return found.type();
     }
     return IW_Object.class;
   }

@@ -1,7 +1,11 @@
 package org.interweave.objects;
 
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.interweave.IW_Object;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.types.Type;
@@ -10,7 +14,7 @@ import org.interweave.types.Type;
  * The objects of one block: that of its first byte, and those within. It is the place of the first
  * one, because most blocks have no other.
  */
-final class MappedBlock extends Place {
+final class MappedBlock extends Place implements CopiedBlock.Mapped {
   private record Key(int at, Class<?> type) {}
 
   final ObjectMap map;
@@ -21,6 +25,8 @@ final class MappedBlock extends Place {
   IW_Object holder;
   /** Null until there is one. */
   private Map<Key, IW_Object> others;
+  /** Where pointers lie that are null in their objects; null until there is one. */
+  private Set<Integer> dangling;
 
   MappedBlock(ObjectMap map, CopiedBlock block) {
     this.map = map;
@@ -42,8 +48,9 @@ final class MappedBlock extends Place {
     return 0;
   }
 
-  /** After it is freed, the next setter looks whether it may store. */
-  void unmark() {
+  /** The next setter looks whether it may store. */
+  @Override
+  public void freed() {
     if (first != null) first.iw_unmark();
     if (others != null) for (IW_Object each : others.values()) each.iw_unmark();
   }
@@ -56,6 +63,36 @@ final class MappedBlock extends Place {
   IW_Object at(int at, Class<?> type) {
     if (at == 0 && first != null && first.getClass() == type) return first;
     return others == null ? null : others.get(new Key(at, type));
+  }
+
+  /**
+   * The pointer at a byte leads to no object, or (false) does. True: it is the first to be told of
+   * such a pointer.
+   */
+  boolean dangles(int at, boolean is) {
+    if (!is) {
+      if (dangling != null) dangling.remove(at);
+      return false;
+    }
+    if (dangling == null) dangling = new HashSet<>();
+    return dangling.add(at);
+  }
+
+  /** Whether the null of a field stands for the pointer at a byte, which leads to no object. */
+  boolean isDangling(int at) {
+    return dangling != null && dangling.contains(at);
+  }
+
+  /** The objects of elements, which are of the class. */
+  List<IW_Object> elements(Class<? extends IW_Object> type) {
+    if (others == null || type == null) return first == null ? List.of() : List.of(first);
+    List<IW_Object> found = new ArrayList<>();
+    int size = (int) block.type.size();
+    for (int i = 0; i < block.count; ++i) {
+      IW_Object element = at(i * size, type);
+      if (element != null) found.add(element);
+    }
+    return found;
   }
 
   void add(int at, IW_Object object, boolean isFirst) {

@@ -2,10 +2,8 @@ package org.interweave.objects;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Deque;
-import java.util.IdentityHashMap;
-import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Queue;
 import java.util.Set;
@@ -40,13 +38,18 @@ public final class ObjectMap implements IW_Space {
   private final Neighbours neighbours;
   private final ReentrantLock gate;
   private final Classes classes = new Classes();
+  /** Wait to be loaded. What they hold until then is neither shown nor stored. */
   private final Deque<IW_Object> pending = new ArrayDeque<>();
+  /** Other segments, objects of which wait there because pointers of this one lead to them. */
+  private final Set<ObjectMap> elsewhere = new LinkedHashSet<>();
   /** Of the section under way; threads that share the writer lock put objects there. */
   private final Queue<IW_Object> marked = new ConcurrentLinkedQueue<>();
   /** Stores into arrays leave no mark. */
-  private final Set<IW_Object> withArrays = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final LiveObjects withArrays = new LiveObjects();
   /** Have pointers that led to no object when they were loaded. */
-  private final Set<IW_Object> dangling = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final LiveObjects dangling = new LiveObjects();
+  /** Have pointers that led into other segments when they were loaded. */
+  private final LiveObjects abroad = new LiveObjects();
   private final Transfer loading = new Transfer(this, false);
   private final Transfer storing = new Transfer(this, true);
   private volatile boolean isClosed;
@@ -221,10 +224,27 @@ public final class ObjectMap implements IW_Space {
     }
   }
 
-  /** Loads the objects that were made, and those that they lead to. */
+  /**
+   * Loads the objects that wait, and those that they lead to, also in other segments. Maps take
+   * turns instead of calling one another, so that a list may alternate between them.
+   */
   void loadPending() {
-    for (IW_Object next = pending.poll(); next != null; next = pending.poll()) {
-      loading.carry(next);
+    loadOwn();
+    while (!elsewhere.isEmpty()) {
+      ObjectMap next = elsewhere.iterator().next();
+      next.loadOwn();
+      elsewhere.remove(next);
+      if (next == this) continue;
+      elsewhere.addAll(next.elsewhere);
+      next.elsewhere.clear();
+    }
+  }
+
+  /** An object waits until it is loaded, whatever is thrown, because nobody else looks for it. */
+  private void loadOwn() {
+    for (IW_Object next = pending.peek(); next != null; next = pending.peek()) {
+      if (!LiveObjects.isFreed(next)) loading.carry(next);
+      pending.poll();
     }
   }
 
@@ -236,11 +256,13 @@ public final class ObjectMap implements IW_Space {
     CopiedBlock block = there.copy.block(pointer.serial());
     if (block == null) return null;
     MappedBlock known = MappedBlock.of(block);
-    if (pointer.offset() == 0 && known != null && known.first != null) {
-      if (known.first.getClass() == type) return type.cast(known.first);
-    }
-    IW_Object found = there.locate(block, pointer.offset(), type);
-    if (there != this) there.loadPending();
+    boolean isKnown =
+        pointer.offset() == 0
+            && known != null
+            && known.first != null
+            && known.first.getClass() == type;
+    IW_Object found = isKnown ? known.first : there.locate(block, pointer.offset(), type);
+    if (there != this && !there.pending.isEmpty()) elsewhere.add(there);
     return found == null ? null : type.cast(found);
   }
 
@@ -275,13 +297,17 @@ public final class ObjectMap implements IW_Space {
 
   /** An object has a pointer that led to no object. */
   void dangles(IW_Object object) {
-    ++unmappedPointers;
     if (dangling.add(object)) isDangling = true;
   }
 
-  /** Whether a null of the object may stand for a pointer that leads to no object. */
-  boolean isDangling(IW_Object object) {
-    return dangling.contains(object);
+  /** An object has a pointer that leads into another segment. */
+  void leadsAbroad(IW_Object object) {
+    abroad.add(object);
+  }
+
+  /** A pointer has begun to lead to no object. */
+  void unmapped() {
+    ++unmappedPointers;
   }
 
   /** Whether fields are null that another segment may give a value by now. */
@@ -293,18 +319,25 @@ public final class ObjectMap implements IW_Space {
   public void lookAgain() {
     gate.lock();
     try {
-      List<IW_Object> again = new ArrayList<>(dangling);
+      pending.addAll(dangling.live());
       dangling.clear();
       isDangling = false;
-      for (IW_Object each : again) load(each);
       loadPending();
     } finally {
       gate.unlock();
     }
   }
 
-  private void load(IW_Object object) {
-    if (((Place) object.iw_place()).mapped().block.isLive()) loading.carry(object);
+  /** Looks again where all pointers into other segments lead, because one of these was closed. */
+  public void lookAbroad() {
+    gate.lock();
+    try {
+      pending.addAll(abroad.live());
+      abroad.clear();
+      lookAgain();
+    } finally {
+      gate.unlock();
+    }
   }
 
   /** After diffs changed the copy: loads the objects of the changed blocks again. */
@@ -316,19 +349,23 @@ public final class ObjectMap implements IW_Space {
         reload();
         return;
       }
-      for (CopiedBlock each : changed) load(each);
-      if (isDangling) lookAgain();
-      loadPending();
+      for (CopiedBlock each : changed) loadLater(each);
+      lookAgain();
     } finally {
       gate.unlock();
     }
   }
 
-  private void load(CopiedBlock block) {
+  private void loadLater(CopiedBlock block) {
     MappedBlock known = MappedBlock.of(block);
     if (known == null || !block.isLive()) return;
-    if (known.holder != null) load(known.holder);
-    loading.carryBlock(known);
+    if (known.holder != null) pending.add(known.holder);
+    pending.addAll(elementsOf(known));
+  }
+
+  /** The objects of a block's elements, which carry those within. */
+  private List<IW_Object> elementsOf(MappedBlock block) {
+    return block.elements(block.hasOthers() ? classOf(block.block.type) : null);
   }
 
   /** Loads all objects again, as after changes were undone. */
@@ -336,13 +373,13 @@ public final class ObjectMap implements IW_Space {
     gate.lock();
     try {
       copy.takeChanged();
-      for (IW_Object each : marked) each.iw_unmark();
-      marked.clear();
+      unmarkAll();
       dangling.clear();
       isDangling = false;
       withArrays.clear();
-      for (CopiedBlock each : new ArrayList<>(copy.blocks())) {
-        if (each.mapped != null) loading.carryBlock(MappedBlock.of(each));
+      abroad.clear();
+      for (CopiedBlock each : copy.blocks()) {
+        if (each.mapped != null) pending.addAll(elementsOf(MappedBlock.of(each)));
       }
       loadPending();
     } finally {
@@ -378,10 +415,17 @@ public final class ObjectMap implements IW_Space {
     try {
       Type type = declared(object.getClass());
       MappedBlock made = of(writing().allocate(type, 1, name == null ? "" : name));
-      made.first = object;
-      loading.carry(object, made);
-      loadPending();
-      return made;
+      boolean isDone = false;
+      try {
+        made.first = object;
+        loading.carry(object, made);
+        loadPending();
+        isDone = true;
+        return made;
+      } finally {
+        // The constructor throws, and nobody has the object.
+        if (!isDone) writing().free(made.block);
+      }
     } finally {
       gate.unlock();
     }
@@ -416,7 +460,6 @@ public final class ObjectMap implements IW_Space {
     gate.lock();
     try {
       writing().free(mapped.block);
-      mapped.unmark();
     } finally {
       gate.unlock();
     }
@@ -429,6 +472,7 @@ public final class ObjectMap implements IW_Space {
     gate.lock();
     try {
       writing();
+      loadPending();
       if (IW_Object.iw_isTracked()) flushMarked();
       else flushAll();
     } finally {
@@ -437,27 +481,26 @@ public final class ObjectMap implements IW_Space {
   }
 
   private void flushMarked() {
-    Iterator<IW_Object> arrays = withArrays.iterator();
-    while (arrays.hasNext()) {
-      IW_Object next = arrays.next();
-      if (isFreed(next)) arrays.remove();
-      else storing.carry(next);
-    }
+    for (IW_Object each : withArrays.live()) storing.carry(each);
     for (IW_Object next = marked.peek(); next != null; next = marked.peek()) {
-      if (!isFreed(next)) storing.carry(next);
+      // A freed one may live again after an undo, and must then be found by its next mark.
+      if (LiveObjects.isFreed(next)) next.iw_unmark();
+      else storing.carry(next);
       marked.poll();
     }
   }
 
-  private static boolean isFreed(IW_Object object) {
-    return !((Place) object.iw_place()).mapped().block.isLive();
-  }
-
   private void flushAll() {
     for (CopiedBlock each : new ArrayList<>(copy.blocks())) {
-      if (each.mapped != null && each.isLive()) storing.carryBlock(MappedBlock.of(each));
+      if (each.mapped == null || !each.isLive()) continue;
+      for (IW_Object element : elementsOf(MappedBlock.of(each))) storing.carry(element);
     }
-    marked.clear();
+    unmarkAll();
+  }
+
+  /** Whatever leaves the queue has no mark: a mark that is left would hide the next store. */
+  private void unmarkAll() {
+    for (IW_Object next = marked.poll(); next != null; next = marked.poll()) next.iw_unmark();
   }
 
   /** The object holds arrays of Java. */

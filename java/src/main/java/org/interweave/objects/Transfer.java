@@ -80,19 +80,6 @@ final class Transfer extends IW_Memory {
     }
   }
 
-  /** Carries the elements of a block that have objects. */
-  void carryBlock(MappedBlock block) {
-    if (block.first != null) carry(block.first);
-    if (!block.hasOthers()) return;
-    Class<? extends IW_Object> type = map.classOf(block.block.type);
-    if (type == null) return;
-    int size = (int) block.block.type.size();
-    for (int i = 1; i < block.block.count; ++i) {
-      IW_Object element = block.at(i * size, type);
-      if (element != null) carry(element);
-    }
-  }
-
   /** Before each store. */
   private void change() {
     isChanged = true;
@@ -172,6 +159,8 @@ final class Transfer extends IW_Memory {
     OwnedField.checkBound(field, count);
     if (count > 0 && map.writing().serialsLeft() <= 0) throw new NoSerials();
     CopiedBlock made = count == 0 ? null : map.writing().allocate(element, count, "");
+    // A sequence of structs is resized without being carried; its elements are objects themselves.
+    if (made != null && carried != null) map.of(made).holder = carried;
     map.writing().freeOwned(mapped.block, field, base + at);
     WirePointer pointer = made == null ? WirePointer.NULL : new WirePointer(0, made.serial, 0);
     pointer.put(memory, base + at);
@@ -257,12 +246,15 @@ final class Transfer extends IW_Memory {
     WirePointer there = WirePointer.at(memory, base + at);
     if (!isStoring) {
       T found = map.target(there, type);
-      if (found == null && !there.isNull()) map.dangles(carried);
+      boolean dangles = found == null && !there.isNull();
+      if (mapped.dangles(base + at, dangles)) map.unmapped();
+      if (dangles) map.dangles(carried);
+      else if (there.slot() != 0) map.leadsAbroad(carried);
       return found;
     }
     if (value == null) {
-      boolean wasNull = map.isDangling(carried) && map.target(there, type) == null;
-      if (there.isNull() || wasNull) return null;
+      // Where the pointer leads by now is not asked: the program has a null of before.
+      if (there.isNull() || mapped.isDangling(base + at)) return null;
       change();
       WirePointer.NULL.put(memory, base + at);
       return null;
@@ -270,6 +262,7 @@ final class Transfer extends IW_Memory {
     if (!(value.iw_place() instanceof Place place)) {
       throw bad("is an object that is not in a segment");
     }
+    mapped.dangles(base + at, false);
     // A field that still leads where memory does may lead to what was freed or closed since.
     long unit = place.at() == 0 ? 0 : place.unit();
     if (isThere(there, place, unit)) return value;
@@ -354,14 +347,11 @@ final class Transfer extends IW_Memory {
   public <T extends IW_Object> IW_Elements<T> elements(
       int at, int count, IW_Elements<T> value, Class<T> type) {
     field = at;
-    Elements<T> there = (Elements<T>) value;
-    if (there == null) {
+    Elements<T> there = value instanceof Elements<T> own ? own : null;
+    if (there == null || there.mapped != mapped || there.at != base + at) {
       if (isStoring) throw bad("is part of its object, and stays");
       int size = (int) map.typeOf(type).size();
       there = new Elements<>(mapped, base + at, count, type, size, null);
-    }
-    if (there.mapped != mapped || there.at != base + at) {
-      throw bad("is part of its object, and stays");
     }
     carryElements(there);
     return there;
@@ -388,7 +378,7 @@ final class Transfer extends IW_Memory {
       }
       return value;
     }
-    Elements<T> known = (Elements<T>) value;
+    Elements<T> known = value instanceof Elements<T> own ? own : null;
     MappedBlock now = owned == null ? null : map.of(owned);
     if (known != null && known.mapped == now) return known;
     int count = owned == null ? 0 : (int) owned.count;
@@ -428,7 +418,8 @@ final class Transfer extends IW_Memory {
   @SuppressWarnings("unchecked")
   private <T> T[] list(int count, T[] value, Class<T> type) {
     hasArrays = true;
-    if (value != null && value.length == count) return value;
+    boolean fits = value != null && value.length == count;
+    if (fits && (isStoring || value.getClass().getComponentType() == type)) return value;
     if (isStoring) throw bad("needs an array of length " + count);
     return (T[]) Array.newInstance(type, count);
   }

@@ -177,6 +177,11 @@ public final class Conversation {
     leave();
   }
 
+  /** Another opening takes over. The segment is lost or removed, and stays so [LOST-4]. */
+  public void retire() {
+    leave();
+  }
+
   /** It ends with the opening, or the server took it away. */
   private void loseLock() {
     kept = null;

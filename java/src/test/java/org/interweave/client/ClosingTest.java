@@ -6,9 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.TimedOutException;
@@ -71,15 +74,23 @@ class ClosingTest {
     }
   }
 
+  private static void awaitWaiting(Thread thread) {
+    while (thread.getState() != Thread.State.TIMED_WAITING) {
+      assertTrue(thread.isAlive(), "it ended without waiting");
+      Thread.onSpinWait();
+    }
+  }
+
   @Test
   void theLastCloseWaitsForAWriterOfAnotherThread() throws Exception {
     Segment segment = client.open(server.url("/waits"));
     Inside other = new Inside(segment);
-    CompletableFuture<Void> closing = CompletableFuture.runAsync(segment::close);
-    assertFalse(closing.isDone());
+    Thread closing = new Thread(segment::close);
+    closing.start();
+    awaitWaiting(closing);
     other.leave();
     assertEquals(1, other.version.get(30, TimeUnit.SECONDS));
-    closing.get(30, TimeUnit.SECONDS);
+    closing.join();
     assertTrue(segment.isOver());
   }
 
@@ -106,6 +117,40 @@ class ClosingTest {
     try (Segment again = client.open(server.url("/own"))) {
       assertEquals(0, again.newestVersion());
     }
+  }
+
+  /** It waits for a reader, whose thread closes the segment, and with it its lock. */
+  @Test
+  void aWriterThatWaitsIsToldOfTheClosing() throws Exception {
+    Segment segment = client.open(server.url("/told"));
+    segment.write(lock -> lock.allocate("int", 1, "n"));
+    ReadLock reading = segment.read();
+    Value value = reading.value("n");
+    AtomicReference<InterweaveException> told = new AtomicReference<>();
+    Thread waiting =
+        new Thread(() -> told.set(assertThrows(InterweaveException.class, segment::write)));
+    waiting.start();
+    awaitWaiting(waiting);
+    segment.close();
+    waiting.join();
+    assertEquals(Error.NOT_OPEN, told.get().code());
+    assertEquals(Error.NO_LOCK, assertThrows(InterweaveException.class, value::integer).code());
+    reading.close();
+  }
+
+  @Test
+  void aClientClosesAllSegmentsThatItCan() throws Exception {
+    Client own = new Client();
+    OpenOptions hasty = OpenOptions.DEFAULT.timeout(Duration.ofMillis(50));
+    List<Segment> segments = new ArrayList<>();
+    for (int i = 0; i < 8; ++i) segments.add(own.open(server.url("/all" + i), hasty));
+    Inside other = new Inside(segments.get(3));
+    assertThrows(TimedOutException.class, own::close);
+    for (Segment each : segments) assertEquals(each != segments.get(3), each.isOver());
+    other.leave();
+    assertEquals(1, other.version.get(30, TimeUnit.SECONDS));
+    own.close();
+    assertTrue(segments.get(3).isOver());
   }
 
   @Test

@@ -1,8 +1,11 @@
 package org.interweave.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.interweave.RolledBackException;
+import org.interweave.objects.shapes.shape;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -97,6 +100,24 @@ class KeptGrantTest {
       Segment again = one.open(server.url("/cut"));
       for (int i = 0; i < 5; ++i) add(again);
       assertEquals(10, get(again));
+    }
+  }
+
+  /** Serials that a row of another length would need, in a section that nobody releases. */
+  @Test
+  void aSectionThatIsUndoneAsksForNoSerials() throws Exception {
+    try (Server server = Server.start()) {
+      Segment own = one.open(server.url("/undone"));
+      for (int i = 0; i < 5; ++i) {
+        String name = "s" + i;
+        own.write(lock -> new shape(own, name));
+      }
+      WriteLock lock = own.write();
+      lock.object("s0", shape.class).numbers = new int[] {1};
+      while (own.changes().serialsLeft() > 0) lock.allocate("int", 1, "");
+      long before = own.stats().messagesSent();
+      assertThrows(RolledBackException.class, lock::close);
+      assertEquals(before, own.stats().messagesSent());
     }
   }
 }

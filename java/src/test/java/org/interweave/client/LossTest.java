@@ -17,6 +17,7 @@ import org.interweave.InterweaveException;
 import org.interweave.RolledBackException;
 import org.interweave.SegmentLostException;
 import org.interweave.TimedOutException;
+import org.interweave.objects.shapes.fragile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -71,6 +72,11 @@ class LossTest {
     try (Server server = Server.start()) {
       Segment own = writer.open(server.url("/lost"));
       put(own, 1);
+      own.write(lock -> new fragile(own, "f").value = 7);
+      fragile seen;
+      try (ReadLock lock = own.read()) {
+        seen = lock.object("f", fragile.class);
+      }
       server.kill();
       server.restart();
       assertThrows(SegmentLostException.class, own::read);
@@ -79,6 +85,12 @@ class LossTest {
       Segment anew = writer.open(server.url("/lost"));
       put(anew, 2);
       assertEquals(2, get(anew));
+      assertEquals(server.url("/lost") + "#f", seen.iw_mip(), "it can be read [LOST-5]");
+      assertThrows(SegmentLostException.class, own::read);
+      own.close();
+      assertThrows(InterweaveException.class, seen::iw_mip);
+      change(anew, 3);
+      assertEquals(3, get(anew));
     }
   }
 
@@ -247,6 +259,30 @@ class LossTest {
       }
       assertEquals(3, get(other));
       assertFalse(other.isOver());
+    }
+  }
+
+  /** A flush that runs out of memory says nothing about the lock, which must still end. */
+  @Test
+  void aWriterLockEndsWhateverTheReleaseThrows() throws Exception {
+    try (Server server = Server.start()) {
+      Segment own = writer.open(server.url("/thrown"));
+      own.write(lock -> new fragile(own, "f").value = 1);
+      WriteLock lock = own.write();
+      fragile found = lock.object("f", fragile.class);
+      found.value = 2;
+      fragile.failsIn = 1;
+      assertThrows(OutOfMemoryError.class, lock::release);
+      assertThrows(RolledBackException.class, lock::close);
+      assertEquals(1, found.value);
+      WriteLock second = own.write();
+      found.value = 3;
+      fragile.failsIn = 1;
+      assertThrows(OutOfMemoryError.class, second::close);
+      assertEquals(1, found.value);
+      Segment other = reader.open(server.url("/thrown"));
+      other.write(Duration.ofSeconds(20)).abort();
+      assertEquals(1, other.version());
     }
   }
 }

@@ -349,6 +349,39 @@ class ObjectsTest {
     assertEquals(2, seen.value);
   }
 
+  /** Another client's diff names the row's block alone, which an assignment here has made. */
+  @Test
+  void storesOfOthersIntoAReplacedRowAreSeen() {
+    Segment own = own("/replaced");
+    Segment other = others("/replaced");
+    own.write(
+        lock -> {
+          shape made = new shape(own, "s");
+          made.numbers = new int[] {1, 2, 3};
+          made.many = new node[] {null, made.nodes.get(1)};
+        });
+    other.write(
+        lock -> {
+          shape seen = lock.object("s", shape.class);
+          seen.numbers[0] = 9;
+          seen.many[0] = seen.many[1];
+        });
+    own.refresh();
+    own.write(
+        lock -> {
+          shape found = lock.object("s", shape.class);
+          assertArrayEquals(new int[] {9, 2, 3}, found.numbers);
+          assertSame(found.nodes.get(1), found.many[0]);
+          for (Value each : lock.values()) {
+            if (each.typeName().equals("int")) fails(Error.BAD_ARGUMENT, () -> each.at(0).set(4));
+          }
+          found.h = 1;
+        });
+    try (ReadLock lock = other.read()) {
+      assertArrayEquals(new int[] {9, 2, 3}, lock.object("s", shape.class).numbers);
+    }
+  }
+
   // ---- two segments ----
 
   private void link() {

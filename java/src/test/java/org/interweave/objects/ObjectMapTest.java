@@ -9,8 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Field;
 import org.interweave.IW_Memory;
@@ -24,6 +27,7 @@ import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
 import org.interweave.objects.shapes.color;
 import org.interweave.objects.shapes.figure;
+import org.interweave.objects.shapes.fragile;
 import org.interweave.objects.shapes.grid;
 import org.interweave.objects.shapes.node;
 import org.interweave.objects.shapes.point;
@@ -368,5 +372,58 @@ class ObjectMapTest {
     int found = 0;
     for (node at = (node) read.object(reader.block("head")); at != null; at = at.next) ++found;
     assertEquals(count, found);
+  }
+
+  /** What could not be loaded is neither shown nor stored with the values of a new object. */
+  @Test
+  void anObjectThatCouldNotBeLoadedIsLoadedLater() {
+    fragile made = new fragile(map, "one");
+    made.value = 1;
+    made.next = new fragile(map, null);
+    made.next.value = 2;
+    release();
+    fragile.failsIn = 2;
+    assertThrows(OutOfMemoryError.class, () -> read.object(reader.block("one")));
+    fragile seen = (fragile) read.object(reader.block("one"));
+    assertEquals(1, seen.value);
+    assertEquals(2, seen.next.value);
+    fragile.failsIn = 1;
+    assertThrows(OutOfMemoryError.class, () -> new fragile(map, "unmade"));
+    assertFalse(release(), "no block was made");
+  }
+
+  /** As after another incarnation of the server, whose types are others of the same structure. */
+  @Test
+  void classesAreFoundAfterACompleteCopy() {
+    node made = new node(map, "n");
+    made.value = 1;
+    map.flush();
+    byte[] complete = changes.collect();
+    reader.apply(complete);
+    node seen = (node) read.object(reader.block("n"));
+    assertEquals(1, seen.value);
+    reader.begin(List.of(), 0);
+    reader.apply(complete);
+    read.refresh();
+    ObjectMap anew = new ObjectMap(reader, "iw://here/a", new Neighbours.None());
+    assertTrue(anew.isOf(reader.block("n"), node.class));
+    assertSame(seen, read.object(reader.block("n")));
+    assertTrue(read.isOf(reader.block("n"), node.class));
+  }
+
+  /** A reader that only follows a segment must not keep what others made and freed there. */
+  @Test
+  void objectsOfFreedBlocksCanBeCollected() {
+    List<WeakReference<shape>> seen = new ArrayList<>();
+    for (int i = 0; i < 1000; ++i) {
+      shape made = new shape(map, "s");
+      release();
+      seen.add(new WeakReference<>(seen()));
+      map.free(made);
+      release();
+    }
+    System.gc();
+    long kept = seen.stream().filter(each -> each.get() != null).count();
+    assertTrue(kept < 500, kept + " objects of freed blocks");
   }
 }
