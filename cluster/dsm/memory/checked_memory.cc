@@ -86,6 +86,8 @@ const CheckedMemory::Mapping* CheckedMemory::find(Word word) const {
 void CheckedMemory::read_mappings() {
   mappings_.clear();
   std::ifstream file("/proc/self/maps");
+  std::string last_file;
+  Word last_end = 0;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     Word begin = 0, end = 0;
@@ -94,6 +96,10 @@ void CheckedMemory::read_mappings() {
     words >> std::hex >> begin >> dash >> end >> rights >> offset >> device >> inode >> std::ws;
     if (words.fail() && end == 0) continue;
     std::getline(words, name);
+    // Globals that begin as zeroes lie in memory without a name, behind those of their file.
+    if (name.empty() && begin == last_end) name = last_file;
+    last_file = name.starts_with('/') ? name : "";
+    last_end = end;
     if (rights.starts_with("---")) continue;
     const bool has_file = !name.empty() && name[0] != '[';
     mappings_[begin] = {end, name == "[stack]"  ? "the stack of the first thread"
