@@ -6,14 +6,17 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
-echo "== 200 kills of the server under a writer"
+echo "== a release of more than 1 GiB in a log of format 4"
 cargo test --release --locked --quiet -p interweave-store -- --ignored log_14_a_large_release
+echo "== 200 kills of the server under a writer"
 IW_KILLS=200 cargo test --release --locked --quiet -p interweave-cli -- killed_under_a_writer
 echo "== blocks of up to 1 GiB, 1.5 GiB in all"
 IW_LARGEST_BLOCK_MIB=1024 IW_TEST_AGENT="$BUILD/release/native/abi/test_agent" \
   "$BUILD/release/native/abi/abi_test" --gtest_filter='Sizes.AB*'
 echo "== containers of many processes, with faults, ten times"
 "$BUILD/release/cluster/containers/cluster_containers_processes_test" --gtest_repeat=10
+echo "== the litmus tests of the shared memory, 1,000 rounds"
+IW_LITMUS_ROUNDS=1000 "$BUILD/release/cluster/dsm/cluster_dsm_litmus_test"
 echo "== the cluster under the thread sanitizer"
 cmake -S . -B "$BUILD/thread" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_CLUSTER=ON -DIW_TESTS=ON \
   -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_SANITIZE=thread >/dev/null
