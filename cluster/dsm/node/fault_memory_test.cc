@@ -48,7 +48,7 @@ class Counting {
 
 }  // namespace
 
-// What stays under way of the stores before.
+// Waits until the homes have taken the diffs of earlier stores.
 void wait_for_diffs(Member& at) {
   const Result result = at.node->wait([&] { return at.node->stats().mail.waiting_bytes == 0; });
   check(result.is_ok(), "the diffs are taken");

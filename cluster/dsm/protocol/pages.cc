@@ -55,7 +55,7 @@ Pages::Touch Pages::touch(PageNumber page, Access wanted) {
   return looks_ahead_ ? open_with_neighbours(page, state, wanted) : open(page, state, wanted);
 }
 
-// False: there is no memory for a twin. Else the page is to be opened in this way.
+// Returns false if the system has no memory for a twin. Otherwise the caller opens the page.
 bool Pages::prepare(PageNumber page, State& state, Access access) {
   if (access == Access::write) {
     if (state.home != me_) {

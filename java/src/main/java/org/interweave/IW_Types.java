@@ -10,7 +10,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 /**
  * The types of an .x file in words, and their classes. Generated text fills and registers it; the
  * library makes a segment's descriptors of it. `*T` is a pointer, `[N]T` an array, {@code <N>T}
- * a sequence, `$N` a string and `$$N` a text; bound 0 is none.
+ * a sequence, `$N` a string and `$$N` a text; bound 0 means no bound.
  */
 public final class IW_Types {
   private static final Map<Class<?>, IW_Types> BY_CLASS = new ConcurrentHashMap<>();

@@ -189,7 +189,7 @@ public final class Client implements AutoCloseable {
    * Removes a segment from its server, for all programs. Those that have it open learn it by
    * REMOVED.
    *
-   * @param url of the segment; NO_SEGMENT if there is none
+   * @param url of the segment; NO_SEGMENT if the server has none
    */
   public void remove(String url) {
     SegmentUrl parsed = SegmentUrl.parse(url);

@@ -18,7 +18,7 @@ public final class Agent {
   /**
    * Called by the virtual machine before the program.
    *
-   * @param arguments what stands behind the jar's name; there are none
+   * @param arguments the text behind the jar's name; the agent takes none
    * @param instrumentation of this virtual machine
    */
   public static void premain(String arguments, Instrumentation instrumentation) {

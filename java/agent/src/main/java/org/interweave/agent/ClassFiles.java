@@ -9,7 +9,7 @@ public interface ClassFiles {
    * The bytes of a class file.
    *
    * @param name of the class with slashes
-   * @return null if there is none
+   * @return null if the class has no file
    * @throws IOException if there is one that cannot be read
    */
   byte[] read(String name) throws IOException;

@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 final class Trees {
   private Trees() {}
 
-  /** The files whose names end so, in order; none if there is no such folder. */
+  /** The files whose names end so, in order; an empty list if the folder is missing. */
   static List<Path> files(Path folder, String ending) throws IOException {
     if (!Files.isDirectory(folder)) return List.of();
     try (Stream<Path> all = Files.walk(folder)) {
