@@ -17,7 +17,7 @@ import org.interweave.InterweaveException;
 import org.interweave.RolledBackException;
 import org.interweave.SegmentLostException;
 import org.interweave.TimedOutException;
-import org.interweave.objects.shapes.fragile;
+import org.interweave.objects.fragile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;

@@ -27,7 +27,6 @@ import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
 import org.interweave.objects.shapes.color;
 import org.interweave.objects.shapes.figure;
-import org.interweave.objects.shapes.fragile;
 import org.interweave.objects.shapes.grid;
 import org.interweave.objects.shapes.node;
 import org.interweave.objects.shapes.point;

@@ -1,4 +1,4 @@
-package org.interweave.objects.shapes;
+package org.interweave.objects;
 
 import org.interweave.IW_Field;
 import org.interweave.IW_Memory;
