@@ -61,6 +61,7 @@ std::shared_ptr<memory::Heap> Segment::heap() {
 Result Segment::converse(Request& request, const Body& body, std::int64_t deadline_ns,
                          bool keep_trying) {
   request.segment = this;
+  int shortages = 0;
   while (true) {
     std::shared_ptr<Live> live;
     if (Result result = live_and_open(deadline_ns, keep_trying, live); !result) return result;
@@ -76,8 +77,10 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
       stats_.bytes_sent += request.frame_bytes;
     }
     const bool is_lost = called.code == error_code::UNREACHABLE;
-    if (is_lost && keep_trying && now_ns() < deadline_ns) continue;
-    return is_lost && live->lacked_memory() ? Result::no_memory() : called;
+    const bool is_short = is_lost && live->lacked_memory();
+    shortages += is_short ? 1 : 0;
+    if (is_lost && keep_trying && shortages < most_shortages && now_ns() < deadline_ns) continue;
+    return is_short ? Result::no_memory() : called;
   }
 }
 

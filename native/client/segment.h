@@ -181,7 +181,12 @@ class Segment : public Listener {
   void tell_closed() IW_REQUIRES(mutex_);
 
   // segment.cc
-  // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline.
+  // An answer that memory does not suffice for costs its connection, and will cost the next one. A
+  // single such loss can be due to what came for others.
+  static constexpr int most_shortages = 2;
+
+  // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline, or until
+  // `most_shortages` were lost for lack of memory.
   Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying)
       IW_EXCLUDES(mutex_);
   // Carries out the effects in their order. The mutex is given up while a message is sent.

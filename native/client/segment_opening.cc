@@ -43,16 +43,19 @@ Result Segment::live_and_open(std::int64_t deadline_ns, bool keep_trying,
 
 Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
                       std::shared_ptr<Live>& out) {
+  int shortages = 0;
   while (true) {
     const std::shared_ptr<Live> before = link_.current();
     if (Result result = link_.connected(deadline_ns, keep_trying, out); !result) return result;
     // One that was there already may have died unseen: then a new one is tried in any case.
     const bool may_be_dead = out == before;
     const Result opened = open_on(out, caller, deadline_ns);
-    const bool is_retried = out->is_lost() && (keep_trying || may_be_dead);
+    const bool is_short = opened.code == error_code::UNREACHABLE && out->lacked_memory();
+    shortages += is_short ? 1 : 0;
+    const bool is_retried =
+        out->is_lost() && (keep_trying || may_be_dead) && shortages < most_shortages;
     if (!opened.ok() && is_retried && !is_lost() && now_ns() < deadline_ns) continue;
-    const bool lacked_memory = opened.code == error_code::UNREACHABLE && out->lacked_memory();
-    return lacked_memory ? Result::no_memory() : opened;
+    return is_short ? Result::no_memory() : opened;
   }
 }
 
