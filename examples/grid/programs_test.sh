@@ -134,7 +134,7 @@ what_is_wrong_is_said() {
   is_no_name_server /usr/bin/whoami "$(whoami)"
 }
 
-watch_over 100 "$grid"
+watch_over 200 "$grid"
 storms_leave_the_same_on_two_four_and_eight_processes
 killed_in_the_storm_its_grid_is_written_by_another
 stopped_in_the_storm_it_is_killed_and_its_grid_is_written_by_another
