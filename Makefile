@@ -43,9 +43,9 @@ java:  ## the Java client: jar, sources and javadoc in the Maven repository buil
 	@make/setup.sh java
 	@make/java.sh build
 
-test-deep:  ## sanitizers, four emulated machines, random worlds, fuzz, lossy networks: half an hour
+test-deep:  ## sanitizers, four emulated machines, random worlds, fuzz, lossy networks: three quarters of an hour; ONLY=sanitizers|machines|... for one stage
 	@make/setup.sh test-deep
-	@make/test.py deep
+	@make/test.py $(or $(ONLY),deep)
 
 test-machines:  ## the client library's tests on nine emulated machines and Windows (MACHINES="alpha mips" for some)
 	@make/setup.sh test-machines

@@ -4,8 +4,8 @@
   make/test.py             what `make test` runs: every room and language in the ordinary build
   make/test.py deep        what `make test-deep` runs: sanitizers, other machines, random worlds,
                            fuzz, lossy networks
-  make/test.py ROOM        one room: a room of native/, cluster/, server/ or examples/, idl, cli, or
-                           a stage
+  make/test.py WORD        one stage of these (web, sanitizers, machines ...), or one room: a room
+                           of native/, cluster/, server/ or examples/, idl, cli, fuzz
 
 Each stage has a log and its cases' results in $BUILD/tests/STAGE. IW_TALLY=FILE appends the numbers
 to FILE instead of ending with them (.ci/run adds up two runs).
@@ -55,6 +55,8 @@ DEEP = [
 ]
 
 CRATES = ("wire", "master", "store", "server", "cli", "idl")
+# A room and a stage: the word means the room, and `make/fuzz.sh --short` runs the stage.
+ROOMS = ("fuzz",)
 
 
 def chosen(word):
@@ -64,9 +66,11 @@ def chosen(word):
         return QUICK
     if word == "deep":
         return DEEP
-    named = [stage for stage in QUICK if stage.name == word]
-    if named:
-        return [stage for stage in QUICK if stage.name in with_what_it_needs(named[0])]
+    for stages_of_run in (QUICK, DEEP):
+        named = [stage for stage in stages_of_run if stage.name == word and word not in ROOMS]
+        if named:
+            needed = with_what_it_needs(named[0], stages_of_run)
+            return [stage for stage in stages_of_run if stage.name in needed]
     rust = Stage("rust", ["make/test_rust.sh", word])
     if word in CRATES:
         return [rust]
@@ -76,11 +80,11 @@ def chosen(word):
     return [*native, rust] if word == "fuzz" else native
 
 
-def with_what_it_needs(stage):
+def with_what_it_needs(stage, stages_of_run):
     names = {stage.name}
-    for other in QUICK:
+    for other in stages_of_run:
         if other.name in stage.after:
-            names |= with_what_it_needs(other)
+            names |= with_what_it_needs(other, stages_of_run)
     return names
 
 
