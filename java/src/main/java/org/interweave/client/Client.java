@@ -235,16 +235,22 @@ public final class Client implements AutoCloseable {
     lock.lock();
     try {
       --link.borrowers;
-      closeUnused(link);
     } finally {
       lock.unlock();
     }
+    closeUnused(link);
   }
 
+  /** Waits for the network, and therefore without the client's lock. */
   private void closeUnused(Link link) {
-    if (link.borrowers > 0) return;
-    for (Segment other : segments.values()) if (other.link() == link) return;
-    links.values().remove(link);
+    lock.lock();
+    try {
+      if (link.borrowers > 0 || !links.containsValue(link)) return;
+      for (Segment other : segments.values()) if (other.link() == link) return;
+      links.values().remove(link);
+    } finally {
+      lock.unlock();
+    }
     link.close();
   }
 
@@ -254,6 +260,7 @@ public final class Client implements AutoCloseable {
   void close(Segment segment) {
     long deadline = segment.timeoutDeadline();
     while (!tryClose(segment)) segment.awaitOthers(deadline);
+    closeUnused(segment.link());
   }
 
   /** False: it would be the last closing, and other threads are inside of locks [OPEN-3]. */
@@ -276,7 +283,6 @@ public final class Client implements AutoCloseable {
   private void forget(Segment segment) {
     segments.remove(segment.url(), segment);
     closings.incrementAndGet();
-    closeUnused(segment.link());
   }
 
   /** The open segment that a slot names; null: it is not open. */

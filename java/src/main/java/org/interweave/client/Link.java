@@ -56,6 +56,8 @@ final class Link implements Connection.Hearing<Call> {
   int borrowers;
   private final Set<Exchange> exchanges = new LinkedHashSet<>();
   private final Map<Long, Exchange> byNumber = new HashMap<>();
+  /** By path: closed, and the server has not answered their openings yet. */
+  private final Map<String, Exchange> leaving = new HashMap<>();
   /** A secret: nothing that is printed may show it. */
   private byte[] session = new byte[16];
   private long sequence;
@@ -90,6 +92,16 @@ final class Link implements Connection.Hearing<Call> {
   void remove(Exchange exchange) {
     exchanges.remove(exchange);
     byNumber.values().remove(exchange);
+    leaving.values().remove(exchange);
+  }
+
+  void leaves(String path, Exchange exchange) {
+    leaving.put(path, exchange);
+  }
+
+  /** The exchange that CLOSE_SEGMENT will end before the path can be opened again; null: none. */
+  Exchange leaving(String path) {
+    return leaving.get(path);
   }
 
   void isAt(long number, Exchange exchange) {

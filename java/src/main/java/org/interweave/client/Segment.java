@@ -133,7 +133,7 @@ public final class Segment implements IW_Space, AutoCloseable {
     link.lock.lock();
     try {
       locks.endOnClose();
-      exchange.close(deadline(options.timeout()));
+      exchange.close();
       objects.close();
     } finally {
       link.lock.unlock();
