@@ -261,9 +261,29 @@ public final class ObjectMap implements IW_Space {
             && known != null
             && known.first != null
             && known.first.getClass() == type;
-    IW_Object found = isKnown ? known.first : there.locate(block, pointer.offset(), type);
+    IW_Object found = isKnown ? known.first : there.tryLocate(block, pointer.offset(), type);
     if (there != this && !there.pending.isEmpty()) elsewhere.add(there);
     return found == null ? null : type.cast(found);
+  }
+
+  /** Null also if the class cannot be constructed, which holds up no other object. */
+  private IW_Object tryLocate(CopiedBlock block, long unit, Class<?> type) {
+    try {
+      return locate(block, unit, type);
+    } catch (NotMade why) {
+      classes.report(type, why);
+      return null;
+    }
+  }
+
+  /** The object of a part; null if its class cannot be constructed. */
+  <T extends IW_Object> T part(MappedBlock block, int at, Class<T> type) {
+    try {
+      return object(block, at, type);
+    } catch (NotMade why) {
+      classes.report(type, why);
+      return null;
+    }
   }
 
   private ObjectMap neighbour(int slot) {

@@ -336,10 +336,12 @@ final class Transfer extends IW_Memory {
   @Override
   public <T extends IW_Object> T embedded(int at, T value, Class<T> type) {
     field = at;
-    T there = map.object(mapped, base + at, type);
+    // Its class could not be constructed.
+    if (isStoring && value == null && mapped.at(base + at, type) == null) return null;
+    T there = map.part(mapped, base + at, type);
     if (isStoring && value != there) throw bad("is part of its object, and stays");
     // An object that is loaded for the first time waits in the queue, and then knows its place.
-    if (isStoring || there == value) carry(there);
+    if (there != null && (isStoring || there == value)) carry(there);
     return there;
   }
 
