@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
@@ -93,6 +94,29 @@ public final class Client implements AutoCloseable {
     } finally {
       if (!isOpen) close(segment);
     }
+  }
+
+  /**
+   * Opens a segment, without waiting for it. A future that is cancelled, or completed otherwise,
+   * gives the wait up, and a segment that is opened all the same is closed.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param options the first opening's count, until the segment is closed; their timeout is the
+   *     deadline
+   * @return the segment; fails as {@link #open(String, OpenOptions)} would
+   */
+  public CompletableFuture<Segment> openAsync(String url, OpenOptions options) {
+    return Waits.begin(() -> open(url, options), Segment::close);
+  }
+
+  /**
+   * Opens a segment, and makes it if it does not exist, without waiting for it.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @return as {@link #openAsync(String, OpenOptions)} says
+   */
+  public CompletableFuture<Segment> openAsync(String url) {
+    return openAsync(url, OpenOptions.DEFAULT);
   }
 
   private Segment enter(SegmentUrl parsed, OpenOptions options) {

@@ -3,6 +3,7 @@ package org.interweave.client;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
@@ -91,6 +92,16 @@ public final class Segment implements IW_Space, AutoCloseable {
    */
   public static Segment open(String url, OpenOptions options) {
     return Client.shared().open(url, options);
+  }
+
+  /**
+   * Opens a segment by the program's shared client, without waiting for it.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @return as {@link Client#openAsync} says
+   */
+  public static CompletableFuture<Segment> openAsync(String url) {
+    return Client.shared().openAsync(url, OpenOptions.DEFAULT);
   }
 
   void open() {
@@ -354,7 +365,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock read() {
-    return entered(locks.read(false, deadline(options.timeout())));
+    return entered(locks.read(Thread.currentThread(), false, deadline(options.timeout())));
   }
 
   /**
@@ -364,7 +375,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock read(Duration longest) {
-    return entered(locks.read(false, deadline(longest.toNanos())));
+    return entered(locks.read(Thread.currentThread(), false, deadline(longest.toNanos())));
   }
 
   /**
@@ -373,7 +384,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock readNewest() {
-    return entered(locks.read(true, deadline(options.timeout())));
+    return entered(locks.read(Thread.currentThread(), true, deadline(options.timeout())));
   }
 
   /**
@@ -383,7 +394,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock readNewest(Duration longest) {
-    return entered(locks.read(true, deadline(longest.toNanos())));
+    return entered(locks.read(Thread.currentThread(), true, deadline(longest.toNanos())));
   }
 
   /**
@@ -392,7 +403,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be released
    */
   public WriteLock write() {
-    return entered(locks.write(deadline(options.timeout())));
+    return entered(locks.write(Thread.currentThread(), deadline(options.timeout())));
   }
 
   /**
@@ -402,7 +413,56 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be released
    */
   public WriteLock write(Duration longest) {
-    return entered(locks.write(deadline(longest.toNanos())));
+    return entered(locks.write(Thread.currentThread(), deadline(longest.toNanos())));
+  }
+
+  /**
+   * Asks for a reader lock, without waiting for it, with the segment's timeout.
+   *
+   * @return as {@link #readAsync(Duration)} says
+   */
+  public CompletableFuture<ReadLock> readAsync() {
+    return readAsync(Duration.ofNanos(options.timeout()));
+  }
+
+  /**
+   * Asks for a reader lock, without waiting for it. The lock belongs to the future and to no
+   * thread: any thread may close it, no lock is nested in it, and the last close of the segment
+   * waits for it.
+   *
+   * <p>A future that is cancelled, or completed otherwise, gives the wait up; a lock that comes all
+   * the same is given back. What depends on the future runs on a thread of the library, and may
+   * wait.
+   *
+   * @param longest how long to wait, else TIMED_OUT
+   * @return the lock, to be closed; fails as {@link #read(Duration)} would
+   */
+  public CompletableFuture<ReadLock> readAsync(Duration longest) {
+    long deadline = deadline(longest.toNanos());
+    return Waits.begin(
+        () -> entered(locks.read(new Object(), false, deadline)), ReadLock::close);
+  }
+
+  /**
+   * Asks for the writer lock, without waiting for it, with the segment's timeout.
+   *
+   * @return as {@link #writeAsync(Duration)} says
+   */
+  public CompletableFuture<WriteLock> writeAsync() {
+    return writeAsync(Duration.ofNanos(options.timeout()));
+  }
+
+  /**
+   * Asks for the writer lock, without waiting for it. What {@link #readAsync(Duration)} says of the
+   * future and the lock's owner is true here, too: a second future waits for the release of the
+   * first one's lock.
+   *
+   * @param longest how long to wait, else TIMED_OUT
+   * @return the lock, to be released; fails as {@link #write(Duration)} would
+   */
+  public CompletableFuture<WriteLock> writeAsync(Duration longest) {
+    long deadline = deadline(longest.toNanos());
+    return Waits.begin(() -> entered(locks.write(new Object(), deadline)), WriteLock::abort);
   }
 
   /**
