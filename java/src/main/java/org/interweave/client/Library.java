@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface;
 import org.interweave.InterweaveException;
+import org.interweave.flight.Flight;
 
 /**
  * The library's thread, which alone touches channels. Threads of the program never do, because
@@ -110,6 +111,7 @@ final class Library implements Runnable {
         for (SelectionKey key : selector.selectedKeys()) ((Link) key.attachment()).ready(key);
         selector.selectedKeys().clear();
         for (Link link : links) link.attend();
+        Flight.look();
       }
     } catch (IOException | RuntimeException | Error wrong) {
       ended(wrong);

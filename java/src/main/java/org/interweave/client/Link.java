@@ -21,6 +21,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Freshness;
+import org.interweave.flight.Flight;
+import org.interweave.flight.ReconnectionEvent;
 import org.interweave.session.Connection;
 import org.interweave.session.Introduction;
 import org.interweave.wire.Message;
@@ -70,6 +72,8 @@ final class Link implements Connection.Hearing<Call> {
   private long beganAt;
   private InterweaveException failure;
   private long attempts;
+  /** Since the last loss, if it is recorded. */
+  private ReconnectionEvent reconnecting;
   /** When to try to connect; the pause before the attempt after that. */
   private long nextAttempt;
   private long pause;
@@ -348,6 +352,8 @@ final class Link implements Connection.Hearing<Call> {
     isLive = true;
     failure = null;
     ++attempts;
+    if (reconnecting != null) reconnecting.ended(shown, attempts);
+    reconnecting = null;
     for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionMade();
     changed.signalAll();
   }
@@ -390,6 +396,7 @@ final class Link implements Connection.Hearing<Call> {
     isLive = false;
     failure = why;
     ++attempts;
+    if (wasLive && Flight.isOn()) reconnecting = ReconnectionEvent.begun(attempts);
     byNumber.clear();
     InterweaveException told = why.code() == Error.UNREACHABLE ? why : lost(why.getMessage());
     for (Object call : unanswered) ((Call) call).failed(told);

@@ -13,6 +13,10 @@ import org.interweave.coherence.Freshness;
 import org.interweave.coherence.Knowledge;
 import org.interweave.diff.Changes;
 import org.interweave.diff.Copy;
+import org.interweave.flight.ApplyEvent;
+import org.interweave.flight.CollectEvent;
+import org.interweave.flight.Flight;
+import org.interweave.flight.LockEvent;
 import org.interweave.session.Answers;
 import org.interweave.session.Conversation;
 import org.interweave.session.CopyState;
@@ -110,6 +114,7 @@ final class SegmentLocks {
 
   /** The lock belongs to its `owner`: the calling thread, or what stands for a future. */
   ReadLock read(Object owner, boolean fresh, long deadline) {
+    LockEvent event = Flight.isOn() ? LockEvent.begun() : null;
     link.lock.lock();
     try {
       boolean isNested = readers.has(owner) || writer == owner && writing != null;
@@ -118,6 +123,7 @@ final class SegmentLocks {
       readers.add(owner);
       ++held;
       conversation.entered(isStrict);
+      if (event != null) event.ended(segment.url(), false, copy.version(), isLocal);
       return new ReadLock(segment, this, owner, isStrict);
     } finally {
       link.lock.unlock();
@@ -271,6 +277,7 @@ final class SegmentLocks {
   }
 
   private void apply(StagedDiff diff) {
+    ApplyEvent event = Flight.isOn() ? ApplyEvent.begun() : null;
     gate.lock();
     try {
       copy.apply(diff.bytes());
@@ -278,6 +285,7 @@ final class SegmentLocks {
     } finally {
       gate.unlock();
     }
+    if (event != null) event.ended(segment.url(), copy.version(), diff.bytes().length);
     if (copy.version() == diff.now().number()) return;
     throw InterweaveException.malformed(
         "the server announced version " + diff.now().number() + " and sent " + copy.version());
@@ -291,6 +299,7 @@ final class SegmentLocks {
       throw InterweaveException.of(
           Error.READ_ONLY, segment.url() + " was opened read-only");
     }
+    LockEvent event = Flight.isOn() ? LockEvent.begun() : null;
     link.lock.lock();
     try {
       boolean isLocal = true;
@@ -308,6 +317,7 @@ final class SegmentLocks {
         }
         isLocal = begin(owner, deadline);
       }
+      if (event != null) event.ended(segment.url(), true, copy.version(), isLocal);
       ++held;
       return new WriteLock(segment, this, writing);
     } finally {
@@ -433,8 +443,12 @@ final class SegmentLocks {
   }
 
   private byte[] collect(Writing of) {
+    CollectEvent event = Flight.isOn() ? CollectEvent.begun() : null;
     segment.objects().flush();
     byte[] diff = of.changes.collect();
+    if (event != null) {
+      event.ended(segment.url(), copy.version(), diff == null ? 0 : diff.length);
+    }
     return diff;
   }
 
