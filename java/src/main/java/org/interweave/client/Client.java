@@ -32,7 +32,7 @@ public final class Client implements AutoCloseable {
   private final String token;
   private final Map<String, Link> links = new HashMap<>();
   /** Read without the lock. */
-  private final Map<String, Segment> segments = new ConcurrentHashMap<>();
+  private final Map<String, Opening> segments = new ConcurrentHashMap<>();
   /** Of the structure of copies and of their objects. Whoever holds it waits for nothing. */
   final ReentrantLock gate = new ReentrantLock();
   /** How often pointers that led nowhere may have begun to lead somewhere. */
@@ -121,9 +121,20 @@ public final class Client implements AutoCloseable {
 
   private Segment enter(SegmentUrl parsed, OpenOptions options) {
     String url = parsed.server().text() + parsed.path();
+    while (true) {
+      Segment entered = tryEnter(parsed, url, options);
+      if (entered != null) return entered;
+      lost(segments.get(url));
+    }
+  }
+
+  /** Null: the program has lost the segment of that URL. */
+  private Segment tryEnter(SegmentUrl parsed, String url, OpenOptions options) {
     lock.lock();
     try {
-      Segment known = segments.get(url);
+      Opening opening = segments.get(url);
+      Segment known = opening == null ? null : opening.get();
+      if (opening != null && known == null) return null;
       if (known != null && known.isOver()) {
         known.retire();
         forget(known);
@@ -131,7 +142,7 @@ public final class Client implements AutoCloseable {
       }
       if (known == null) {
         known = new Segment(this, link(parsed.server()), url, parsed.path(), options);
-        segments.put(url, known);
+        segments.put(url, known.opening());
       }
       ++known.openings;
       return known;
@@ -238,6 +249,7 @@ public final class Client implements AutoCloseable {
     if (segment == null) {
       segment = open(mip.substring(0, mip.indexOf('#') < 0 ? mip.length() : mip.indexOf('#')),
           OpenOptions.DEFAULT.existing());
+      segment.keepOpen();
     }
     try (ReadLock lock = segment.read()) {
       return lock.at(mip);
@@ -270,7 +282,7 @@ public final class Client implements AutoCloseable {
     lock.lock();
     try {
       if (link.borrowers > 0 || !links.containsValue(link)) return;
-      for (Segment other : segments.values()) if (other.link() == link) return;
+      for (Opening other : segments.values()) if (other.link == link) return;
       links.values().remove(link);
     } finally {
       lock.unlock();
@@ -305,13 +317,29 @@ public final class Client implements AutoCloseable {
 
   /** The next opening of the URL makes another segment. */
   private void forget(Segment segment) {
-    segments.remove(segment.url(), segment);
+    segments.remove(segment.url(), segment.opening());
     closings.incrementAndGet();
+  }
+
+  /** The program has lost a segment without closing it. Closes the segment, and says so once. */
+  void lost(Opening opening) {
+    if (opening == null) return;
+    lock.lock();
+    try {
+      if (!segments.remove(opening.url, opening)) return;
+      closings.incrementAndGet();
+      opening.end();
+    } finally {
+      lock.unlock();
+    }
+    closeUnused(opening.link);
+    opening.report();
   }
 
   /** The open segment that a slot names; null: it is not open. */
   Segment opened(String url) {
-    return segments.get(url);
+    Opening found = segments.get(url);
+    return found == null ? null : found.get();
   }
 
   long news() {
@@ -342,6 +370,7 @@ public final class Client implements AutoCloseable {
         else first.addSuppressed(wrong);
       }
     }
+    for (Opening each : List.copyOf(segments.values())) if (each.get() == null) lost(each);
     if (first instanceof java.lang.Error wrong) throw wrong;
     if (first != null) throw (RuntimeException) first;
   }
@@ -349,8 +378,13 @@ public final class Client implements AutoCloseable {
   private List<Segment> lastOpenings() {
     lock.lock();
     try {
-      List<Segment> open = new ArrayList<>(segments.values());
-      for (Segment segment : open) segment.openings = 1;
+      List<Segment> open = new ArrayList<>();
+      for (Opening each : segments.values()) {
+        Segment segment = each.get();
+        if (segment == null) continue;
+        segment.openings = 1;
+        open.add(segment);
+      }
       return open;
     } finally {
       lock.unlock();

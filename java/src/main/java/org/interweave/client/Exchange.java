@@ -50,7 +50,12 @@ final class Exchange {
     this.listener = listener;
     conversation = new Conversation(path);
     changed = link.lock.newCondition();
-    link.add(this);
+    link.lock.lock();
+    try {
+      link.add(this);
+    } finally {
+      link.lock.unlock();
+    }
   }
 
   /** Of bulk, in answers and notifications. */

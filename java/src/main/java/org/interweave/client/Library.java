@@ -112,6 +112,7 @@ final class Library implements Runnable {
         selector.selectedKeys().clear();
         for (Link link : links) link.attend();
         Flight.look();
+        Opening.look(this);
       }
     } catch (IOException | RuntimeException | Error wrong) {
       ended(wrong);

@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
@@ -51,15 +50,9 @@ public final class Segment implements IW_Space, AutoCloseable {
   private final Exchange exchange;
   private final SegmentLocks locks;
   private final SegmentObjects objects;
-  private final List<Listening> listeners = new CopyOnWriteArrayList<>();
-  private final ConnectionNews news = new ConnectionNews();
+  private final Opening opening;
   /** How often it was opened and not closed; the client guards it. */
   int openings;
-  private Coherence coherence = Coherence.FULL;
-  /** The newest version that listeners were told of. */
-  private long toldVersion;
-
-  private record Listening(Executor executor, LongConsumer listener) {}
 
   Segment(Client client, Link link, String url, String path, OpenOptions options) {
     this.client = client;
@@ -68,7 +61,8 @@ public final class Segment implements IW_Space, AutoCloseable {
     this.path = path;
     this.options = options;
     copy = new Copy(options.maxBytes());
-    exchange = new Exchange(link, path, options, new Arrivals());
+    opening = new Opening(this, client, link, url, path, options);
+    exchange = opening.exchange;
     objects = new SegmentObjects(this, client);
     locks = new SegmentLocks(link, exchange, copy, this, client.gate);
   }
@@ -268,41 +262,38 @@ public final class Segment implements IW_Space, AutoCloseable {
   public void coherence(Coherence model) {
     link.lock.lock();
     try {
-      coherence = model;
-      follow();
-      exchange.changed.signalAll();
+      opening.coherence(model);
     } finally {
       link.lock.unlock();
     }
   }
 
   Bound bound() {
-    return coherence.bound;
+    return opening.bound();
   }
 
   boolean isRecent(Knowledge known, long began, long now) {
-    return coherence.isRecent(known, began, now);
+    return opening.isRecent(known, began, now);
   }
 
   /** Subscribes or unsubscribes as the bound and listeners require. */
   void follow() {
-    conversation().follow(bound(), !listeners.isEmpty());
-    exchange.carryOut();
+    opening.follow();
   }
 
   /**
    * Calls back when there is a newer version, once for the newest one. After a lost connection is
-   * made again, the call comes for what was missed.
+   * made again, the call comes for what was missed. A segment with listeners stays open until it is
+   * closed.
    *
    * @param executor runs the listener, which may take locks
    * @param listener is given the newest version's number
    */
   public void onChange(Executor executor, LongConsumer listener) {
+    keepOpen();
     link.lock.lock();
     try {
-      toldVersion = conversation().state().have().number();
-      listeners.add(new Listening(executor, listener));
-      follow();
+      opening.listen(executor, listener);
     } finally {
       link.lock.unlock();
     }
@@ -317,44 +308,17 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @param listener is given the connection's state
    */
   public void onConnection(Executor executor, Consumer<Connection> listener) {
-    news.listen(executor, listener);
+    keepOpen();
+    opening.listenToConnection(executor, listener);
   }
 
-  /** What the library's thread has taken in. */
-  private final class Arrivals implements Exchange.Listener {
-    @Override
-    public void changed() {
-      if (listeners.isEmpty()) return;
-      long newest = conversation().state().newest().number();
-      if (newest == toldVersion) return;
-      toldVersion = newest;
-      for (Listening each : listeners) {
-        Runnable told =
-            new Runnable() {
-              @Override
-              public void run() {
-                each.listener.accept(newest);
-              }
-            };
-        Library.get().call(
-            new Runnable() {
-              @Override
-              public void run() {
-                each.executor.execute(told);
-              }
-            });
-      }
-    }
+  /** Until it is closed, also if the program has no reference to it. */
+  void keepOpen() {
+    opening.keep(this);
+  }
 
-    @Override
-    public void connectionIs(Connection state) {
-      news.is(state);
-    }
-
-    @Override
-    public void tick(long now) {
-      if (!listeners.isEmpty()) conversation().follow(bound(), true);
-    }
+  Opening opening() {
+    return opening;
   }
 
   // ---- locks ----
