@@ -66,9 +66,11 @@ public final class ObjectMap implements IW_Space {
     copy.takeChanged();
   }
 
-  /** Makes a generated class register its types; false: it does not. */
+  /** Makes a class known, be it generated or written by hand; false: it is neither. */
   public static boolean register(Class<?> type) {
     Classes.initialise(type);
+    boolean isByHand = IW_Types.of(type) == null && IW_Object.class.isAssignableFrom(type);
+    if (isByHand) IW_Types.reflect(type.asSubclass(IW_Object.class));
     return IW_Types.of(type) != null;
   }
 
