@@ -167,7 +167,7 @@ public final class ObjectMap implements IW_Space {
                 + "`");
       }
       int size = (int) block.type.size();
-      return new Elements<>(of(block), 0, (int) block.count, type, size, null);
+      return new Elements<>(of(block), 0, block.count, type, size, null);
     } finally {
       gate.unlock();
     }
