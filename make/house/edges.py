@@ -61,7 +61,8 @@ JAVA_EDGES = {
     "swizzle": {"wire", "types", "diff"},
     "objects": {"wire", "types", "diff", "swizzle"},
     "session": {"wire", "coherence"},
-    "client": {"wire", "types", "coherence", "diff", "swizzle", "objects", "session"},
+    "flight": set(),
+    "client": {"wire", "types", "coherence", "diff", "swizzle", "objects", "session", "flight"},
 }
 # Where Java reads the clock and has sockets; elsewhere time is an argument.
 CLOCK_IN_JAVA = re.compile(r"\bSystem\.(?:nanoTime|currentTimeMillis)\(|\bClock\.now\(")

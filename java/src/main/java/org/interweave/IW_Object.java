@@ -53,11 +53,14 @@ public abstract class IW_Object implements IWObject {
 
   /**
    * Carries all fields between the object and the block's memory; which way is the memory's
-   * business.
+   * business. Generated classes have their own; this one carries by reflection what has an {@link
+   * IW_Field}, in classes that were written by hand.
    *
    * @param memory the block's
    */
-  public abstract void iw_transfer(IW_Memory memory);
+  public void iw_transfer(IW_Memory memory) {
+    HandWritten.of(getClass()).carry(this, memory);
+  }
 
   /** What a getter does first. */
   protected final void iw_read() {

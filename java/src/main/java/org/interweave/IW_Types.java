@@ -1,5 +1,6 @@
 package org.interweave;
 
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -112,6 +113,55 @@ public final class IW_Types {
     for (Class<?> type : classes.keySet()) BY_CLASS.putIfAbsent(type, this);
     ALL.add(this);
     return this;
+  }
+
+  /**
+   * Makes a class that was written by hand known to the library, and those that its pointers lead
+   * to. Its fields with an {@link IW_Field} are shared, and its type has the class's simple name.
+   *
+   * @param type a public class with a public constructor (IW_Place)
+   */
+  public static void reflect(Class<? extends IW_Object> type) {
+    if (isKnown(type)) return;
+    IW_Types made = new IW_Types();
+    made.include(type);
+    made.register();
+  }
+
+  private static boolean isKnown(Class<?> type) {
+    try {
+      Class.forName(type.getName(), true, type.getClassLoader());
+    } catch (ClassNotFoundException impossible) {
+      throw new IllegalStateException(impossible);
+    }
+    return BY_CLASS.containsKey(type);
+  }
+
+  private void include(Class<?> type) {
+    if (classes.containsKey(type)) return;
+    if (isKnown(type)) {
+      IW_Types known = BY_CLASS.get(type);
+      definitions.putAll(known.definitions);
+      return;
+    }
+    HandWritten fields = HandWritten.of(type);
+    structure(nameOf(type), type.asSubclass(IW_Object.class), fields.words());
+    for (Class<?> each : fields.targets()) include(each);
+  }
+
+  /** The name of a class's type, which may be registered later. */
+  static String nameOf(Class<?> type) {
+    return isKnown(type) ? BY_CLASS.get(type).definition(type).name() : type.getSimpleName();
+  }
+
+  /**
+   * Where a field of a class that was written by hand lies in memory.
+   *
+   * @param field with an {@link IW_Field}
+   * @return in bytes
+   */
+  public static int offset(Field field) {
+    return HandWritten.of(field.getDeclaringClass()).offset(field);
   }
 
   /** Does nothing but that the caller's class needs this one, which registers the types. */

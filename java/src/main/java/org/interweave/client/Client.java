@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
@@ -31,7 +32,7 @@ public final class Client implements AutoCloseable {
   private final String token;
   private final Map<String, Link> links = new HashMap<>();
   /** Read without the lock. */
-  private final Map<String, Segment> segments = new ConcurrentHashMap<>();
+  private final Map<String, Opening> segments = new ConcurrentHashMap<>();
   /** Of the structure of copies and of their objects. Whoever holds it waits for nothing. */
   final ReentrantLock gate = new ReentrantLock();
   /** How often pointers that led nowhere may have begun to lead somewhere. */
@@ -95,11 +96,45 @@ public final class Client implements AutoCloseable {
     }
   }
 
+  /**
+   * Opens a segment, without waiting for it. A future that is cancelled, or completed otherwise,
+   * gives the wait up, and a segment that is opened all the same is closed.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param options the first opening's count, until the segment is closed; their timeout is the
+   *     deadline
+   * @return the segment; fails as {@link #open(String, OpenOptions)} would
+   */
+  public CompletableFuture<Segment> openAsync(String url, OpenOptions options) {
+    return Waits.begin(() -> open(url, options), Segment::close);
+  }
+
+  /**
+   * Opens a segment, and makes it if it does not exist, without waiting for it.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @return as {@link #openAsync(String, OpenOptions)} says
+   */
+  public CompletableFuture<Segment> openAsync(String url) {
+    return openAsync(url, OpenOptions.DEFAULT);
+  }
+
   private Segment enter(SegmentUrl parsed, OpenOptions options) {
     String url = parsed.server().text() + parsed.path();
+    while (true) {
+      Segment entered = tryEnter(parsed, url, options);
+      if (entered != null) return entered;
+      lost(segments.get(url));
+    }
+  }
+
+  /** Null: the program has lost the segment of that URL. */
+  private Segment tryEnter(SegmentUrl parsed, String url, OpenOptions options) {
     lock.lock();
     try {
-      Segment known = segments.get(url);
+      Opening opening = segments.get(url);
+      Segment known = opening == null ? null : opening.get();
+      if (opening != null && known == null) return null;
       if (known != null && known.isOver()) {
         known.retire();
         forget(known);
@@ -107,7 +142,7 @@ public final class Client implements AutoCloseable {
       }
       if (known == null) {
         known = new Segment(this, link(parsed.server()), url, parsed.path(), options);
-        segments.put(url, known);
+        segments.put(url, known.opening());
       }
       ++known.openings;
       return known;
@@ -214,6 +249,7 @@ public final class Client implements AutoCloseable {
     if (segment == null) {
       segment = open(mip.substring(0, mip.indexOf('#') < 0 ? mip.length() : mip.indexOf('#')),
           OpenOptions.DEFAULT.existing());
+      segment.keepOpen();
     }
     try (ReadLock lock = segment.read()) {
       return lock.at(mip);
@@ -235,16 +271,22 @@ public final class Client implements AutoCloseable {
     lock.lock();
     try {
       --link.borrowers;
-      closeUnused(link);
     } finally {
       lock.unlock();
     }
+    closeUnused(link);
   }
 
+  /** Waits for the network, and therefore without the client's lock. */
   private void closeUnused(Link link) {
-    if (link.borrowers > 0) return;
-    for (Segment other : segments.values()) if (other.link() == link) return;
-    links.values().remove(link);
+    lock.lock();
+    try {
+      if (link.borrowers > 0 || !links.containsValue(link)) return;
+      for (Opening other : segments.values()) if (other.link == link) return;
+      links.values().remove(link);
+    } finally {
+      lock.unlock();
+    }
     link.close();
   }
 
@@ -254,6 +296,7 @@ public final class Client implements AutoCloseable {
   void close(Segment segment) {
     long deadline = segment.timeoutDeadline();
     while (!tryClose(segment)) segment.awaitOthers(deadline);
+    closeUnused(segment.link());
   }
 
   /** False: it would be the last closing, and other threads are inside of locks [OPEN-3]. */
@@ -274,14 +317,29 @@ public final class Client implements AutoCloseable {
 
   /** The next opening of the URL makes another segment. */
   private void forget(Segment segment) {
-    segments.remove(segment.url(), segment);
+    segments.remove(segment.url(), segment.opening());
     closings.incrementAndGet();
-    closeUnused(segment.link());
+  }
+
+  /** The program has lost a segment without closing it. Closes the segment, and says so once. */
+  void lost(Opening opening) {
+    if (opening == null) return;
+    lock.lock();
+    try {
+      if (!segments.remove(opening.url, opening)) return;
+      closings.incrementAndGet();
+      opening.end();
+    } finally {
+      lock.unlock();
+    }
+    closeUnused(opening.link);
+    opening.report();
   }
 
   /** The open segment that a slot names; null: it is not open. */
   Segment opened(String url) {
-    return segments.get(url);
+    Opening found = segments.get(url);
+    return found == null ? null : found.get();
   }
 
   long news() {
@@ -312,6 +370,7 @@ public final class Client implements AutoCloseable {
         else first.addSuppressed(wrong);
       }
     }
+    for (Opening each : List.copyOf(segments.values())) if (each.get() == null) lost(each);
     if (first instanceof java.lang.Error wrong) throw wrong;
     if (first != null) throw (RuntimeException) first;
   }
@@ -319,8 +378,13 @@ public final class Client implements AutoCloseable {
   private List<Segment> lastOpenings() {
     lock.lock();
     try {
-      List<Segment> open = new ArrayList<>(segments.values());
-      for (Segment segment : open) segment.openings = 1;
+      List<Segment> open = new ArrayList<>();
+      for (Opening each : segments.values()) {
+        Segment segment = each.get();
+        if (segment == null) continue;
+        segment.openings = 1;
+        open.add(segment);
+      }
       return open;
     } finally {
       lock.unlock();

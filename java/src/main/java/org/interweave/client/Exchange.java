@@ -50,7 +50,12 @@ final class Exchange {
     this.listener = listener;
     conversation = new Conversation(path);
     changed = link.lock.newCondition();
-    link.add(this);
+    link.lock.lock();
+    try {
+      link.add(this);
+    } finally {
+      link.lock.unlock();
+    }
   }
 
   /** Of bulk, in answers and notifications. */
@@ -71,12 +76,15 @@ final class Exchange {
       conversation.check();
       Connection live = link.connected(deadline, failsAtOnce, isInterruptible);
       if (conversation.isOpen()) return live;
-      if (!isOpening) {
-        if (hasAsked && openFailure != null) throw openFailure;
-        sendOpen();
+      Exchange before = link.leaving(path);
+      if (before == null) {
+        if (!isOpening) {
+          if (hasAsked && openFailure != null) throw openFailure;
+          sendOpen();
+        }
+        hasAsked = true;
       }
-      hasAsked = true;
-      if (!link.await(changed, deadline, isInterruptible)) {
+      if (!link.await(before == null ? changed : before.changed, deadline, isInterruptible)) {
         throw InterweaveException.of(
             Error.TIMED_OUT, path + ": the server did not open it in time");
       }
@@ -100,7 +108,9 @@ final class Exchange {
   private void opened(Message answer) {
     isOpening = false;
     conversation.opened(answer);
-    if (conversation.isOpen()) {
+    if (conversation.isClosed()) {
+      link.remove(this);
+    } else if (conversation.isOpen()) {
       link.isAt(conversation.number(), this);
       listener.connectionIs(Interface.Connection.CONNECTED);
     } else if (!conversation.isOver()) {
@@ -112,13 +122,15 @@ final class Exchange {
     }
   }
 
-  /** After this the server hears of the segment no more. */
-  void close(long deadline) {
+  /**
+   * After this the server hears of the segment no more, but that CLOSE_SEGMENT follows the answer
+   * to an opening under way [OPEN-2]. Only another opening of the path waits for that answer.
+   */
+  void close() {
     conversation.close();
     carryOut();
-    // An opening under way is closed after it, because the server must hear open first [OPEN-2].
-    while (isOpening && link.isLive() && link.await(changed, deadline, false)) continue;
-    link.remove(this);
+    if (isOpening) link.leaves(path, this);
+    else link.remove(this);
     changed.signalAll();
   }
 
@@ -185,6 +197,7 @@ final class Exchange {
     isOpening = false;
     openFailure = null;
     conversation.connectionLost();
+    if (conversation.isClosed()) link.remove(this);
     if (!conversation.isOver()) listener.connectionIs(Interface.Connection.DISCONNECTED);
     happened();
   }

@@ -4,49 +4,50 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Who reads a segment: so many times each thread [PROC-3]. The link's lock guards it. A thread that
- * comes alone is counted without the map, which takes a third of a cached reader lock's time.
+ * Who reads a segment: so many times each owner [PROC-3], which is a thread or stands for a future.
+ * The link's lock guards it. An owner that comes alone is counted without the map, which takes a
+ * third of a cached reader lock's time.
  */
 final class Holders {
-  private final Map<Thread, int[]> counts = new HashMap<>();
-  private Thread first;
+  private final Map<Object, int[]> counts = new HashMap<>();
+  private Object first;
   private int ofFirst;
   private int all;
 
-  boolean has(Thread thread) {
-    return all > 0 && of(thread) > 0;
+  boolean has(Object owner) {
+    return all > 0 && of(owner) > 0;
   }
 
   int all() {
     return all;
   }
 
-  int of(Thread thread) {
-    int found = thread == first ? ofFirst : 0;
+  int of(Object owner) {
+    int found = owner == first ? ofFirst : 0;
     if (found == all) return found;
-    int[] count = counts.get(thread);
+    int[] count = counts.get(owner);
     return count == null ? found : found + count[0];
   }
 
-  void add(Thread thread) {
+  void add(Object owner) {
     ++all;
-    if (first == null) first = thread;
-    if (first == thread) {
+    if (first == null) first = owner;
+    if (first == owner) {
       ++ofFirst;
       return;
     }
-    int[] count = counts.get(thread);
-    if (count == null) counts.put(thread, new int[] {1});
+    int[] count = counts.get(owner);
+    if (count == null) counts.put(owner, new int[] {1});
     else ++count[0];
   }
 
-  void remove(Thread thread) {
+  void remove(Object owner) {
     --all;
-    if (first == thread) {
+    if (first == owner) {
       if (--ofFirst == 0) first = null;
       return;
     }
-    int[] count = counts.get(thread);
-    if (--count[0] == 0) counts.remove(thread);
+    int[] count = counts.get(owner);
+    if (--count[0] == 0) counts.remove(owner);
   }
 }

@@ -67,14 +67,23 @@ public class IWSegment implements IW_Space, AutoCloseable {
   // ---- for all segments ----
 
   /**
-   * Makes the types of a generated class known to the library. Classes do so by themselves when
-   * they are first used.
+   * Makes a class known to the library. Generated classes do so by themselves when they are first
+   * used. A class that was written by hand is described by reflection: it extends IW_Object, its
+   * shared fields have an {@link org.interweave.IW_Field}, and it has the constructors (IW_Space,
+   * String) and (IW_Place) of generated classes. Classes that its pointers lead to are registered
+   * with it.
    *
-   * @param type a generated class
-   * @return 0, or UNKNOWN_TYPE's number
+   * @param type the class
+   * @return 0, or the number of UNKNOWN_TYPE, or of BAD_ARGUMENT if a field cannot be shared
    */
   public static int RegisterClass(Class<?> type) {
-    return ObjectMap.register(type) ? 0 : Error.UNKNOWN_TYPE.number;
+    try {
+      if (ObjectMap.register(type)) return 0;
+      return failed(
+          InterweaveException.of(Error.UNKNOWN_TYPE, type.getName() + " is not an IW_Object"));
+    } catch (InterweaveException wrong) {
+      return failed(wrong);
+    }
   }
 
   /**

@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface;
 import org.interweave.InterweaveException;
+import org.interweave.flight.Flight;
 
 /**
  * The library's thread, which alone touches channels. Threads of the program never do, because
@@ -22,6 +23,7 @@ import org.interweave.InterweaveException;
 final class Library implements Runnable {
   /** How often timers are looked at. */
   private static final long TICK_MS = 100;
+  private static final long MILLISECOND = 1_000_000;
 
   private static Library only;
 
@@ -105,11 +107,17 @@ final class Library implements Runnable {
   @Override
   public void run() {
     try {
+      long looked = Clock.now();
       while (!hasEnded()) {
         selector.select(TICK_MS);
         for (SelectionKey key : selector.selectedKeys()) ((Link) key.attachment()).ready(key);
         selector.selectedKeys().clear();
         for (Link link : links) link.attend();
+        // Not at once: the recorder's classes would make programs start later.
+        if (Clock.now() - looked < TICK_MS * MILLISECOND) continue;
+        looked = Clock.now();
+        Flight.look();
+        Opening.look(this);
       }
     } catch (IOException | RuntimeException | Error wrong) {
       ended(wrong);

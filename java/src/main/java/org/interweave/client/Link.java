@@ -21,6 +21,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Freshness;
+import org.interweave.flight.Flight;
+import org.interweave.flight.ReconnectionEvent;
 import org.interweave.session.Connection;
 import org.interweave.session.Introduction;
 import org.interweave.wire.Message;
@@ -56,6 +58,8 @@ final class Link implements Connection.Hearing<Call> {
   int borrowers;
   private final Set<Exchange> exchanges = new LinkedHashSet<>();
   private final Map<Long, Exchange> byNumber = new HashMap<>();
+  /** By path: closed, and the server has not answered their openings yet. */
+  private final Map<String, Exchange> leaving = new HashMap<>();
   /** A secret: nothing that is printed may show it. */
   private byte[] session = new byte[16];
   private long sequence;
@@ -68,6 +72,8 @@ final class Link implements Connection.Hearing<Call> {
   private long beganAt;
   private InterweaveException failure;
   private long attempts;
+  /** Since the last loss, if it is recorded. */
+  private ReconnectionEvent reconnecting;
   /** When to try to connect; the pause before the attempt after that. */
   private long nextAttempt;
   private long pause;
@@ -90,6 +96,16 @@ final class Link implements Connection.Hearing<Call> {
   void remove(Exchange exchange) {
     exchanges.remove(exchange);
     byNumber.values().remove(exchange);
+    leaving.values().remove(exchange);
+  }
+
+  void leaves(String path, Exchange exchange) {
+    leaving.put(path, exchange);
+  }
+
+  /** The exchange that CLOSE_SEGMENT will end before the path can be opened again; null: none. */
+  Exchange leaving(String path) {
+    return leaving.get(path);
   }
 
   void isAt(long number, Exchange exchange) {
@@ -336,6 +352,8 @@ final class Link implements Connection.Hearing<Call> {
     isLive = true;
     failure = null;
     ++attempts;
+    if (reconnecting != null) reconnecting.ended(shown, attempts);
+    reconnecting = null;
     for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionMade();
     changed.signalAll();
   }
@@ -378,6 +396,7 @@ final class Link implements Connection.Hearing<Call> {
     isLive = false;
     failure = why;
     ++attempts;
+    if (wasLive && Flight.isOn()) reconnecting = ReconnectionEvent.begun(attempts);
     byNumber.clear();
     InterweaveException told = why.code() == Error.UNREACHABLE ? why : lost(why.getMessage());
     for (Object call : unanswered) ((Call) call).failed(told);

@@ -3,15 +3,15 @@ package org.interweave.client;
 /** A reader lock: the copy stays at one version until the lock is closed. */
 public final class ReadLock extends SegmentLock {
   private final SegmentLocks locks;
-  private final Thread thread;
+  private final Object owner;
   private final boolean isStrict;
   /** Guarded by the link's lock. */
   private boolean isClosed;
 
-  ReadLock(Segment segment, SegmentLocks locks, Thread thread, boolean isStrict) {
+  ReadLock(Segment segment, SegmentLocks locks, Object owner, boolean isStrict) {
     super(segment);
     this.locks = locks;
-    this.thread = thread;
+    this.owner = owner;
     this.isStrict = isStrict;
   }
 
@@ -37,8 +37,8 @@ public final class ReadLock extends SegmentLock {
     return true;
   }
 
-  Thread thread() {
-    return thread;
+  Object owner() {
+    return owner;
   }
 
   boolean isStrict() {

@@ -3,7 +3,7 @@ package org.interweave.client;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
@@ -50,15 +50,9 @@ public final class Segment implements IW_Space, AutoCloseable {
   private final Exchange exchange;
   private final SegmentLocks locks;
   private final SegmentObjects objects;
-  private final List<Listening> listeners = new CopyOnWriteArrayList<>();
-  private final ConnectionNews news = new ConnectionNews();
+  private final Opening opening;
   /** How often it was opened and not closed; the client guards it. */
   int openings;
-  private Coherence coherence = Coherence.FULL;
-  /** The newest version that listeners were told of. */
-  private long toldVersion;
-
-  private record Listening(Executor executor, LongConsumer listener) {}
 
   Segment(Client client, Link link, String url, String path, OpenOptions options) {
     this.client = client;
@@ -67,7 +61,8 @@ public final class Segment implements IW_Space, AutoCloseable {
     this.path = path;
     this.options = options;
     copy = new Copy(options.maxBytes());
-    exchange = new Exchange(link, path, options, new Arrivals());
+    opening = new Opening(this, client, link, url, path, options);
+    exchange = opening.exchange;
     objects = new SegmentObjects(this, client);
     locks = new SegmentLocks(link, exchange, copy, this, client.gate);
   }
@@ -91,6 +86,16 @@ public final class Segment implements IW_Space, AutoCloseable {
    */
   public static Segment open(String url, OpenOptions options) {
     return Client.shared().open(url, options);
+  }
+
+  /**
+   * Opens a segment by the program's shared client, without waiting for it.
+   *
+   * @param url iw://host:port/path, or unix:FILE:/path
+   * @return as {@link Client#openAsync} says
+   */
+  public static CompletableFuture<Segment> openAsync(String url) {
+    return Client.shared().openAsync(url, OpenOptions.DEFAULT);
   }
 
   void open() {
@@ -133,7 +138,7 @@ public final class Segment implements IW_Space, AutoCloseable {
     link.lock.lock();
     try {
       locks.endOnClose();
-      exchange.close(deadline(options.timeout()));
+      exchange.close();
       objects.close();
     } finally {
       link.lock.unlock();
@@ -257,41 +262,38 @@ public final class Segment implements IW_Space, AutoCloseable {
   public void coherence(Coherence model) {
     link.lock.lock();
     try {
-      coherence = model;
-      follow();
-      exchange.changed.signalAll();
+      opening.coherence(model);
     } finally {
       link.lock.unlock();
     }
   }
 
   Bound bound() {
-    return coherence.bound;
+    return opening.bound();
   }
 
   boolean isRecent(Knowledge known, long began, long now) {
-    return coherence.isRecent(known, began, now);
+    return opening.isRecent(known, began, now);
   }
 
   /** Subscribes or unsubscribes as the bound and listeners require. */
   void follow() {
-    conversation().follow(bound(), !listeners.isEmpty());
-    exchange.carryOut();
+    opening.follow();
   }
 
   /**
    * Calls back when there is a newer version, once for the newest one. After a lost connection is
-   * made again, the call comes for what was missed.
+   * made again, the call comes for what was missed. A segment with listeners stays open until it is
+   * closed.
    *
    * @param executor runs the listener, which may take locks
    * @param listener is given the newest version's number
    */
   public void onChange(Executor executor, LongConsumer listener) {
+    keepOpen();
     link.lock.lock();
     try {
-      toldVersion = conversation().state().have().number();
-      listeners.add(new Listening(executor, listener));
-      follow();
+      opening.listen(executor, listener);
     } finally {
       link.lock.unlock();
     }
@@ -306,44 +308,17 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @param listener is given the connection's state
    */
   public void onConnection(Executor executor, Consumer<Connection> listener) {
-    news.listen(executor, listener);
+    keepOpen();
+    opening.listenToConnection(executor, listener);
   }
 
-  /** What the library's thread has taken in. */
-  private final class Arrivals implements Exchange.Listener {
-    @Override
-    public void changed() {
-      if (listeners.isEmpty()) return;
-      long newest = conversation().state().newest().number();
-      if (newest == toldVersion) return;
-      toldVersion = newest;
-      for (Listening each : listeners) {
-        Runnable told =
-            new Runnable() {
-              @Override
-              public void run() {
-                each.listener.accept(newest);
-              }
-            };
-        Library.get().call(
-            new Runnable() {
-              @Override
-              public void run() {
-                each.executor.execute(told);
-              }
-            });
-      }
-    }
+  /** Until it is closed, also if the program has no reference to it. */
+  void keepOpen() {
+    opening.keep(this);
+  }
 
-    @Override
-    public void connectionIs(Connection state) {
-      news.is(state);
-    }
-
-    @Override
-    public void tick(long now) {
-      if (!listeners.isEmpty()) conversation().follow(bound(), true);
-    }
+  Opening opening() {
+    return opening;
   }
 
   // ---- locks ----
@@ -354,7 +329,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock read() {
-    return entered(locks.read(false, deadline(options.timeout())));
+    return entered(locks.read(Thread.currentThread(), false, deadline(options.timeout())));
   }
 
   /**
@@ -364,7 +339,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock read(Duration longest) {
-    return entered(locks.read(false, deadline(longest.toNanos())));
+    return entered(locks.read(Thread.currentThread(), false, deadline(longest.toNanos())));
   }
 
   /**
@@ -373,7 +348,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock readNewest() {
-    return entered(locks.read(true, deadline(options.timeout())));
+    return entered(locks.read(Thread.currentThread(), true, deadline(options.timeout())));
   }
 
   /**
@@ -383,7 +358,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be closed
    */
   public ReadLock readNewest(Duration longest) {
-    return entered(locks.read(true, deadline(longest.toNanos())));
+    return entered(locks.read(Thread.currentThread(), true, deadline(longest.toNanos())));
   }
 
   /**
@@ -392,7 +367,7 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be released
    */
   public WriteLock write() {
-    return entered(locks.write(deadline(options.timeout())));
+    return entered(locks.write(Thread.currentThread(), deadline(options.timeout())));
   }
 
   /**
@@ -402,7 +377,56 @@ public final class Segment implements IW_Space, AutoCloseable {
    * @return the lock, to be released
    */
   public WriteLock write(Duration longest) {
-    return entered(locks.write(deadline(longest.toNanos())));
+    return entered(locks.write(Thread.currentThread(), deadline(longest.toNanos())));
+  }
+
+  /**
+   * Asks for a reader lock, without waiting for it, with the segment's timeout.
+   *
+   * @return as {@link #readAsync(Duration)} says
+   */
+  public CompletableFuture<ReadLock> readAsync() {
+    return readAsync(Duration.ofNanos(options.timeout()));
+  }
+
+  /**
+   * Asks for a reader lock, without waiting for it. The lock belongs to the future and to no
+   * thread: any thread may close it, no lock is nested in it, and the last close of the segment
+   * waits for it.
+   *
+   * <p>A future that is cancelled, or completed otherwise, gives the wait up; a lock that comes all
+   * the same is given back. What depends on the future runs on a thread of the library, and may
+   * wait.
+   *
+   * @param longest how long to wait, else TIMED_OUT
+   * @return the lock, to be closed; fails as {@link #read(Duration)} would
+   */
+  public CompletableFuture<ReadLock> readAsync(Duration longest) {
+    long deadline = deadline(longest.toNanos());
+    return Waits.begin(
+        () -> entered(locks.read(new Object(), false, deadline)), ReadLock::close);
+  }
+
+  /**
+   * Asks for the writer lock, without waiting for it, with the segment's timeout.
+   *
+   * @return as {@link #writeAsync(Duration)} says
+   */
+  public CompletableFuture<WriteLock> writeAsync() {
+    return writeAsync(Duration.ofNanos(options.timeout()));
+  }
+
+  /**
+   * Asks for the writer lock, without waiting for it. What {@link #readAsync(Duration)} says of the
+   * future and the lock's owner is true here, too: a second future waits for the release of the
+   * first one's lock.
+   *
+   * @param longest how long to wait, else TIMED_OUT
+   * @return the lock, to be released; fails as {@link #write(Duration)} would
+   */
+  public CompletableFuture<WriteLock> writeAsync(Duration longest) {
+    long deadline = deadline(longest.toNanos());
+    return Waits.begin(() -> entered(locks.write(new Object(), deadline)), WriteLock::abort);
   }
 
   /**

@@ -13,6 +13,10 @@ import org.interweave.coherence.Freshness;
 import org.interweave.coherence.Knowledge;
 import org.interweave.diff.Changes;
 import org.interweave.diff.Copy;
+import org.interweave.flight.ApplyEvent;
+import org.interweave.flight.CollectEvent;
+import org.interweave.flight.Flight;
+import org.interweave.flight.LockEvent;
 import org.interweave.session.Answers;
 import org.interweave.session.Conversation;
 import org.interweave.session.CopyState;
@@ -50,7 +54,8 @@ final class SegmentLocks {
   private int waitingToClose;
   private boolean isAlone;
   private boolean isAsking;
-  private Thread writer;
+  /** The thread, or what stands for a future; null: nobody writes. */
+  private Object writer;
   private int writerDepth;
   private volatile Writing writing;
   /** Locks of any kind; read without the link's lock. */
@@ -107,23 +112,26 @@ final class SegmentLocks {
 
   // ---- readers ----
 
-  ReadLock read(boolean fresh, long deadline) {
-    Thread thread = Thread.currentThread();
+  /** The lock belongs to its `owner`: the calling thread, or what stands for a future. */
+  ReadLock read(Object owner, boolean fresh, long deadline) {
+    LockEvent event = Flight.isOn() ? LockEvent.begun() : null;
     link.lock.lock();
     try {
-      boolean isNested = readers.has(thread) || writer == thread && writing != null;
-      if (!isNested) acquire(fresh, deadline);
+      boolean isNested = readers.has(owner) || writer == owner && writing != null;
+      boolean isLocal = isNested || acquire(fresh, deadline);
       boolean isStrict = !isNested && segment.bound().model() == CoherenceModel.STRICT;
-      readers.add(thread);
+      readers.add(owner);
       ++held;
       conversation.entered(isStrict);
-      return new ReadLock(segment, this, thread, isStrict);
+      if (event != null) event.ended(segment.url(), false, copy.version(), isLocal);
+      return new ReadLock(segment, this, owner, isStrict);
     } finally {
       link.lock.unlock();
     }
   }
 
-  private void acquire(boolean fresh, long deadline) {
+  /** Whether it needed no update. */
+  private boolean acquire(boolean fresh, long deadline) {
     long began = Clock.now();
     long now = began;
     boolean isUpdated = false;
@@ -147,14 +155,15 @@ final class SegmentLocks {
       isUpdated = true;
     }
     if (!isUpdated) ++localReads;
+    return !isUpdated;
   }
 
   void leave(ReadLock given) {
     link.lock.lock();
     try {
       // The last close of the segment has ended the locks of its thread.
-      if (!given.closes() || !readers.has(given.thread())) return;
-      readers.remove(given.thread());
+      if (!given.closes() || !readers.has(given.owner())) return;
+      readers.remove(given.owner());
       --held;
       if (given.isStrict()) {
         conversation.strictLeft();
@@ -268,6 +277,7 @@ final class SegmentLocks {
   }
 
   private void apply(StagedDiff diff) {
+    ApplyEvent event = Flight.isOn() ? ApplyEvent.begun() : null;
     gate.lock();
     try {
       copy.apply(diff.bytes());
@@ -275,6 +285,7 @@ final class SegmentLocks {
     } finally {
       gate.unlock();
     }
+    if (event != null) event.ended(segment.url(), copy.version(), diff.bytes().length);
     if (copy.version() == diff.now().number()) return;
     throw InterweaveException.malformed(
         "the server announced version " + diff.now().number() + " and sent " + copy.version());
@@ -282,18 +293,20 @@ final class SegmentLocks {
 
   // ---- the writer ----
 
-  WriteLock write(long deadline) {
+  /** As `read`. */
+  WriteLock write(Object owner, long deadline) {
     if (segment.isReadOnly()) {
       throw InterweaveException.of(
           Error.READ_ONLY, segment.url() + " was opened read-only");
     }
-    Thread thread = Thread.currentThread();
+    LockEvent event = Flight.isOn() ? LockEvent.begun() : null;
     link.lock.lock();
     try {
-      if (writer == thread && writing != null) {
+      boolean isLocal = true;
+      if (writer == owner && writing != null) {
         ++writerDepth;
       } else {
-        if (readers.has(thread)) {
+        if (readers.has(owner)) {
           throw InterweaveException.of(
               Error.WOULD_DEADLOCK,
               segment.url() + ": the thread holds a reader lock; close it before the writer lock");
@@ -302,8 +315,9 @@ final class SegmentLocks {
           conversation.check();
           await("another writer of this program", deadline);
         }
-        begin(thread, deadline);
+        isLocal = begin(owner, deadline);
       }
+      if (event != null) event.ended(segment.url(), true, copy.version(), isLocal);
       ++held;
       return new WriteLock(segment, this, writing);
     } finally {
@@ -311,11 +325,13 @@ final class SegmentLocks {
     }
   }
 
-  private void begin(Thread thread, long deadline) {
-    writer = thread;
+  /** Whether the grant had stayed here, so that nobody was asked. */
+  private boolean begin(Object owner, long deadline) {
+    writer = owner;
     boolean isBegun = false;
     try {
-      if (!conversation.resume(Clock.now())) acquireGrant(deadline);
+      boolean isKept = conversation.resume(Clock.now());
+      if (!isKept) acquireGrant(deadline);
       becomeAlone(deadline);
       try {
         becomeNewest(deadline);
@@ -325,6 +341,7 @@ final class SegmentLocks {
         writerDepth = 1;
         segment.objects().granted(changes);
         isBegun = true;
+        return isKept;
       } finally {
         if (!isBegun) leaveAlone();
       }
@@ -402,8 +419,7 @@ final class SegmentLocks {
       byte[] diff;
       link.lock.unlock();
       try {
-        segment.objects().flush();
-        diff = of.changes.collect();
+        diff = collect(of);
       } finally {
         link.lock.lock();
       }
@@ -423,6 +439,26 @@ final class SegmentLocks {
       }
     } finally {
       link.lock.unlock();
+    }
+  }
+
+  private byte[] collect(Writing of) {
+    CollectEvent event = Flight.isOn() ? CollectEvent.begun() : null;
+    segment.objects().flush();
+    byte[] diff = of.changes.collect();
+    if (event != null) {
+      event.ended(segment.url(), copy.version(), diff == null ? 0 : diff.length);
+    }
+    return diff;
+  }
+
+  /** The section is over afterwards, whatever is thrown. */
+  long releaseOrAbort(Writing of) {
+    try {
+      return release(of);
+    } catch (RuntimeException | java.lang.Error wrong) {
+      abort(of);
+      throw wrong;
     }
   }
 
@@ -468,7 +504,7 @@ final class SegmentLocks {
 
   // ---- closing ----
 
-  /** Whether a thread other than the calling one is inside of a lock [OPEN-3]. */
+  /** Whether others than the calling thread are inside of locks [OPEN-3]. */
   boolean hasOthers() {
     Thread thread = Thread.currentThread();
     boolean isWritten = writing != null && writer != thread;

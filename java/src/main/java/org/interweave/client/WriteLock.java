@@ -1,5 +1,6 @@
 package org.interweave.client;
 
+import java.util.concurrent.CompletableFuture;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Object;
 import org.interweave.Interface.Error;
@@ -107,6 +108,20 @@ public final class WriteLock extends SegmentLock {
       // Whatever was thrown, a section that is under way needs a lock that ends it.
       isOver = isDone || !isUnderWay();
     }
+  }
+
+  /**
+   * Makes the changes a version, without waiting for the server. The lock is given back whatever
+   * becomes of the release: after any error the changes are undone. Store nothing until the future
+   * is done. Cancelling the future does not stop the release. The segment's timeout is the
+   * deadline.
+   *
+   * @return the version; fails as {@link #release} would
+   */
+  public CompletableFuture<Long> releaseAsync() {
+    if (isOver) return CompletableFuture.failedFuture(givenBack());
+    isOver = true;
+    return Waits.beginForSure(() -> locks.releaseOrAbort(writing));
   }
 
   boolean isUnderWay() {

@@ -141,7 +141,7 @@ public final class Changes {
       } else {
         freed.add(block);
       }
-      block.plan.walk(0, new Ownership(block.memory, serials));
+      block.plan().walk(0, new Ownership(block.memory, serials));
     }
   }
 

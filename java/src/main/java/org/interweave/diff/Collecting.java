@@ -35,7 +35,7 @@ final class Collecting implements Plan.Visit {
     if (Arrays.equals(block.memory, 0, length, pristine, 0, length)) return false;
     int before = out.length();
     Collecting collecting = new Collecting(block, pristine, out);
-    block.plan.walk(0, collecting);
+    block.plan().walk(0, collecting);
     collecting.finishRun(block.units());
     return out.length() > before;
   }
@@ -80,7 +80,7 @@ final class Collecting implements Plan.Visit {
     if (first < 0) return;
     out.varint(first - end);
     out.varint(next - first);
-    block.plan.walk(first, next - first, 0, new UnitCollecting(block.memory, out));
+    block.plan().walk(first, next - first, 0, new UnitCollecting(block.memory, out));
     end = next;
     first = -1;
   }

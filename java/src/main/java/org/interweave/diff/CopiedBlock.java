@@ -3,8 +3,11 @@ package org.interweave.diff;
 import org.interweave.types.Plan;
 import org.interweave.types.Type;
 
-/** An array of `count` elements of one type, in the cached copy. */
-public final class CopiedBlock {
+/**
+ * An array of `count` elements of one type, in the cached copy. A segment may have millions of
+ * blocks, so there is nothing here that can be computed.
+ */
+public final class CopiedBlock implements Numbered {
   /** What the program has of a block. */
   public interface Mapped {
     /** The section under way has freed the block. */
@@ -13,12 +16,10 @@ public final class CopiedBlock {
 
   public final long serial;
   public final Type type;
-  public final long count;
+  public final int count;
   /** "" for a block without a name. */
   public final String name;
   public final byte[] memory;
-  /** Of all elements. */
-  public final Plan plan;
   /** The program's objects of the block, for the room objects; null: it has none. */
   public Mapped mapped;
   private boolean isLive = true;
@@ -31,10 +32,10 @@ public final class CopiedBlock {
   public CopiedBlock(long serial, Type type, long count, String name) {
     this.serial = serial;
     this.type = type;
-    this.count = count;
-    this.name = name;
+    this.count = Math.toIntExact(count);
+    // A name that was decoded is a string of its own.
+    this.name = name.isEmpty() ? "" : name;
     memory = new byte[Math.toIntExact(type.size() * count)];
-    plan = planOf(type, count);
   }
 
   /** Most blocks have one element, and share the plan of their type. */
@@ -42,8 +43,18 @@ public final class CopiedBlock {
     return count == 1 ? type.plan() : type.plan().repeated(count, type.size());
   }
 
+  /** Of all elements. */
+  public Plan plan() {
+    return planOf(type, count);
+  }
+
+  @Override
+  public long serial() {
+    return serial;
+  }
+
   public long units() {
-    return plan.units;
+    return type.units() * count;
   }
 
   /** False after the block is freed. References to it then lead nowhere. */

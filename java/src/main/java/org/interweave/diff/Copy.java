@@ -121,7 +121,7 @@ public final class Copy {
         new DiffCheck(new Copy(maxBytes), new Diff(complete)).created;
     Deque<Long> owned = new ArrayDeque<>();
     for (CopiedBlock block : blocks) {
-      block.plan.walk(0, new Ownership(block.memory, owned));
+      block.plan().walk(0, new Ownership(block.memory, owned));
     }
     Set<Long> unimportant = new HashSet<>(owned);
     for (CopiedBlock block : blocks) {
@@ -158,13 +158,13 @@ public final class Copy {
     UnitPlacing placing = new UnitPlacing(runs, block.memory);
     Run run = Run.next(block.units(), 0, runs);
     while (run != null) {
-      block.plan.walk(run.first(), run.count(), 0, placing);
+      block.plan().walk(run.first(), run.count(), 0, placing);
       run = Run.next(block.units(), run.end(), runs);
     }
   }
 
   public void add(CopiedBlock block) {
-    blocks.put(block.serial, block);
+    blocks.put(block);
     if (!block.name.isEmpty()) names.put(block.name, block);
     bytes += block.memory.length;
     block.live(true);

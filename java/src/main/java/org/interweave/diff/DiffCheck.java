@@ -22,7 +22,7 @@ final class DiffCheck {
   private static final long MAX_BLOCK_BYTES = Integer.MAX_VALUE - 8;
 
   /** A block that the diff makes. */
-  record Created(long serial, Type type, long count, String name) {
+  record Created(long serial, Type type, long count, String name) implements Numbered {
     CopiedBlock make() {
       return new CopiedBlock(serial, type, count, name);
     }
@@ -152,7 +152,7 @@ final class DiffCheck {
             "the copy would take " + bytes + " bytes, " + copy.maxBytes()
                 + " are allowed: open the segment with more");
       }
-      created.put(serial, new Created(serial, type, block.count(), block.name()));
+      created.put(new Created(serial, type, block.count(), block.name()));
     }
   }
 
@@ -183,15 +183,17 @@ final class DiffCheck {
           Error.TOO_LARGE, "a block has at most 2^40 units and bytes");
     }
     long bytes = Extent.times(type.size(), count);
-    if (bytes > MAX_BLOCK_BYTES) {
+    if (bytes > MAX_BLOCK_BYTES || count > Integer.MAX_VALUE) {
       throw new InterweaveException(
-          Error.TOO_LARGE, "a block of " + bytes + " bytes; Java holds less than 2 GiB in one");
+          Error.TOO_LARGE,
+          "a block of " + count + " elements and " + bytes + " bytes; Java holds less than 2^31 and"
+              + " 2 GiB in one");
     }
     return bytes;
   }
 
   private void checkChanges() {
-    SerialMap<Boolean> seen = new SerialMap<>();
+    SerialMap<Numbered> seen = new SerialMap<>();
     int slotCount = copy.slots().size() + slots.size();
     Diff.Changes changes = diff.changes();
     for (Diff.Change change = changes.next(); change != null; change = changes.next()) {
@@ -199,21 +201,24 @@ final class DiffCheck {
       if (seen.containsSerial(serial)) {
         throw malformed("block " + serial + " occurs twice in CHANGES");
       }
-      seen.put(serial, Boolean.TRUE);
-      checkRuns(planOf(serial), change.runs(), slotCount);
+      Numbered block = blockOf(serial);
+      seen.put(block);
+      checkRuns(planOf(block), change.runs(), slotCount);
     }
   }
 
-  private Plan planOf(long serial) {
+  /** Of this diff, or of the copy. */
+  private Numbered blockOf(long serial) {
     Created made = created.get(serial);
-    if (made != null) {
-      return CopiedBlock.planOf(made.type(), made.count());
-    }
+    if (made != null) return made;
     CopiedBlock old = freed.contains(serial) ? null : copy.block(serial);
-    if (old == null) {
-      throw malformed("block " + serial + " is changed, but the copy has no such block");
-    }
-    return old.plan;
+    if (old != null) return old;
+    throw malformed("block " + serial + " is changed, but the copy has no such block");
+  }
+
+  private static Plan planOf(Numbered block) {
+    if (block instanceof Created made) return CopiedBlock.planOf(made.type(), made.count());
+    return ((CopiedBlock) block).plan();
   }
 
   private static void checkRuns(Plan plan, Cursor runs, int slotCount) {

@@ -7,15 +7,14 @@ import java.util.NoSuchElementException;
 import java.util.SplittableRandom;
 
 /**
- * Values by serial, in the order in which they were put. An entry takes about 20 bytes, where one
+ * Values by serial, in the order in which they were put. An entry takes about 12 bytes, where one
  * of LinkedHashMap takes 80: a segment may have millions of blocks.
  */
-final class SerialMap<V> extends AbstractCollection<V> {
+final class SerialMap<V extends Numbered> extends AbstractCollection<V> {
   private static final int FIRST_CAPACITY = 16;
   /** Not known to a peer, who could choose serials of one slot otherwise. */
   private static final long SPREAD = new SplittableRandom().nextLong() | 1;
 
-  private long[] serials = new long[FIRST_CAPACITY];
   /** By the order; null where the entry was removed. */
   private Object[] values = new Object[FIRST_CAPACITY];
   /** Entries, with those that were removed. */
@@ -32,37 +31,40 @@ final class SerialMap<V> extends AbstractCollection<V> {
   private int find(long serial) {
     for (int at = slotOf(serial); slots[at] != 0; at = (at + 1) & (slots.length - 1)) {
       int index = slots[at] - 1;
-      if (serials[index] == serial && values[index] != null) return index;
+      if (values[index] != null && at(index).serial() == serial) return index;
     }
     return -1;
   }
 
   @SuppressWarnings("unchecked")
+  private V at(int index) {
+    return (V) values[index];
+  }
+
   V get(long serial) {
     int index = find(serial);
-    return index < 0 ? null : (V) values[index];
+    return index < 0 ? null : at(index);
   }
 
   boolean containsSerial(long serial) {
     return find(serial) >= 0;
   }
 
-  /** Replaces the serial's value, or puts another entry behind the last. */
-  void put(long serial, V value) {
-    int known = find(serial);
+  /** Replaces the value of the same serial, or puts another entry behind the last. */
+  void put(V value) {
+    int known = find(value.serial());
     if (known >= 0) {
       values[known] = value;
       return;
     }
-    if (used == serials.length) grow();
-    serials[used] = serial;
+    if (used == values.length) grow();
     values[used] = value;
     ++live;
     enter(used++);
   }
 
   private void enter(int index) {
-    int at = slotOf(serials[index]);
+    int at = slotOf(at(index).serial());
     while (slots[at] != 0) at = (at + 1) & (slots.length - 1);
     slots[at] = index + 1;
   }
@@ -70,28 +72,24 @@ final class SerialMap<V> extends AbstractCollection<V> {
   /** Leaves removed entries out, and makes room if they are few. */
   private void grow() {
     int capacity = live > used / 2 ? 2 * used : used;
-    long[] oldSerials = serials;
     Object[] oldValues = values;
     int before = used;
-    serials = new long[capacity];
     values = new Object[capacity];
     if (slots.length < 2 * capacity) slots = new int[2 * capacity];
     else Arrays.fill(slots, 0);
     used = 0;
     for (int i = 0; i < before; ++i) {
       if (oldValues[i] == null) continue;
-      serials[used] = oldSerials[i];
       values[used] = oldValues[i];
       enter(used++);
     }
   }
 
   /** The value that was there; null: there was none. */
-  @SuppressWarnings("unchecked")
   V take(long serial) {
     int index = find(serial);
     if (index < 0) return null;
-    V value = (V) values[index];
+    V value = at(index);
     values[index] = null;
     --live;
     return value;
@@ -116,11 +114,10 @@ final class SerialMap<V> extends AbstractCollection<V> {
       return next < used;
     }
 
-    @SuppressWarnings("unchecked")
     @Override
     public V next() {
       if (!hasNext()) throw new NoSuchElementException();
-      return (V) values[next++];
+      return at(next++);
     }
   }
 }

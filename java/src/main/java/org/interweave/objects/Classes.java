@@ -3,8 +3,10 @@ package org.interweave.objects;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.interweave.IW_Object;
 import org.interweave.IW_Place;
 import org.interweave.IW_Types;
@@ -23,6 +25,8 @@ final class Classes {
   private final Map<Class<?>, Type> types = new HashMap<>();
   private final Map<Type, Class<? extends IW_Object>> classes = new HashMap<>();
   private final Map<Class<?>, Constructor<?>> constructors = new HashMap<>();
+  /** Cannot be constructed, which was said. */
+  private final Set<Class<?>> reported = new HashSet<>();
   /** How many sets of types were registered when `classes` was filled. */
   private int registered;
 
@@ -107,12 +111,20 @@ final class Classes {
       }
       return type.cast(constructor.newInstance(place));
     } catch (InvocationTargetException wrong) {
-      throw new InterweaveException(Error.BAD_ARGUMENT, type + " failed: " + wrong.getCause());
-    } catch (ReflectiveOperationException wrong) {
-      throw InterweaveException.of(
-          Error.BAD_ARGUMENT,
-          type.getName() + " needs a public constructor (IW_Place), in an exported package: "
-              + wrong);
+      // A machine that has no memory now may have some later.
+      if (wrong.getCause() instanceof VirtualMachineError passing) throw passing;
+      throw new NotMade(type, wrong.getCause());
+    } catch (ReflectiveOperationException | LinkageError wrong) {
+      throw new NotMade(type, wrong);
     }
+  }
+
+  /** Says once that objects of a class are missing where pointers lead to them. */
+  void report(Class<?> type, NotMade why) {
+    if (!reported.add(type)) return;
+    System.getLogger("org.interweave").log(
+        System.Logger.Level.WARNING,
+        why.getMessage() + "; fields of that class are null, and releases leave their pointers as"
+            + " they are");
   }
 }

@@ -3,6 +3,7 @@ package org.interweave.objects;
 import java.lang.reflect.Field;
 import org.interweave.IW_Field;
 import org.interweave.IW_Object;
+import org.interweave.IW_Types;
 
 /** Names of fields for messages. */
 final class Fields {
@@ -14,9 +15,11 @@ final class Fields {
     int best = -1;
     for (Field field : object.getClass().getFields()) {
       IW_Field found = field.getAnnotation(IW_Field.class);
-      if (found == null || found.at() > at || found.at() < best) continue;
-      name = found.at() == best ? name + " or " + field.getName() : field.getName();
-      best = found.at();
+      if (found == null) continue;
+      int begin = found.at() < 0 ? IW_Types.offset(field) : found.at();
+      if (begin > at || begin < best) continue;
+      name = begin == best ? name + " or " + field.getName() : field.getName();
+      best = begin;
     }
     return object.getClass().getSimpleName() + "." + name;
   }

@@ -23,10 +23,15 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
   IW_Object first;
   /** Has a field that owns this block, and is loaded with it; null: none has. */
   IW_Object holder;
-  /** Null until there is one. */
-  private Map<Key, IW_Object> others;
-  /** Where pointers lie that are null in their objects; null until there is one. */
-  private Set<Integer> dangling;
+  /** Null until there is any of it, because most blocks have none. */
+  private Rare rare;
+
+  private static final class Rare {
+    /** Objects within the block. */
+    final Map<Key, IW_Object> others = new HashMap<>();
+    /** Where pointers lie that are null in their objects. */
+    final Set<Integer> dangling = new HashSet<>();
+  }
 
   MappedBlock(ObjectMap map, CopiedBlock block) {
     this.map = map;
@@ -52,17 +57,17 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
   @Override
   public void freed() {
     if (first != null) first.iw_unmark();
-    if (others != null) for (IW_Object each : others.values()) each.iw_unmark();
+    if (rare != null) for (IW_Object each : rare.others.values()) each.iw_unmark();
   }
 
   boolean hasOthers() {
-    return others != null;
+    return rare != null && !rare.others.isEmpty();
   }
 
   /** Null: not made yet. */
   IW_Object at(int at, Class<?> type) {
     if (at == 0 && first != null && first.getClass() == type) return first;
-    return others == null ? null : others.get(new Key(at, type));
+    return rare == null ? null : rare.others.get(new Key(at, type));
   }
 
   /**
@@ -71,21 +76,20 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
    */
   boolean dangles(int at, boolean is) {
     if (!is) {
-      if (dangling != null) dangling.remove(at);
+      if (rare != null) rare.dangling.remove(at);
       return false;
     }
-    if (dangling == null) dangling = new HashSet<>();
-    return dangling.add(at);
+    return rare().dangling.add(at);
   }
 
   /** Whether the null of a field stands for the pointer at a byte, which leads to no object. */
   boolean isDangling(int at) {
-    return dangling != null && dangling.contains(at);
+    return rare != null && rare.dangling.contains(at);
   }
 
   /** The objects of elements, which are of the class. */
   List<IW_Object> elements(Class<? extends IW_Object> type) {
-    if (others == null || type == null) return first == null ? List.of() : List.of(first);
+    if (!hasOthers() || type == null) return first == null ? List.of() : List.of(first);
     List<IW_Object> found = new ArrayList<>();
     int size = (int) block.type.size();
     for (int i = 0; i < block.count; ++i) {
@@ -100,8 +104,12 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
       first = object;
       return;
     }
-    if (others == null) others = new HashMap<>();
-    others.put(new Key(at, object.getClass()), object);
+    rare().others.put(new Key(at, object.getClass()), object);
+  }
+
+  private Rare rare() {
+    if (rare == null) rare = new Rare();
+    return rare;
   }
 
   /** The unit that begins at a byte; -1: it is in an arm of a union. */

@@ -66,9 +66,11 @@ public final class ObjectMap implements IW_Space {
     copy.takeChanged();
   }
 
-  /** Makes a generated class register its types; false: it does not. */
+  /** Makes a class known, be it generated or written by hand; false: it is neither. */
   public static boolean register(Class<?> type) {
     Classes.initialise(type);
+    boolean isByHand = IW_Types.of(type) == null && IW_Object.class.isAssignableFrom(type);
+    if (isByHand) IW_Types.reflect(type.asSubclass(IW_Object.class));
     return IW_Types.of(type) != null;
   }
 
@@ -165,7 +167,7 @@ public final class ObjectMap implements IW_Space {
                 + "`");
       }
       int size = (int) block.type.size();
-      return new Elements<>(of(block), 0, (int) block.count, type, size, null);
+      return new Elements<>(of(block), 0, block.count, type, size, null);
     } finally {
       gate.unlock();
     }
@@ -261,9 +263,29 @@ public final class ObjectMap implements IW_Space {
             && known != null
             && known.first != null
             && known.first.getClass() == type;
-    IW_Object found = isKnown ? known.first : there.locate(block, pointer.offset(), type);
+    IW_Object found = isKnown ? known.first : there.tryLocate(block, pointer.offset(), type);
     if (there != this && !there.pending.isEmpty()) elsewhere.add(there);
     return found == null ? null : type.cast(found);
+  }
+
+  /** Null also if the class cannot be constructed, which holds up no other object. */
+  private IW_Object tryLocate(CopiedBlock block, long unit, Class<?> type) {
+    try {
+      return locate(block, unit, type);
+    } catch (NotMade why) {
+      classes.report(type, why);
+      return null;
+    }
+  }
+
+  /** The object of a part; null if its class cannot be constructed. */
+  <T extends IW_Object> T part(MappedBlock block, int at, Class<T> type) {
+    try {
+      return object(block, at, type);
+    } catch (NotMade why) {
+      classes.report(type, why);
+      return null;
+    }
   }
 
   private ObjectMap neighbour(int slot) {

@@ -176,7 +176,7 @@ final class Transfer extends IW_Memory {
     field = at;
     hasArrays = true;
     CopiedBlock owned = ownedAt(at);
-    int count = owned == null ? 0 : (int) owned.count;
+    int count = owned == null ? 0 : owned.count;
     if (!isStoring) {
       byte[] from = owned == null ? memory : owned.memory;
       return NumberRow.load(from, 0, count, value, elements);
@@ -336,10 +336,12 @@ final class Transfer extends IW_Memory {
   @Override
   public <T extends IW_Object> T embedded(int at, T value, Class<T> type) {
     field = at;
-    T there = map.object(mapped, base + at, type);
+    // Its class could not be constructed.
+    if (isStoring && value == null && mapped.at(base + at, type) == null) return null;
+    T there = map.part(mapped, base + at, type);
     if (isStoring && value != there) throw bad("is part of its object, and stays");
     // An object that is loaded for the first time waits in the queue, and then knows its place.
-    if (isStoring || there == value) carry(there);
+    if (there != null && (isStoring || there == value)) carry(there);
     return there;
   }
 
@@ -381,7 +383,7 @@ final class Transfer extends IW_Memory {
     Elements<T> known = value instanceof Elements<T> own ? own : null;
     MappedBlock now = owned == null ? null : map.of(owned);
     if (known != null && known.mapped == now) return known;
-    int count = owned == null ? 0 : (int) owned.count;
+    int count = owned == null ? 0 : owned.count;
     int size = (int) map.typeOf(type).size();
     Resizer resizer = new Resizer(mapped, base, at);
     return new Elements<>(now, 0, count, type, size, resizer);
@@ -438,7 +440,7 @@ final class Transfer extends IW_Memory {
   public <T extends IW_Object> T[] ownedReferences(int at, T[] value, Class<T> type) {
     field = at;
     CopiedBlock owned = ownedAt(at);
-    int count = owned == null ? 0 : (int) owned.count;
+    int count = owned == null ? 0 : owned.count;
     if (isStoring && value == null) throw bad("is null; an empty sequence has length 0");
     if (isStoring && value.length != count) {
       count = value.length;

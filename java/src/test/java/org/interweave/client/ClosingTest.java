@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.TimedOutException;
+import org.interweave.wire.protocol.SessionCodec.MessageType;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -24,6 +25,8 @@ import org.junit.jupiter.api.Timeout;
 /** The last close of a segment, and threads that are inside of its locks [OPEN-3]. */
 @Timeout(60)
 class ClosingTest {
+  private static final OpenOptions PATIENT = OpenOptions.DEFAULT.timeout(Duration.ofHours(1));
+
   private static Server server;
   private final Client client = new Client();
 
@@ -162,5 +165,53 @@ class ClosingTest {
     second.close();
     InterweaveException wrong = assertThrows(InterweaveException.class, second::close);
     assertEquals(Error.NOT_OPEN, wrong.code());
+  }
+
+  /** The answer comes after the test's end; a close that waited for it would, too. */
+  @Test
+  void aCloseWaitsForNoAnswer() throws Exception {
+    try (SlowServer slow = new SlowServer();
+        Client own = new Client()) {
+      giveUpOpening(own, slow);
+      own.open(server.url("/elsewhere")).close();
+      own.open(slow.url("/quick")).close();
+    }
+  }
+
+  /** [OPEN-2] */
+  @Test
+  void anOpeningFollowsTheCloseOfTheOneBefore() throws Exception {
+    try (SlowServer slow = new SlowServer();
+        Client own = new Client()) {
+      giveUpOpening(own, slow);
+      Thread again = new Thread(() -> own.open(slow.url("/slow"), PATIENT).close());
+      again.start();
+      awaitWaiting(again);
+      slow.hurry();
+      again.join();
+      assertEquals(MessageType.CLOSE_SEGMENT, slow.heard());
+      assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
+      assertEquals(MessageType.CLOSE_SEGMENT, slow.heard());
+    }
+  }
+
+  /** Another segment keeps the connection. */
+  private static void giveUpOpening(Client client, SlowServer slow) throws Exception {
+    client.open(slow.url("/stays"));
+    assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
+    AtomicReference<InterweaveException> told = new AtomicReference<>();
+    Thread opening =
+        new Thread(
+            () -> {
+              String url = slow.url("/slow");
+              told.set(
+                  assertThrows(InterweaveException.class, () -> client.open(url, PATIENT)));
+            });
+    opening.start();
+    assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
+    awaitWaiting(opening);
+    opening.interrupt();
+    opening.join();
+    assertEquals(Error.CANCELLED, told.get().code());
   }
 }

@@ -140,7 +140,7 @@ class PaperTest {
     seg.close();
   }
 
-  private static String c(String... arguments) throws Exception {
+  static String c(String... arguments) throws Exception {
     List<String> command = new java.util.ArrayList<>(List.of(C_PROGRAM));
     command.addAll(List.of(arguments));
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();

@@ -391,6 +391,31 @@ class ObjectMapTest {
     assertFalse(release(), "no block was made");
   }
 
+  private static long usedMemory() {
+    System.gc();
+    return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+  }
+
+  /** 24 bytes are the block's own memory; 120 are for the block, its object and what finds them. */
+  @Test
+  void aBlockTakesFewBytes() {
+    int count = 65_000;
+    node last = null;
+    for (int i = 0; i < count; ++i) {
+      node made = new node(map, i == count - 1 ? "head" : null);
+      made.next = last;
+      last = made;
+    }
+    map.flush();
+    byte[] diff = changes.collect();
+    long before = usedMemory();
+    reader.apply(diff);
+    node head = (node) read.object(reader.block("head"));
+    long bytes = (usedMemory() - before) / count;
+    assertNotNull(head.next.next);
+    assertTrue(bytes < 24 + 120, bytes + " bytes a block");
+  }
+
   /** As after another incarnation of the server, whose types are others of the same structure. */
   @Test
   void classesAreFoundAfterACompleteCopy() {

@@ -177,7 +177,7 @@ class CollectingTest {
             if (random.nextInt(share) == 0) set(block, leaf, (int) (at + i * leaf.width), random);
           }
         };
-    block.plan.walk(0, visit);
+    block.plan().walk(0, visit);
   }
 
   private static void set(CopiedBlock block, Leaf leaf, int at, Random random) {

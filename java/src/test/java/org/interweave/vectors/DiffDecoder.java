@@ -96,7 +96,7 @@ final class DiffDecoder {
     while (run != null) {
       CopiedBlock alone = new CopiedBlock(1, block.type, block.count, "");
       UnitPlacing placing = new UnitPlacing(change.runs(), alone.memory);
-      alone.plan.walk(run.first(), run.count(), 0, placing);
+      alone.plan().walk(run.first(), run.count(), 0, placing);
       List<Object> values = new Units(alone).values();
       Object own = new ArrayList<>(values.subList((int) run.first(), (int) run.end()));
       shown.add(Map.of("unit", run.first(), "values", own));
@@ -115,7 +115,7 @@ final class DiffDecoder {
                     Map.of(
                         "serial", block.serial,
                         "type", block.type.serial(),
-                        "count", block.count,
+                        "count", (long) block.count,
                         "name", block.name,
                         "slots", Shown.hex(new Units(block).slotForm()))));
     return shown;

@@ -21,7 +21,7 @@ final class Units {
   }
 
   List<Object> values() {
-    return values(block.type, block.count, block.plan, 0);
+    return values(block.type, block.count, block.plan(), 0);
   }
 
   /** The types of a type's units, in order: a plan does not tell int from float. */
@@ -102,7 +102,7 @@ final class Units {
     List<Type> kinds = new ArrayList<>();
     scalars(block.type, kinds);
     int[] next = {0, 0};
-    block.plan.walk(
+    block.plan().walk(
         0,
         (leaf, at, units) -> {
           for (long i = 0; i < units; ++i) {

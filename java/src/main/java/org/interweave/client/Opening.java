@@ -1,0 +1,160 @@
+package org.interweave.client;
+
+import java.lang.ref.ReferenceQueue;
+import java.lang.ref.WeakReference;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import java.util.function.LongConsumer;
+import org.interweave.Interface.Connection;
+import org.interweave.coherence.Bound;
+import org.interweave.coherence.Knowledge;
+
+/**
+ * What the library itself holds of an open segment. It holds the segment weakly, so that a segment
+ * is noticed which the program lost without closing it. What the program has of a segment (objects,
+ * values, locks) keeps the segment. What the library has to know without the program is here:
+ * listeners, and how recent the copy must be. The link's lock guards it.
+ */
+final class Opening extends WeakReference<Segment> implements Exchange.Listener {
+  private static final ReferenceQueue<Segment> LOST = new ReferenceQueue<>();
+  private static final boolean IS_TRACED = Boolean.getBoolean("interweave.openings");
+
+  private record Listening(Executor executor, LongConsumer listener) {}
+
+  final String url;
+  final Link link;
+  final Exchange exchange;
+  private final Client client;
+  /** Where the segment was opened first; null: nobody asked for that. */
+  private final Throwable place;
+  private final List<Listening> listeners = new CopyOnWriteArrayList<>();
+  private final ConnectionNews news = new ConnectionNews();
+  private Coherence coherence = Coherence.FULL;
+  /** The newest version that listeners were told of. */
+  private long toldVersion;
+  /** The segment, if it must stay open without the program. */
+  private Segment kept;
+
+  Opening(
+      Segment segment, Client client, Link link, String url, String path, OpenOptions options) {
+    super(segment, LOST);
+    this.client = client;
+    this.link = link;
+    this.url = url;
+    place = IS_TRACED ? new Throwable("opened here") : null;
+    exchange = new Exchange(link, path, options, this);
+  }
+
+  /** The segment stays open until it is closed, though the program may have no reference to it. */
+  void keep(Segment segment) {
+    link.lock.lock();
+    try {
+      kept = segment;
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  // ---- segments that were lost ----
+
+  /** By the library's thread: closes those that collections have found since, on another thread. */
+  static void look(Library library) {
+    for (Object lost = LOST.poll(); lost != null; lost = LOST.poll()) {
+      Opening opening = (Opening) lost;
+      library.call(
+          new Runnable() {
+            @Override
+            public void run() {
+              opening.client.lost(opening);
+            }
+          });
+    }
+  }
+
+  void end() {
+    link.lock.lock();
+    try {
+      exchange.close();
+    } finally {
+      link.lock.unlock();
+    }
+  }
+
+  void report() {
+    String how =
+        place == null ? "; -Dinterweave.openings=true adds where it was opened" : "";
+    System.getLogger("org.interweave").log(
+        System.Logger.Level.WARNING,
+        url + " was opened and not closed, and the program has no reference to it any more; it is"
+            + " closed now. Close segments, as in try (Segment s = Segment.open(url)) {...}" + how,
+        place);
+  }
+
+  // ---- coherence and listeners ----
+
+  void coherence(Coherence model) {
+    coherence = model;
+    follow();
+    exchange.changed.signalAll();
+  }
+
+  Bound bound() {
+    return coherence.bound;
+  }
+
+  boolean isRecent(Knowledge known, long began, long now) {
+    return coherence.isRecent(known, began, now);
+  }
+
+  /** Subscribes or unsubscribes as the bound and listeners require. */
+  void follow() {
+    exchange.conversation.follow(bound(), !listeners.isEmpty());
+    exchange.carryOut();
+  }
+
+  void listen(Executor executor, LongConsumer listener) {
+    toldVersion = exchange.conversation.state().have().number();
+    listeners.add(new Listening(executor, listener));
+    follow();
+  }
+
+  void listenToConnection(Executor executor, Consumer<Connection> listener) {
+    news.listen(executor, listener);
+  }
+
+  @Override
+  public void changed() {
+    if (listeners.isEmpty()) return;
+    long newest = exchange.conversation.state().newest().number();
+    if (newest == toldVersion) return;
+    toldVersion = newest;
+    for (Listening each : listeners) {
+      Runnable told =
+          new Runnable() {
+            @Override
+            public void run() {
+              each.listener.accept(newest);
+            }
+          };
+      Library.get().call(
+          new Runnable() {
+            @Override
+            public void run() {
+              each.executor.execute(told);
+            }
+          });
+    }
+  }
+
+  @Override
+  public void connectionIs(Connection state) {
+    news.is(state);
+  }
+
+  @Override
+  public void tick(long now) {
+    if (!listeners.isEmpty()) exchange.conversation.follow(bound(), true);
+  }
+}

@@ -1,0 +1,6 @@
+package org.interweave.diff;
+
+/** Has a serial, as blocks do. */
+interface Numbered {
+  long serial();
+}
