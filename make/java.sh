@@ -7,6 +7,8 @@
 #   make/java.sh fuzz     gives each decoder some of INPUTS inputs (default 20,000,000)
 #   make/java.sh agent    the conformance agent, in $BUILD/java/conformance
 #   make/java.sh fetch    only what the pom.xml files name: plugins, ASM and JUnit
+#   make/java.sh rivals   what the figures are compared with (bench/java/pom.xml), in
+#                         $BUILD/java/rivals
 #
 # IW_JAVA_NEWER names the java of 25 or newer on which the tests run again; without it, it is
 # looked for in /usr/lib/jvm.
@@ -68,6 +70,21 @@ fetch() {
     touch "$mark"
   ) 9>"$fetched/fetching"
 }
+# The same for what is only compared with. Offline once it was fetched.
+copy_rivals() {
+  local mark offline=(--offline)
+  mark=$fetched/rivals-$(git hash-object bench/java/pom.xml)
+  mkdir -p "$fetched"
+  (
+    flock 9
+    [ -e "$mark" ] || offline=()
+    rm -rf "$BUILD/java/rivals"
+    mvn --batch-mode --quiet --file bench/java/pom.xml -Dstyle.color=never "${offline[@]}" \
+      -Dmaven.repo.local="$fetched" dependency:copy-dependencies \
+      -DoutputDirectory="$BUILD/java/rivals"
+    touch "$mark"
+  ) 9>"$fetched/fetching"
+}
 newer_java() {
   local each
   for each in "${IW_JAVA_NEWER:-}" /usr/lib/jvm/*/bin/java; do
@@ -86,6 +103,7 @@ test_on_newer() {
 }
 case "${1:-build}" in
   fetch) fetch ;;
+  rivals) copy_rivals ;;
   build)
     fetch
     maven "$BUILD/java" --offline -DskipTests package
@@ -120,5 +138,5 @@ case "${1:-build}" in
       echo "java: skipped on a newer Java: none of 25 or newer in /usr/lib/jvm"
     fi
     ;;
-  *) echo "java: '$1' is not one of build, test, fuzz, agent, fetch" >&2; exit 2 ;;
+  *) echo "java: '$1' is not one of build, test, fuzz, agent, fetch, rivals" >&2; exit 2 ;;
 esac
