@@ -23,6 +23,8 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
   IW_Object first;
   /** Has a field that owns this block, and is loaded with it; null: none has. */
   IW_Object holder;
+  /** Of elements, by their number; null until there is one. */
+  private IW_Object[] elements;
   /** Null until there is one. */
   private Map<Key, IW_Object> others;
   /** Where pointers lie that are null in their objects; null until there is one. */
@@ -52,16 +54,22 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
   @Override
   public void freed() {
     if (first != null) first.iw_unmark();
+    if (elements != null) for (IW_Object each : elements) if (each != null) each.iw_unmark();
     if (others != null) for (IW_Object each : others.values()) each.iw_unmark();
   }
 
   boolean hasOthers() {
-    return others != null;
+    return elements != null || others != null;
   }
 
   /** Null: not made yet. */
   IW_Object at(int at, Class<?> type) {
     if (at == 0 && first != null && first.getClass() == type) return first;
+    if (elements != null) {
+      int size = (int) block.type.size();
+      IW_Object element = at % size == 0 ? elements[at / size] : null;
+      if (element != null && element.getClass() == type) return element;
+    }
     return others == null ? null : others.get(new Key(at, type));
   }
 
@@ -85,7 +93,7 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
 
   /** The objects of elements, which are of the class. */
   List<IW_Object> elements(Class<? extends IW_Object> type) {
-    if (others == null || type == null) return first == null ? List.of() : List.of(first);
+    if (!hasOthers() || type == null) return first == null ? List.of() : List.of(first);
     List<IW_Object> found = new ArrayList<>();
     int size = (int) block.type.size();
     for (int i = 0; i < block.count; ++i) {
@@ -100,8 +108,20 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
       first = object;
       return;
     }
+    if (isElement(at)) {
+      elements[(int) (at / block.type.size())] = object;
+      return;
+    }
     if (others == null) others = new HashMap<>();
     others.put(new Key(at, object.getClass()), object);
+  }
+
+  /** Whether an element begins there that has no object yet. What begins with it comes later. */
+  private boolean isElement(int at) {
+    int size = (int) block.type.size();
+    if (block.count == 1 || at % size != 0) return false;
+    if (elements == null) elements = new IW_Object[(int) block.count];
+    return elements[at / size] == null;
   }
 
   /** The unit that begins at a byte; -1: it is in an arm of a union. */
