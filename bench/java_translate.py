@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-ROUNDS = 1
+ROUNDS = 5
 VERSION = "0.1.0"
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE / "java" / "translate"
