@@ -34,13 +34,21 @@ viewers_end_with_the_bits_of_the_simulator() {
     done
     eval "kill -TERM \$viewer$number" 2>/dev/null || true
     eval "wait \$viewer$number" || fail "viewer $number"
-    tail -1 "$work/viewer$number.log" | grep -q "checksum $wanted" ||
+    tail -2 "$work/viewer$number.log" | grep -q "checksum $wanted" ||
       fail "viewer $number has other bits"
     test -s "$work/png$number/frame-000005.png" || fail "viewer $number writes no picture"
   done
   others=
   kill -TERM "$cpp" 2>/dev/null || true
   wait "$cpp" || fail "the viewer in C++"
+}
+
+# The viewer of before: files instead of a segment.
+files_show_the_same_frames() {
+  mkdir "$work/frames"
+  "$astroflow/astroflow-plain" sod 5 "$work/frames" >"$work/plain.log" || fail "plain"
+  $viewer --files "$work/frames" --headless --frames 5 >"$work/files.log" 2>&1 || fail "files"
+  grep -q "frame 5 .*checksum $wanted" "$work/files.log" || fail "the files have other bits"
 }
 
 # Shells start background programs without SIGINT, so Python gives it back.
@@ -79,6 +87,7 @@ wrong_calls_are_errors() {
 
 start_server "$interweave"
 viewers_end_with_the_bits_of_the_simulator
+files_show_the_same_frames
 ctrl_c_ends_the_viewer_cleanly
 the_window_shows_the_data
 wrong_calls_are_errors

@@ -6,7 +6,7 @@ import org.interweave.client.Coherence;
 
 /** What the command line says. */
 record Options(String url, Coherence coherence, long frames, boolean isUntilFinished,
-    boolean isHeadless, Path pngFolder) {
+    boolean isHeadless, Path pngFolder, Path files) {
   static final String HELP =
       """
       Usage: java -jar astroflow-viewer.jar [OPTION]...
@@ -19,6 +19,7 @@ record Options(String url, Coherence coherence, long frames, boolean isUntilFini
         --until-finished   leave when the simulator has written its last frame
         --headless         open no window; print a line a frame
         --png DIR          write every frame seen to DIR/frame-NNNNNN.png, three arrays above three
+        --files DIR        show the files that astroflow-plain writes, instead of a segment
         --help             this text
 
       Keys: p pause or continue, + and - change the CFL number, 1 Sod, 2 Lax, 3 Liska-Wendroff 3,
@@ -48,6 +49,7 @@ record Options(String url, Coherence coherence, long frames, boolean isUntilFini
     boolean isUntilFinished = false;
     boolean isHeadless = false;
     Path png = null;
+    Path files = null;
     for (int i = 0; i < words.length; ++i) {
       int equals = words[i].startsWith("--") ? words[i].indexOf('=') : -1;
       String name = equals < 0 ? words[i] : words[i].substring(0, equals);
@@ -57,12 +59,13 @@ record Options(String url, Coherence coherence, long frames, boolean isUntilFini
         }
         case "--until-finished" -> isUntilFinished = true;
         case "--headless" -> isHeadless = true;
-        case "--url", "--coherence", "--frames", "--png" -> {
+        case "--url", "--coherence", "--frames", "--png", "--files" -> {
           String value = equals < 0 ? valueAfter(words, i++) : words[i].substring(equals + 1);
           switch (name) {
             case "--url" -> url = value;
             case "--coherence" -> coherence = coherence(value);
             case "--frames" -> frames = count(value);
+            case "--files" -> files = Path.of(value);
             default -> png = Path.of(value);
           }
         }
@@ -70,7 +73,7 @@ record Options(String url, Coherence coherence, long frames, boolean isUntilFini
       }
     }
     return new Options(url.contains("://") || url.startsWith("unix:") ? url : "iw://" + url,
-        coherence, frames, isUntilFinished, isHeadless, png);
+        coherence, frames, isUntilFinished, isHeadless, png, files);
   }
 
   private static String valueAfter(String[] words, int at) throws Wrong {

@@ -15,7 +15,7 @@ import org.interweave.client.Segment;
 import org.interweave.client.WriteLock;
 
 /** The shared segment of a simulation. All that this program has to do with sharing is here. */
-final class Simulation implements AutoCloseable {
+final class Simulation implements FrameSource {
   private static final Duration LOCK = Duration.ofMillis(250);
 
   private final String url;
@@ -37,8 +37,8 @@ final class Simulation implements AutoCloseable {
     shown = 0;
   }
 
-  /** Called when there is a newer version, by a thread of the library. */
-  void onChange(Runnable called) {
+  @Override
+  public void onChange(Runnable called) {
     listener = called;
   }
 
@@ -52,13 +52,19 @@ final class Simulation implements AutoCloseable {
     return coherence;
   }
 
-  /** Of the segment's messages. */
-  synchronized long bytesReceived() {
+  @Override
+  public String freshness() {
+    return coherence().toString();
+  }
+
+  @Override
+  public synchronized long bytesReceived() {
     return segment.stats().bytesReceived();
   }
 
-  /** A frame that was not given before; empty: the copy is recent enough, or no simulator wrote. */
-  synchronized Optional<Frame> next() {
+  /** Empty: the copy is recent enough, or no simulator wrote. */
+  @Override
+  public synchronized Optional<Frame> next() {
     try (ReadLock lock = segment.read(LOCK)) {
       if (lock.version() == shown) return Optional.empty();
       Optional<flow_header> header = header(lock);
@@ -92,8 +98,8 @@ final class Simulation implements AutoCloseable {
         header.status, header.time, header.end_time, header.cfl, arrays);
   }
 
-  /** Asks the simulator. */
-  synchronized void ask(Wish wish) {
+  @Override
+  public synchronized void ask(Wish wish) {
     try (WriteLock lock = segment.write(LOCK)) {
       flow_header header = lock.object("header", flow_header.class);
       wish.put(header);

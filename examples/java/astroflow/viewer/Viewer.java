@@ -10,7 +10,7 @@ public final class Viewer {
   private static final int WRONG_CALL = 2;
 
   private final Options options;
-  private final Simulation simulation;
+  private final FrameSource source;
   private final Watch watch;
   private final CountDownLatch closed = new CountDownLatch(1);
   private ViewerWindow window;
@@ -20,8 +20,11 @@ public final class Viewer {
 
   private Viewer(Options options) {
     this.options = options;
-    simulation = new Simulation(options.url(), options.coherence());
-    watch = new Watch(simulation, this::show, this::say);
+    source =
+        options.files() == null
+            ? new Simulation(options.url(), options.coherence())
+            : new FrameFiles(options.files());
+    watch = new Watch(source, this::show, this::say);
   }
 
   public static void main(String[] arguments) {
@@ -50,10 +53,13 @@ public final class Viewer {
     Thread hook = new Thread(this::interrupted, "the end");
     Runtime.getRuntime().addShutdownHook(hook);
     try {
-      if (!options.isHeadless()) window = new ViewerWindow(simulation, watch);
+      if (!options.isHeadless()) window = new ViewerWindow(source, watch);
       watch.run();
+      if (window == null) {
+        System.out.printf("%d frames, %.3f ms a frame%n", frames, watch.medianMs());
+      }
     } finally {
-      simulation.close();
+      source.close();
       closed.countDown();
     }
   }

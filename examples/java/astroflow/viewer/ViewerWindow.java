@@ -28,7 +28,7 @@ final class ViewerWindow {
     "Sod", "Lax", "Liska-Wendroff 3", "Kelvin-Helmholtz"
   };
 
-  private final Simulation simulation;
+  private final FrameSource source;
   private final Watch watch;
   private final Map<Quantity, PicturePanel> pictures = new EnumMap<>(Quantity.class);
   private final JFrame window = new JFrame("astroflow");
@@ -36,8 +36,8 @@ final class ViewerWindow {
   private final JLabel bound = new JLabel();
   private Frame last;
 
-  ViewerWindow(Simulation simulation, Watch watch) {
-    this.simulation = simulation;
+  ViewerWindow(FrameSource source, Watch watch) {
+    this.source = source;
     this.watch = watch;
     try {
       SwingUtilities.invokeAndWait(this::build);
@@ -78,7 +78,7 @@ final class ViewerWindow {
     JSlider slider = new JSlider(0, MOST_MS, 200);
     slider.setName("temporal");
     slider.addChangeListener(event -> temporal(slider.getValue()));
-    bound.setText("pictures: " + simulation.coherence());
+    bound.setText("pictures: " + source.freshness());
     JPanel row = new JPanel(new FlowLayout(FlowLayout.LEFT));
     row.add(new JLabel("at most so many ms behind:"));
     row.add(slider);
@@ -87,6 +87,7 @@ final class ViewerWindow {
   }
 
   private void temporal(int ms) {
+    if (!(source instanceof Simulation simulation)) return;
     simulation.coherence(Coherence.temporal(Duration.ofMillis(ms)));
     bound.setText("pictures: at most " + ms + " ms behind");
   }
@@ -137,16 +138,20 @@ final class ViewerWindow {
   void show(Frame frame) {
     Map<Quantity, BufferedImage> drawn = new EnumMap<>(Quantity.class);
     for (Quantity each : Quantity.values()) drawn.put(each, HeatMap.of(frame.array(each)));
-    long bytes = simulation.bytesReceived();
+    long bytes = source.bytesReceived();
     SwingUtilities.invokeLater(
         () -> {
           last = frame;
           drawn.forEach((quantity, image) -> pictures.get(quantity).show(image));
           status.setText(
               String.format("%s  frame %d  t %.4f/%g  CFL %.2f  %s  %,d kB received",
-                  PROBLEMS[frame.problem() - 1], frame.number(), frame.time(), frame.endTime(),
+                  problem(frame), frame.number(), frame.time(), frame.endTime(),
                   frame.cfl(), state(frame), bytes / 1000));
         });
+  }
+
+  private static String problem(Frame frame) {
+    return frame.problem() == 0 ? "" : PROBLEMS[frame.problem() - 1];
   }
 
   private static String state(Frame frame) {
