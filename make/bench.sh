@@ -2,7 +2,8 @@
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
 # translate, swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers,
-# ddss, dsm, dsm_faults, services, java_scimark or java_translate (java runs all figures of Java).
+# ddss, dsm, dsm_faults, services, java_scimark, java_translate or java_frame (java runs all figures of
+# Java).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -155,6 +156,15 @@ if [[ "$ONLY" =~ ^(java|java_translate)?$ ]]; then
   make/plot.py bench/results/java_partly.csv --x per_cent --series how --y bytes --unit bytes \
     --out bench/results/java_partly-bytes.svg \
     --title "Bytes for 200,000 doubles of which some changed (J-InterWeave, Figure 9)"
+fi
+# A frame of the simulation in Java: the JVM paper's Table 1.
+if [[ "$ONLY" =~ ^(java|java_frame)?$ ]]; then
+  begin java_frame
+  make/java.sh build
+  make/java.sh examples
+  bench/java_frame.py "$IW_PROGRAM" "$BUILD/release/examples/astroflow" "$BUILD/java/examples" \
+    "$BENCH_RESULTS"
+  record_machine java_frame
 fi
 # From Python to Python. The rivals come from the Python package index.
 if [[ "$ONLY" =~ ^(frames)?$ ]]; then
