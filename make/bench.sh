@@ -2,8 +2,8 @@
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
 # translate, swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers,
-# ddss, dsm, dsm_faults, services, java_scimark, java_translate or java_frame (java runs all figures of
-# Java).
+# ddss, dsm, dsm_faults, services, java_scimark, java_translate or java_frame (java runs all figures
+# of Java).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
