@@ -2,7 +2,8 @@
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
 # translate, swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers,
-# ddss, dsm, dsm_faults, services or java_scimark (java runs all figures of Java).
+# ddss, dsm, dsm_faults, services, java_scimark, java_translate or java_frame (java runs all figures
+# of Java).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -136,6 +137,34 @@ if [[ "$ONLY" =~ ^(java|java_scimark)?$ ]]; then
   begin java_scimark
   make/java.sh build
   bench/scimark.py "$IW_PROGRAM" "$BENCH_RESULTS"
+fi
+# Translation in Java: the JVM paper's Figures 7 to 9, and the shapes of Figure 4. The rivals come
+# from Maven's repository. PART=rows|shapes|partly runs a part.
+if [[ "$ONLY" =~ ^(java|java_translate)?$ ]]; then
+  begin java_translate
+  make/java.sh build
+  make/java.sh rivals
+  # shellcheck disable=SC2086
+  bench/java_translate.py "$IW_PROGRAM" "$BUILD/java/rivals" "$BENCH_RESULTS" ${PART:-}
+  record_machine java_translate
+  make/plot.py bench/results/java_rows.csv --x case --series system --y out_us,in_us --log y \
+    --unit us --title "Rows of doubles into bytes (out) and back (in) (J-InterWeave, Figure 7)"
+  make/plot.py bench/results/java_shapes.csv --x case --series system --y both_us --bars --log y \
+    --unit us --title "Nine shapes of 1 MiB, trees and lists, out and in (Figure 4 in Java)"
+  make/plot.py bench/results/java_partly.csv --x per_cent --series how --y out_us,in_us \
+    --unit us --title "200,000 doubles of which some changed (J-InterWeave, Figure 8)"
+  make/plot.py bench/results/java_partly.csv --x per_cent --series how --y bytes --unit bytes \
+    --out bench/results/java_partly-bytes.svg \
+    --title "Bytes for 200,000 doubles of which some changed (J-InterWeave, Figure 9)"
+fi
+# A frame of the simulation in Java: the JVM paper's Table 1.
+if [[ "$ONLY" =~ ^(java|java_frame)?$ ]]; then
+  begin java_frame
+  make/java.sh build
+  make/java.sh examples
+  bench/java_frame.py "$IW_PROGRAM" "$BUILD/release/examples/astroflow" "$BUILD/java/examples" \
+    "$BENCH_RESULTS"
+  record_machine java_frame
 fi
 # From Python to Python. The rivals come from the Python package index.
 if [[ "$ONLY" =~ ^(frames)?$ ]]; then

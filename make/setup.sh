@@ -70,6 +70,7 @@ set_test() {
   set_java
   set_tidy
   packages+=(libgtest-dev chromium openmpi-bin)
+  packages+=(xvfb default-jre)  # windows of examples/java
   needs_node=yes
 }
 

@@ -52,7 +52,7 @@ public final class Changes {
   /** Keeps what the block holds now, before a store to the block. */
   public void touch(CopiedBlock block) {
     if (block.pristine != null || block.isNew) return;
-    block.pristine = block.memory.clone();
+    block.pristine = copy.spares().copyOf(block);
     touched.add(block);
   }
 
@@ -204,7 +204,7 @@ public final class Changes {
 
   /** Makes the changes the version, because the server acknowledged them. */
   public void commit(long version) {
-    for (CopiedBlock block : touched) block.pristine = null;
+    for (CopiedBlock block : touched) copy.spares().keep(block);
     for (CopiedBlock block : created) block.isNew = false;
     copy.version(version);
   }
@@ -215,7 +215,7 @@ public final class Changes {
     for (CopiedBlock block : freed) copy.add(block);
     for (CopiedBlock block : touched) {
       System.arraycopy(block.pristine, 0, block.memory, 0, block.memory.length);
-      block.pristine = null;
+      copy.spares().keep(block);
     }
     copy.types().truncate(firstType);
     copy.truncateSlots(firstSlot);

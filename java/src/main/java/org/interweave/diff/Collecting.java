@@ -1,5 +1,7 @@
 package org.interweave.diff;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import org.interweave.types.Leaf;
 import org.interweave.types.Plan;
@@ -69,6 +71,39 @@ final class Collecting implements Plan.Visit {
 
   /** Where the first unit from `place` on lies that did not change; `bound` if all did. */
   private int nextEqual(int place, int bound, int width) {
+    return switch (width) {
+      case 1 -> nextEqualByte(place, bound);
+      case 4 -> nextEqualInt(place, bound);
+      case 8 -> nextEqualLong(place, bound);
+      default -> nextEqualUnit(place, bound, width);
+    };
+  }
+
+  private int nextEqualByte(int place, int bound) {
+    byte[] memory = block.memory;
+    for (int at = place; at < bound; ++at) if (memory[at] == pristine[at]) return at;
+    return bound;
+  }
+
+  private int nextEqualInt(int place, int bound) {
+    ByteBuffer memory = ByteBuffer.wrap(block.memory).order(ByteOrder.nativeOrder());
+    ByteBuffer before = ByteBuffer.wrap(pristine).order(ByteOrder.nativeOrder());
+    for (int at = place; at < bound; at += 4) {
+      if (memory.getInt(at) == before.getInt(at)) return at;
+    }
+    return bound;
+  }
+
+  private int nextEqualLong(int place, int bound) {
+    ByteBuffer memory = ByteBuffer.wrap(block.memory).order(ByteOrder.nativeOrder());
+    ByteBuffer before = ByteBuffer.wrap(pristine).order(ByteOrder.nativeOrder());
+    for (int at = place; at < bound; at += 8) {
+      if (memory.getLong(at) == before.getLong(at)) return at;
+    }
+    return bound;
+  }
+
+  private int nextEqualUnit(int place, int bound, int width) {
     while (place < bound
         && !Arrays.equals(block.memory, place, place + width, pristine, place, place + width)) {
       place += width;

@@ -35,6 +35,7 @@ public final class Copy {
   /** Of all blocks in memory. */
   private long bytes;
   private final long maxBytes;
+  private final Spares spares = new Spares();
 
   /** `maxBytes` bounds the memory of all blocks [DIFF-2]. */
   public Copy(long maxBytes) {
@@ -100,7 +101,9 @@ public final class Copy {
     Copy fresh = new Copy(maxBytes);
     fresh.commit(diff, new DiffCheck(fresh, diff), blocks);
     for (CopiedBlock block : blocks) {
-      if (fresh.blocks.get(block.serial) != block) block.live(false);
+      if (fresh.blocks.get(block.serial) == block) continue;
+      block.live(false);
+      spares.forget(block);
     }
     changed = null;
     types = fresh.types;
@@ -176,9 +179,14 @@ public final class Copy {
     if (names.get(block.name) == block) names.remove(block.name);
     bytes -= block.memory.length;
     block.live(false);
+    spares.forget(block);
   }
 
   // ---- for Changes ----
+
+  Spares spares() {
+    return spares;
+  }
 
   /** The index of a slot with that text; 0 if there is none. */
   int slotOf(String text) {

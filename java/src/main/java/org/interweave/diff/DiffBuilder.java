@@ -72,7 +72,7 @@ final class DiffBuilder {
       if (body == null) continue;
       out.put(section.tag);
       out.varint(body.length());
-      out.put(body);
+      out.lend(body);
     }
     return out.length() == headBytes ? null : out.finish();
   }

@@ -5,7 +5,10 @@ import org.interweave.types.Plan;
 import org.interweave.wire.ByteWriter;
 import org.interweave.wire.LittleEndian;
 
-/** Appends values of memory in travelling form; one that is not a value is BAD_VALUE. */
+/**
+ * Appends values of memory in travelling form; one that is not a value is BAD_VALUE. Long rows are
+ * lent: the memory stays as it is until the bytes are finished.
+ */
 public final class UnitCollecting implements Plan.Visit {
   private final byte[] memory;
   private final ByteWriter out;
@@ -27,7 +30,7 @@ public final class UnitCollecting implements Plan.Visit {
           Values.checkNumber(leaf, LittleEndian.getInt(memory, (int) (at + 4 * i)));
         }
       }
-      out.put(memory, (int) at, (int) (leaf.width * units));
+      out.lend(memory, (int) at, (int) (leaf.width * units));
     }
   }
 

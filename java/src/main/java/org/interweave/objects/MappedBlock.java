@@ -27,7 +27,9 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
   private Rare rare;
 
   private static final class Rare {
-    /** Objects within the block. */
+    /** Of elements, by their number; null until there is one. */
+    IW_Object[] elements;
+    /** Other objects within the block. */
     final Map<Key, IW_Object> others = new HashMap<>();
     /** Where pointers lie that are null in their objects. */
     final Set<Integer> dangling = new HashSet<>();
@@ -57,17 +59,27 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
   @Override
   public void freed() {
     if (first != null) first.iw_unmark();
-    if (rare != null) for (IW_Object each : rare.others.values()) each.iw_unmark();
+    if (rare == null) return;
+    if (rare.elements != null) {
+      for (IW_Object each : rare.elements) if (each != null) each.iw_unmark();
+    }
+    for (IW_Object each : rare.others.values()) each.iw_unmark();
   }
 
   boolean hasOthers() {
-    return rare != null && !rare.others.isEmpty();
+    return rare != null && (rare.elements != null || !rare.others.isEmpty());
   }
 
   /** Null: not made yet. */
   IW_Object at(int at, Class<?> type) {
     if (at == 0 && first != null && first.getClass() == type) return first;
-    return rare == null ? null : rare.others.get(new Key(at, type));
+    if (rare == null) return null;
+    if (rare.elements != null) {
+      int size = (int) block.type.size();
+      IW_Object element = at % size == 0 ? rare.elements[at / size] : null;
+      if (element != null && element.getClass() == type) return element;
+    }
+    return rare.others.get(new Key(at, type));
   }
 
   /**
@@ -104,12 +116,24 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
       first = object;
       return;
     }
+    if (isElement(at)) {
+      rare().elements[(int) (at / block.type.size())] = object;
+      return;
+    }
     rare().others.put(new Key(at, object.getClass()), object);
   }
 
   private Rare rare() {
     if (rare == null) rare = new Rare();
     return rare;
+  }
+
+  /** Whether an element begins there that has no object yet. What begins with it comes later. */
+  private boolean isElement(int at) {
+    int size = (int) block.type.size();
+    if (block.count == 1 || at % size != 0) return false;
+    if (rare().elements == null) rare().elements = new IW_Object[block.count];
+    return rare.elements[at / size] == null;
   }
 
   /** The unit that begins at a byte; -1: it is in an arm of a union. */

@@ -1,11 +1,23 @@
 package org.interweave.wire;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
-/** Bytes of a diff under construction. */
+/** Bytes of a diff under construction. Long stretches that are lent are copied once, at the end. */
 public final class ByteWriter {
+  /** Shorter ones are copied at once. */
+  private static final int LONG = 4096;
+
+  /** Comes before the writer's own byte number `before`. */
+  private record Stretch(int before, byte[] from, int begin, int count) {}
+
   private byte[] bytes = new byte[256];
+  /** Of the bytes in `bytes`. */
+  private int own;
+  /** Of those and of the stretches. */
   private int length;
+  private final List<Stretch> stretches = new ArrayList<>(0);
 
   public int length() {
     return length;
@@ -13,16 +25,19 @@ public final class ByteWriter {
 
   /** Begins anew, with the memory that is there. */
   public void clear() {
+    own = 0;
     length = 0;
+    stretches.clear();
   }
 
   /** Room for so many more bytes; where they begin. */
   private int room(int count) {
-    int begin = length;
+    int begin = own;
     length = Math.addExact(length, count);
-    if (length > bytes.length) {
+    own += count;
+    if (own > bytes.length) {
       long grown = Math.min(Integer.MAX_VALUE - 8, 2L * bytes.length);
-      bytes = Arrays.copyOf(bytes, (int) Math.max(length, grown));
+      bytes = Arrays.copyOf(bytes, (int) Math.max(own, grown));
     }
     return begin;
   }
@@ -41,9 +56,36 @@ public final class ByteWriter {
     put(from, 0, from.length);
   }
 
-  /** All that another writer has. */
+  /** Bytes that stay as they are until `finish`. */
+  public void lend(byte[] from, int begin, int count) {
+    if (count < LONG) {
+      put(from, begin, count);
+      return;
+    }
+    length = Math.addExact(length, count);
+    stretches.add(new Stretch(own, from, begin, count));
+  }
+
+  /** All that another writer has; what was lent to it stays lent. */
   public void put(ByteWriter other) {
-    put(other.bytes, 0, other.length);
+    int done = 0;
+    for (Stretch each : other.stretches) {
+      put(other.bytes, done, each.before - done);
+      lend(each.from, each.begin, each.count);
+      done = each.before;
+    }
+    put(other.bytes, done, other.own - done);
+  }
+
+  /** All that another writer has, which stays as it is until `finish`. */
+  public void lend(ByteWriter other) {
+    int done = 0;
+    for (Stretch each : other.stretches) {
+      lend(other.bytes, done, each.before - done);
+      lend(each.from, each.begin, each.count);
+      done = each.before;
+    }
+    lend(other.bytes, done, other.own - done);
   }
 
   /** An unsigned number of 64 bits. */
@@ -60,6 +102,18 @@ public final class ByteWriter {
   }
 
   public byte[] finish() {
-    return Arrays.copyOf(bytes, length);
+    if (stretches.isEmpty()) return Arrays.copyOf(bytes, length);
+    byte[] all = new byte[length];
+    int done = 0;
+    int at = 0;
+    for (Stretch each : stretches) {
+      System.arraycopy(bytes, done, all, at, each.before - done);
+      at += each.before - done;
+      done = each.before;
+      System.arraycopy(each.from, each.begin, all, at, each.count);
+      at += each.count;
+    }
+    System.arraycopy(bytes, done, all, at, own - done);
+    return all;
   }
 }

@@ -1,0 +1,38 @@
+package org.interweave.diff;
+
+import java.lang.ref.SoftReference;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * The pristine copies of large blocks after their sections, for the next ones: fresh memory costs
+ * three times as much as the copy. The collector takes them when memory is short.
+ */
+final class Spares {
+  /** Of smaller blocks none is kept. */
+  private static final int LARGE = 1 << 16;
+
+  private final Map<Long, SoftReference<byte[]>> bySerial = new HashMap<>();
+
+  /** What the block holds now. */
+  byte[] copyOf(CopiedBlock block) {
+    int length = block.memory.length;
+    SoftReference<byte[]> kept = length < LARGE ? null : bySerial.remove(block.serial);
+    byte[] spare = kept == null ? null : kept.get();
+    if (spare == null || spare.length != length) return block.memory.clone();
+    System.arraycopy(block.memory, 0, spare, 0, length);
+    return spare;
+  }
+
+  /** Ends the pristine copy of a block. */
+  void keep(CopiedBlock block) {
+    if (block.isLive() && block.memory.length >= LARGE) {
+      bySerial.put(block.serial, new SoftReference<>(block.pristine));
+    }
+    block.pristine = null;
+  }
+
+  void forget(CopiedBlock block) {
+    if (block.memory.length >= LARGE) bySerial.remove(block.serial);
+  }
+}
