@@ -2,8 +2,9 @@
 
 use super::engine::Engine;
 use super::message::{Incoming, Request};
+use super::storing;
 use super::wire::largest_diff_bytes;
-use interweave_wire::protocol::{ErrorCode, ReleasePart, ReleaseWriter};
+use interweave_wire::protocol::{Durability, ErrorCode, ReleasePart, ReleaseWriter};
 use interweave_wire::Rejection;
 
 impl Engine {
@@ -53,6 +54,9 @@ impl Engine {
             let text = format!("{bulk_bytes} bytes of bulk for parts of {parts_bytes}");
             return Err(Rejection::malformed(text));
         }
+        let logged = r.parts.iter().filter(|part| self.is_logged(part));
+        interweave_store::check_release(logged.map(|part| part.diff_bytes))
+            .map_err(|error| storing::rejection(&error))?;
         for part in &r.parts {
             let Some(s) = self.segments.get(part.segment) else {
                 continue;
@@ -66,6 +70,11 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    fn is_logged(&self, part: &ReleasePart) -> bool {
+        let segment = self.segments.get(part.segment);
+        segment.is_some_and(|s| s.durable != Durability::Memory)
     }
 
     fn nothing_under_way(&self, r: &ReleaseWriter) -> bool {

@@ -43,6 +43,7 @@ mod writer;
 pub use backup::{backup, restore, verify, Report, Wanted};
 pub use embedded::{EmbeddedStore, NowFn, Options, SyncFn};
 pub use error::StoreError;
+pub use group::check_release;
 pub use holders::MUCH_LOG_BYTES;
 pub use identity::Identity;
 pub use memory::MemoryStore;

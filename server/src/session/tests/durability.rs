@@ -67,9 +67,8 @@ fn other_failures_give_the_lock_back() {
     let releasing = world.release(1, segment, &grant, 1);
     let waiting = world.send(2, acquire_writer(segment, 60_000));
     let asked = world.asked.remove(0);
-    let limit = StoreError::TooLarge { bytes: 9, limit: 8 };
-    world.stored(&asked, Err(limit));
-    assert_eq!(world.answer(releasing).error(), ErrorCode::TooLarge);
+    world.stored(&asked, Err(StoreError::Closed));
+    assert_eq!(world.answer(releasing).error(), ErrorCode::Stopping);
     assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
 }
 
@@ -381,11 +380,10 @@ fn a_request_beyond_those_that_may_wait_is_answered_once_and_changes_nothing() {
     assert!(world.sent.is_empty(), "answered twice: {:?}", world.sent);
     assert!(world.engine.segments.number_at("/new").is_none());
     assert_eq!(world.newest(1, segment).number, 0, "it is still there");
-    let grant = world.lock(1, segment);
-    assert!(
-        grant.fence > 0,
-        "and the refused release gave its lock back"
-    );
+    let stream = world.release(1, segment, &grant, 1);
+    world.store_all();
+    let released = world.answer(stream);
+    assert_eq!(released.type_, MessageType::WriterReleased, "still held");
 }
 
 /// What a store would find of the segment that `world` wrote.

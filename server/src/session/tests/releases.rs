@@ -202,7 +202,9 @@ fn frame_4_a_release_beyond_the_servers_bound_is_too_large_and_the_connection_st
     let refused = release_dropped(&mut world, segment, &grant, 20);
     assert_eq!(refused, ErrorCode::TooLarge);
     assert!(world.closed.is_empty());
-    world.lock(1, segment);
+    let fence = grant.fence;
+    let renewed = world.ask(1, Request::RenewWriter(RenewWriter { segment, fence }));
+    assert_eq!(renewed.type_, MessageType::WriterRenewed, "still held");
 }
 
 #[test]
@@ -218,6 +220,53 @@ fn lock_12_a_release_that_there_is_never_room_for_is_too_large() {
         .admits(1, &release_writer(segment, &grant, 1, 10), 10));
     let refused = release_dropped(&mut world, segment, &grant, 11);
     assert_eq!(refused, ErrorCode::TooLarge);
+}
+
+#[test]
+fn lock_12_a_release_that_the_log_cannot_hold_is_too_large_before_it_comes() {
+    const MOST: u64 = (1 << 32) - (1 << 16);
+    for (durable, bytes, kept) in [
+        (Durability::Synced, MOST + 1, false),
+        (Durability::Written, MOST + 1, false),
+        (Durability::Memory, MOST + 1, true),
+        (Durability::Synced, MOST, true),
+    ] {
+        let mut world = World::new(true);
+        world.hello(1);
+        let segment = open_with_quota(&mut world, 1, ("/large", durable), 16 << 30);
+        let grant = world.lock(1, segment);
+        let request = release_writer(segment, &grant, 1, bytes as usize);
+        assert_eq!(world.engine.admits(1, &request, bytes), kept, "{durable:?}");
+        if !kept {
+            let refused = release_dropped(&mut world, segment, &grant, bytes);
+            assert_eq!(refused, ErrorCode::TooLarge);
+            let again = world.release(1, segment, &grant, 1);
+            world.store_all();
+            assert_eq!(world.answer(again).type_, MessageType::WriterReleased);
+        }
+    }
+}
+
+#[test]
+fn lock_12_parts_that_the_log_cannot_hold_together_are_too_large() {
+    let mut world = World::new(true);
+    world.hello(1);
+    let bytes = 5 << 29;
+    let parts = ["/a", "/b"].map(|path| {
+        let segment = open_with_quota(&mut world, 1, (path, Durability::Synced), 16 << 30);
+        let Request::ReleaseWriter(r) =
+            release_writer(segment, &world.lock(1, segment), 1, bytes as usize)
+        else {
+            unreachable!()
+        };
+        r.parts[0].clone()
+    });
+    let sequence = 1;
+    let request = Request::ReleaseWriter(ReleaseWriter {
+        sequence,
+        parts: parts.to_vec(),
+    });
+    assert!(!world.engine.admits(1, &request, 2 * bytes));
 }
 
 /// Client 1 sends a release whose bulk was not admitted.
@@ -241,12 +290,19 @@ fn release_dropped(
 }
 
 /// Opens the segment with a quota, on that connection.
-fn open_with_quota(world: &mut World, connection: u64, path: &str, quota_bytes: u64) -> u32 {
-    let Request::OpenSegment(mut request) = open(path, Durability::Memory) else {
+fn open_with_quota(
+    world: &mut World,
+    connection: u64,
+    (path, durable): (&str, Durability),
+    quota_bytes: u64,
+) -> u32 {
+    let Request::OpenSegment(mut request) = open(path, durable) else {
         unreachable!()
     };
     request.quota_bytes = quota_bytes;
-    let opened = world.ask(connection, Request::OpenSegment(request));
+    let stream = world.send(connection, Request::OpenSegment(request));
+    world.store_all();
+    let opened = world.answer(stream);
     opened.body::<SegmentOpened>().segment
 }
 
@@ -254,7 +310,7 @@ fn open_with_quota(world: &mut World, connection: u64, path: &str, quota_bytes: 
 fn lock_12_bulk_beyond_what_the_quota_could_hold_is_not_kept() {
     let mut world = World::new(false);
     world.hello(1);
-    let segment = open_with_quota(&mut world, 1, "/tiny", 65_536);
+    let segment = open_with_quota(&mut world, 1, ("/tiny", Durability::Memory), 65_536);
     let grant = world.lock(1, segment);
     let most = 5 * 65_536;
     for (bytes, kept) in [(3 << 30, false), (most + 1, false), (most, true)] {
