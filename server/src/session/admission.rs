@@ -2,8 +2,9 @@
 
 use super::engine::Engine;
 use super::message::{Incoming, Request};
+use super::segments::Segments;
 use super::storing;
-use super::wire::largest_diff_bytes;
+use super::wire::{largest_diff_bytes, Lock};
 use interweave_wire::protocol::{Durability, ErrorCode, ReleasePart, ReleaseWriter};
 use interweave_wire::Rejection;
 
@@ -18,9 +19,22 @@ impl Engine {
             && self.nothing_under_way(release)
             && self.has_room(connection, bulk_bytes);
         if admitted {
-            self.wire.begin_receiving(connection, release, bulk_bytes);
+            self.wire.begin_receiving(connection, release);
         }
         admitted
+    }
+
+    /// Takes note of bytes of a release in several frames. Returns whether its bulk is kept
+    /// further.
+    pub fn came(&mut self, connection: u64, request: &Request, bytes: u64) -> bool {
+        let Request::ReleaseWriter(release) = request else {
+            return false;
+        };
+        let segments = &self.segments;
+        let is_held = |lock| holds_fence(segments, lock);
+        let kept = self.wire.came(connection, release, bytes, is_held);
+        self.forget_closed();
+        kept
     }
 
     /// Returns why a release is refused whose locks are held, and whose bulk was dropped.
@@ -87,12 +101,14 @@ impl Engine {
 
     fn has_room(&mut self, connection: u64, bulk_bytes: u64) -> bool {
         let segments = &self.segments;
-        let is_held = |(segment, fence)| {
-            let s = segments.get(segment);
-            s.is_some_and(|s| s.lock.holds_fence(fence))
-        };
+        let is_held = |lock| holds_fence(segments, lock);
         let has_room = self.wire.has_room(connection, bulk_bytes, is_held);
         self.forget_closed();
         has_room
     }
+}
+
+fn holds_fence(segments: &Segments, (number, fence): Lock) -> bool {
+    let segment = segments.get(number);
+    segment.is_some_and(|s| s.lock.holds_fence(fence))
 }

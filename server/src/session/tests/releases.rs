@@ -347,33 +347,63 @@ fn lock_12_of_one_lock_one_release_is_kept_at_a_time() {
     assert!(world.engine.admits(2, &next, 100));
 }
 
+const MIB: u64 = 1 << 20;
+
+/// Clients 1 to 3, each with the lock of a segment of its own, at a server with little room.
+struct Senders {
+    world: World,
+    locks: Vec<(u32, WriterAcquired)>,
+}
+
+impl Senders {
+    fn with_room(receiving_bytes: u64) -> Senders {
+        let mut world = World::with(Config {
+            receiving_bytes,
+            lease_ms: LEASE_MS,
+            ..Config::default()
+        });
+        let mut locks = Vec::new();
+        for connection in 1..=3 {
+            world.hello(connection);
+            let segment = world.open(connection, &format!("/{connection}"), Durability::Memory);
+            locks.push((segment, world.lock(connection, segment)));
+        }
+        Senders { world, locks }
+    }
+
+    fn request(&self, connection: u64, bytes: u64) -> Request {
+        let (segment, grant) = &self.locks[connection as usize - 1];
+        release_writer(*segment, grant, 1, bytes as usize)
+    }
+
+    /// Announces a release of so many bytes.
+    fn begins(&mut self, connection: u64, bytes: u64) -> bool {
+        let request = self.request(connection, bytes);
+        self.world.engine.admits(connection, &request, bytes)
+    }
+
+    /// So many bytes come of a release that was announced.
+    fn comes(&mut self, connection: u64, bytes: u64) -> bool {
+        let request = self.request(connection, bytes);
+        let kept = self.world.engine.came(connection, &request, bytes);
+        self.world.drain();
+        kept
+    }
+}
+
 #[test]
 fn lock_12_bulk_under_way_is_bounded_and_what_cannot_be_committed_makes_room() {
-    const MIB: u64 = 1 << 20;
-    let mut world = World::with(Config {
-        receiving_bytes: 10 * MIB,
-        lease_ms: LEASE_MS,
-        ..Config::default()
-    });
-    let mut locks = Vec::new();
-    for connection in 1..=3 {
-        world.hello(connection);
-        let segment = world.open(connection, &format!("/{connection}"), Durability::Memory);
-        locks.push((segment, world.lock(connection, segment)));
-    }
-    let begin = |world: &mut World, connection: u64, bytes: u64| {
-        let (segment, grant) = &locks[connection as usize - 1];
-        let request = release_writer(*segment, grant, 1, bytes as usize);
-        world.engine.admits(connection, &request, bytes)
-    };
-    assert!(begin(&mut world, 2, 6 * MIB));
-    assert!(!begin(&mut world, 1, 5 * MIB), "11 of 10");
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(2, 6 * MIB));
+    assert!(senders.comes(2, 6 * MIB));
+    assert!(!senders.begins(1, 5 * MIB), "11 of 10");
     assert!(
-        begin(&mut world, 3, 100),
+        senders.begins(3, 100),
         "what fits in a frame does not count"
     );
-    let (segment, grant) = locks[0].clone();
-    let refused = release_dropped(&mut world, segment, &grant, 5 * MIB);
+    let (segment, grant) = senders.locks[0].clone();
+    let world = &mut senders.world;
+    let refused = release_dropped(world, segment, &grant, 5 * MIB);
     assert_eq!(refused, ErrorCode::TimedOut);
     for _ in 0..3 {
         world.pass_talking(4_000, &[1, 2, 3]);
@@ -381,10 +411,60 @@ fn lock_12_bulk_under_way_is_bounded_and_what_cannot_be_committed_makes_room() {
         world.ask(1, Request::RenewWriter(RenewWriter { segment, fence }));
     }
     assert!(world.closed.is_empty());
-    let request = release_writer(segment, &grant, 1, 5 << 20);
-    assert!(world.engine.admits(1, &request, 5 * MIB), "2 lost its lock");
-    world.drain();
-    assert_eq!(world.closed, [2]);
+    assert!(senders.begins(1, 5 * MIB), "2 lost its lock");
+    senders.world.drain();
+    assert_eq!(senders.world.closed, [2]);
+}
+
+#[test]
+fn lock_12_a_release_that_announces_all_room_keeps_nobody_out() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 10 * MIB));
+    assert!(senders.comes(1, MIB));
+    assert!(senders.begins(2, 9 * MIB));
+    assert!(senders.comes(2, 9 * MIB));
+    let (segment, grant) = senders.locks[1].clone();
+    let stream = senders.world.release(2, segment, &grant, 1);
+    let answer = senders.world.answer(stream);
+    assert_eq!(answer.type_, MessageType::WriterReleased);
+    assert!(senders.comes(1, 9 * MIB), "what was whole takes no room");
+}
+
+#[test]
+fn lock_12_where_the_room_is_used_up_the_release_that_began_last_is_given_up() {
+    let mut senders = Senders::with_room(10 * MIB);
+    for connection in [1, 2, 3] {
+        assert!(senders.begins(connection, 8 * MIB));
+    }
+    for (connection, bytes) in [(1, 4), (2, 3), (3, 3)] {
+        assert!(senders.comes(connection, bytes * MIB));
+    }
+    assert!(senders.comes(2, MIB), "an older release goes first");
+    assert_eq!(senders.world.refused_bulk, [3]);
+    assert!(!senders.comes(3, 0), "so 3 frees its memory");
+    assert!(senders.comes(1, 2 * MIB));
+    assert!(!senders.comes(2, MIB), "2 is the newest now");
+    assert_eq!(senders.world.refused_bulk, [3]);
+    assert!(senders.comes(1, 2 * MIB));
+    for connection in [2, 3] {
+        let (segment, grant) = senders.locks[connection - 1].clone();
+        let incoming = Incoming {
+            stream: 999,
+            request: senders.request(connection as u64, 8 * MIB),
+            bulk: Bytes::new(),
+            announced_bytes: 8 * MIB,
+            chains: Vec::new(),
+        };
+        let world = &mut senders.world;
+        world
+            .engine
+            .request(world.now_ns(), connection as u64, incoming);
+        world.drain();
+        assert_eq!(world.answer(999).error(), ErrorCode::TimedOut);
+        let again = world.release(connection as u64, segment, &grant, 1);
+        assert_eq!(world.answer(again).type_, MessageType::WriterReleased);
+    }
+    assert!(senders.world.closed.is_empty());
 }
 
 #[test]
