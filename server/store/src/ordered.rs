@@ -11,6 +11,8 @@ use std::thread::{self, Scope};
 
 /// Items that are worked on or wait to be taken may be whole log files.
 const MOST_THREADS: usize = 8;
+/// So many results wait at most. Small files lie between large ones, and should hold up no thread.
+const WAITING: usize = 8;
 
 struct State<I, R> {
     items: I,
@@ -119,7 +121,7 @@ fn in_order_on<T: Send, R: Send, E>(
             ended: false,
         }),
         changed: Condvar::new(),
-        ahead: threads,
+        ahead: threads + WAITING,
     };
     thread::scope(|scope| {
         let _ending = Ending(&queue);
@@ -200,7 +202,7 @@ mod tests {
             |_| {
                 let ahead = begun.load(Ordering::SeqCst) - taken;
                 taken += 1;
-                match ahead <= 4 {
+                match ahead <= 3 + WAITING + 1 {
                     true => Ok(()),
                     false => Err(()),
                 }
