@@ -211,6 +211,26 @@ fn a_segment_with_much_log_is_checkpointed_once_at_a_time() {
 }
 
 #[test]
+fn many_segments_that_the_store_wants_saved_begin_in_several_turns() {
+    const TURN: usize = 48;
+    let mut world = World::new(true);
+    world.hello(1);
+    for i in 0..100 {
+        world.open(1, &format!("/list-{i}"), Durability::Synced);
+    }
+    let ids: Vec<u64> = (FIRST_FENCE + 1..=FIRST_FENCE + 100).collect();
+    for saved in [TURN, 2 * TURN, 100] {
+        world.engine.store_looked_at(world.now_ns(), &[], &ids);
+        world.drain();
+        assert_eq!(world.asked.len(), saved);
+        let soon = |at_ns: u64| at_ns <= world.now_ns() + 1_000_000;
+        let is_soon = world.engine.next_deadline_ns().is_some_and(soon);
+        assert_eq!(is_soon, saved < 100, "the next look");
+        world.pass(1);
+    }
+}
+
+#[test]
 fn a_memory_segment_is_saved_each_minute_that_it_changes() {
     let mut world = World::new(true);
     let segment = world.clients(1, Durability::Memory);
