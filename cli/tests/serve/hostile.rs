@@ -23,15 +23,11 @@ fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
 }
 
 fn hello() -> Vec<u8> {
-    hello_as([0; 16])
-}
-
-fn hello_as(session: SessionId) -> Vec<u8> {
     let body = Hello {
         magic: *b"IWV1",
         version_min: PROTOCOL_VERSION_MIN,
         version_max: PROTOCOL_VERSION_MAX,
-        session,
+        session: [0; 16],
         token: String::new(),
         client: "hostile".to_string(),
         fields: Vec::new(),
@@ -65,21 +61,6 @@ fn exchange(server: &Server, bytes: &[u8]) -> Vec<Message> {
         messages.push(message);
     }
     messages
-}
-
-/// Reads until the request on that stream has its answer.
-fn until_answered(stream: &mut TcpStream, wanted: u32) {
-    let mut decoder = FrameDecoder::new(1 << 20);
-    let mut bytes = [0; 4096];
-    loop {
-        while let Some(message) = decoder.next_message().expect("the server speaks well") {
-            if message.envelope.stream == wanted {
-                return;
-            }
-        }
-        let count = stream.read(&mut bytes).expect("an answer");
-        decoder.push(&bytes[..count]);
-    }
 }
 
 fn error_of(message: Option<&Message>) -> ErrorCode {
@@ -224,40 +205,6 @@ fn bulk_that_nobody_may_send_is_not_kept() {
     decoder.next_message().unwrap().expect("WELCOME");
     let refused = decoder.next_message().unwrap();
     assert_eq!(error_of(refused.as_ref()), ErrorCode::NotOpen);
-}
-
-/// [LOCK-12] The release of one client announces all the room that there is for releases.
-#[test]
-fn lock_12_a_release_that_announces_much_and_sends_little_does_not_stop_others() {
-    const ROOM_BYTES: u64 = 5 << 30;
-    let server = Server::in_memory(&[]);
-    let mut client = connect(&server);
-    let mut copy = open(&mut client, "/greedy", Durability::Memory);
-    let lock = copy.lock(&mut client, PATIENT, 1).unwrap();
-    let release = ReleaseWriter {
-        sequence: 1,
-        parts: vec![ReleasePart {
-            segment: copy.number(),
-            fence: lock.grant.fence,
-            base: lock.grant.now.clone(),
-            diff_bytes: ROOM_BYTES,
-        }],
-    };
-    let some = Bytes::from(vec![7; MAX_CHUNK_BYTES as usize]);
-    let mut first = frames(Message::new(MessageType::ReleaseWriter, 2, &release, some));
-    first[16..24].copy_from_slice(&ROOM_BYTES.to_be_bytes());
-    // The session, which has the lock, goes on over this connection.
-    let mut greedy = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-    greedy.set_read_timeout(Some(PATIENT)).unwrap();
-    let ping = frames(Message::bare(MessageType::Ping, 3));
-    let words = [hello_as(client.welcome().session), first, ping].concat();
-    greedy.write_all(&words).unwrap();
-    until_answered(&mut greedy, 3);
-    let mut bystander = connect(&server);
-    let mut copy = open(&mut bystander, "/numbers", Durability::Memory);
-    let large = u64::from(MAX_CHUNK_BYTES);
-    write(&mut bystander, &mut copy, 1, large, 8).expect("it gets through");
-    assert_eq!(value(&copy), Some(8));
 }
 
 #[test]

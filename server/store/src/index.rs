@@ -156,8 +156,8 @@ impl Index {
         self.segments.insert(segment_id, Box::new(segment));
     }
 
-    /// The records for which log files stay. Where the record of a removal is whole, no other record
-    /// of the segment is read again, whatever is wrong with it.
+    /// The records for which log files stay. Where the record of a removal is whole, no other
+    /// record of the segment is read again, whatever is wrong with it.
     fn needed_of(&self, history: &History) -> VecDeque<Uncovered> {
         let mut records = history.uncovered.iter();
         if let Some(removal) = records.rfind(|record| record.effect == Effect::Removal) {

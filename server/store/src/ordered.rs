@@ -140,7 +140,7 @@ fn in_order_on<T: Send, R: Send, E>(
     })
 }
 
-/// False: there is none, because one is enough or the system gives none.
+/// False: no thread was begun, because one is enough or the system gives none.
 fn begin_threads<'scope>(
     scope: &'scope Scope<'scope, '_>,
     threads: usize,

@@ -1,5 +1,5 @@
-//! Reads one file of a store without knowledge of the others, so that a start can read several files
-//! at a time. What the files mean together is in recovery.rs.
+//! Reads one file of a store without knowledge of the others, so that a start can read several
+//! files at a time. In recovery.rs the files come together.
 
 use std::fs::File;
 use std::io;
