@@ -21,6 +21,7 @@ Next after_answer(Code code) {
       return Next::pause;
     case Code::STORE_FULL:
     case Code::TIMED_OUT:
+    case Code::TOO_LARGE:
       return Next::held;
     case Code::UNREACHABLE:
       return Next::unknown;

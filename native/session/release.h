@@ -19,7 +19,8 @@
 //                     NO_MEMORY                   unsent              pause
 //   answered          STOPPING                    -                   pause
 //                     OK                          -                   committed
-//                     STORE_FULL, TIMED_OUT       -                   held
+//                     STORE_FULL, TIMED_OUT,
+//                     TOO_LARGE                   -                   held
 //                     UNREACHABLE                 -                   unknown
 //                     any other error             -                   rolled_back
 //   resolve           committed, rolled back      -                   committed, rolled_back

@@ -41,6 +41,7 @@ const std::vector<Row> rows{
     {Attempt::answered, Code::STOPPING, Next::pause, Next::pause},
     {Attempt::answered, Code::STORE_FULL, Next::held, Next::held},
     {Attempt::answered, Code::TIMED_OUT, Next::held, Next::held},
+    {Attempt::answered, Code::TOO_LARGE, Next::held, Next::held},
     {Attempt::answered, Code::UNREACHABLE, Next::unknown, Next::unknown},
     {Attempt::answered, Code::FENCED, Next::rolled_back, Next::rolled_back},
     {Attempt::answered, Code::NO_MEMORY, Next::rolled_back, Next::rolled_back},

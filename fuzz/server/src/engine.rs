@@ -397,6 +397,7 @@ impl World {
                 connection,
                 message,
             } => self.sent(connection, &message),
+            Effect::RefuseBulk { .. } => {}
             Effect::Close { connection } => {
                 if let Some(client) = self.client_of(connection) {
                     self.closed(client);

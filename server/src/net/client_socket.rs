@@ -37,6 +37,7 @@ pub struct ClientSocket {
     close: Notify,
     stuck: Notify,
     room: Notify,
+    refused: Notify,
 }
 
 impl ClientSocket {
@@ -50,6 +51,7 @@ impl ClientSocket {
             close: Notify::new(),
             stuck: Notify::new(),
             room: Notify::new(),
+            refused: Notify::new(),
         })
     }
 
@@ -73,6 +75,16 @@ impl ClientSocket {
     /// Waits until there is something to send that the socket did not take.
     pub async fn stuck(&self) {
         self.stuck.notified().await;
+    }
+
+    /// Notes that the engine does not keep all bulk any more that is coming in.
+    pub fn refuse_bulk(&self) {
+        self.refused.notify_one();
+    }
+
+    /// Waits for [`ClientSocket::refuse_bulk`].
+    pub async fn bulk_refused(&self) {
+        self.refused.notified().await;
     }
 
     /// Writes as much as the socket takes now. Returns how many bytes.

@@ -19,6 +19,9 @@ const MOST_AT_ONCE: usize = 64;
 /// Decides whether a request's bulk is worth buffering.
 pub trait Admission {
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool;
+
+    /// So many bytes of bulk in several frames have come. Returns whether it is buffered further.
+    fn came(&self, request: &Request, bytes: usize) -> bool;
 }
 
 /// A request whose bulk may be coming in.
@@ -52,10 +55,16 @@ impl<A: Admission> Gate for Requests<A> {
         })
     }
 
-    fn came(&self, coming: &mut Coming, bytes: &[u8]) {
-        if let Some(chains) = &mut coming.chains {
-            chains.add(bytes);
-        }
+    fn came(&self, coming: &mut Coming, bytes: &[u8]) -> bool {
+        let Some(chains) = &mut coming.chains else {
+            return true;
+        };
+        chains.add(bytes);
+        self.0.came(&coming.request, bytes.len())
+    }
+
+    fn give_up(&self, bulk: Vec<u8>) {
+        drop(freeing::freed_elsewhere(bulk.into()));
     }
 }
 
@@ -94,6 +103,11 @@ impl<A: Admission> Inbound<A> {
     /// Takes out the complete messages, in order of completion.
     pub fn take_complete(&mut self) -> Vec<Incoming> {
         std::mem::take(&mut self.complete)
+    }
+
+    /// Gives up bulk that is not admitted any more.
+    pub fn ask_again(&mut self) {
+        self.decoder.ask_again();
     }
 
     /// Whether all bytes that came were whole frames.

@@ -9,6 +9,7 @@ use super::shell::{Serving, Shell};
 use super::socket::Socket;
 use crate::session::Request;
 use interweave_wire::Rejection;
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{ready, Poll};
@@ -32,6 +33,10 @@ impl Admission for AskEngine {
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
         self.shell.admits(self.connection, request, bulk_bytes)
     }
+
+    fn came(&self, request: &Request, bytes: usize) -> bool {
+        self.shell.came(self.connection, request, bytes)
+    }
 }
 
 /// Serves the connection until it ends.
@@ -39,8 +44,13 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<ClientSocket>, _serving: Ser
     let Sink::Stream(socket) = &connection.sink else {
         return;
     };
+    let inbound = RefCell::new(Inbound::new(AskEngine {
+        shell: shell.clone(),
+        connection: connection.id,
+    }));
     tokio::select! {
-        _ = read_messages(&shell, &connection, socket) => {}
+        _ = read_messages(&shell, &connection, socket, &inbound) => {}
+        _ = give_bulk_up(&connection, &inbound) => {}
         _ = write_stuck(&shell, &connection, socket) => {}
         _ = connection.ended() => {}
     }
@@ -85,11 +95,20 @@ async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<ClientSocket>, socket: &
     }
 }
 
-async fn read_messages(shell: &Rc<Shell>, connection: &Rc<ClientSocket>, socket: &Socket) {
-    let mut inbound = Inbound::new(AskEngine {
-        shell: shell.clone(),
-        connection: connection.id,
-    });
+/// Frees the memory of bulk that the engine does not keep any more, also where no more bytes come.
+async fn give_bulk_up(connection: &ClientSocket, inbound: &RefCell<Inbound<AskEngine>>) {
+    loop {
+        connection.bulk_refused().await;
+        inbound.borrow_mut().ask_again();
+    }
+}
+
+async fn read_messages(
+    shell: &Rc<Shell>,
+    connection: &Rc<ClientSocket>,
+    socket: &Socket,
+    inbound: &RefCell<Inbound<AskEngine>>,
+) {
     let mut in_turn = 0;
     loop {
         connection.has_room().await;
@@ -97,10 +116,11 @@ async fn read_messages(shell: &Rc<Shell>, connection: &Rc<ClientSocket>, socket:
             in_turn = 0;
             yield_now().await;
         }
-        let lost = if inbound.has_unparsed() {
-            inbound.parse_on().err()
+        let has_unparsed = inbound.borrow().has_unparsed();
+        let lost = if has_unparsed {
+            inbound.borrow_mut().parse_on().err()
         } else {
-            match read_some(shell, socket, &mut inbound).await {
+            match read_some(shell, socket, inbound).await {
                 Ok(0) | Err(ReadError::Io) => return,
                 Ok(bytes) => {
                     in_turn += bytes;
@@ -110,7 +130,8 @@ async fn read_messages(shell: &Rc<Shell>, connection: &Rc<ClientSocket>, socket:
                 Err(ReadError::Lost(lost)) => Some(lost),
             }
         };
-        for incoming in inbound.take_complete() {
+        let complete = inbound.borrow_mut().take_complete();
+        for incoming in complete {
             connection.has_room().await;
             if connection.is_closed() {
                 return;
@@ -134,9 +155,10 @@ enum ReadError {
 async fn read_some(
     shell: &Shell,
     socket: &Socket,
-    inbound: &mut Inbound<AskEngine>,
+    inbound: &RefCell<Inbound<AskEngine>>,
 ) -> Result<usize, ReadError> {
     poll_fn(|cx| {
+        let mut inbound = inbound.borrow_mut();
         let (bytes, parsed) = if let Some(target) = inbound.bulk_target() {
             let mut behind = shell.behind.borrow_mut();
             behind.clear();

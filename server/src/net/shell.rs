@@ -191,6 +191,11 @@ impl Shell {
                     connection.end();
                 }
             }
+            Effect::RefuseBulk { connection } => {
+                if let Some(connection) = self.connections.borrow().get(&connection) {
+                    connection.refuse_bulk();
+                }
+            }
             Effect::Append {
                 ticket,
                 group,
@@ -381,6 +386,20 @@ impl Shell {
     pub fn admits(&self, connection: u64, request: &Request, bulk_bytes: u64) -> bool {
         let mut engine = self.engine.borrow_mut();
         engine.admits(connection, request, bulk_bytes)
+    }
+
+    /// Tells the engine of bytes of a large release. Returns whether they are kept.
+    pub fn came(&self, connection: u64, request: &Request, bytes: usize) -> bool {
+        let (kept, has_effects) = {
+            let mut engine = self.engine.borrow_mut();
+            let kept = engine.came(connection, request, bytes as u64);
+            (kept, engine.has_effects())
+        };
+        if has_effects {
+            // The memory of another release is to be freed before more bytes come.
+            self.event(|_, _| ());
+        }
+        kept
     }
 
     /// How long a peer may take no byte while something waits for it [NET-3].

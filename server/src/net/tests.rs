@@ -8,6 +8,7 @@ use interweave_wire::frame::{BulkTarget, READ_BYTES};
 use interweave_wire::json::{self, Json};
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
+use std::cell::Cell;
 
 /// Admits every bulk of a release up to that size.
 struct UpTo(u64);
@@ -15,6 +16,34 @@ struct UpTo(u64);
 impl Admission for UpTo {
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
         request.takes_bulk() && bulk_bytes <= self.0
+    }
+
+    fn came(&self, _: &Request, _: usize) -> bool {
+        true
+    }
+}
+
+/// Gives bulk up when more than so many bytes have come.
+struct GivesUp {
+    after: usize,
+    came: Cell<usize>,
+}
+
+impl GivesUp {
+    fn after(after: usize) -> Inbound<GivesUp> {
+        let came = Cell::new(0);
+        Inbound::new(GivesUp { after, came })
+    }
+}
+
+impl Admission for GivesUp {
+    fn admits(&self, _: &Request, _: u64) -> bool {
+        true
+    }
+
+    fn came(&self, _: &Request, bytes: usize) -> bool {
+        self.came.set(self.came.get() + bytes);
+        self.came.get() <= self.after
     }
 }
 
@@ -47,7 +76,7 @@ struct Fed {
 }
 
 /// Feeds the bytes as a socket would that brings at most `step` at a time.
-fn feed_counting(inbound: &mut Inbound<UpTo>, mut bytes: &[u8], step: usize) -> Fed {
+fn feed_counting<A: Admission>(inbound: &mut Inbound<A>, mut bytes: &[u8], step: usize) -> Fed {
     let mut fed = Fed::default();
     while !bytes.is_empty() {
         fed.reads += 1;
@@ -72,7 +101,7 @@ fn feed_counting(inbound: &mut Inbound<UpTo>, mut bytes: &[u8], step: usize) -> 
     fed
 }
 
-fn feed(inbound: &mut Inbound<UpTo>, bytes: &[u8], step: usize) -> Vec<Incoming> {
+fn feed<A: Admission>(inbound: &mut Inbound<A>, bytes: &[u8], step: usize) -> Vec<Incoming> {
     feed_counting(inbound, bytes, step).messages
 }
 
@@ -140,6 +169,36 @@ fn bulk_that_is_not_admitted_is_counted_and_dropped() {
     assert_eq!(messages.len(), 1);
     assert!(messages[0].bulk.is_empty());
     assert_eq!(messages[0].announced_bytes, 600_000);
+}
+
+#[test]
+fn bulk_that_is_given_up_in_the_middle_is_dropped_and_the_messages_behind_it_come() {
+    let mut bytes = frames(release(4, pattern(1_600_000))).concat();
+    bytes.extend(frames(release(5, pattern(10))).concat());
+    for step in [usize::MAX, 300_000, 10_000] {
+        let mut inbound = GivesUp::after(700_000);
+        let messages = feed(&mut inbound, &bytes, step);
+        let found = messages
+            .iter()
+            .map(|m| (m.stream, m.bulk.len(), m.announced_bytes));
+        let found: Vec<_> = found.collect();
+        assert_eq!(found, [(4, 0, 1_600_000), (5, 10, 10)], "step {step}");
+    }
+}
+
+#[test]
+fn bulk_that_is_given_up_frees_its_memory_though_no_more_bytes_come() {
+    let bytes = frames(release(4, pattern(1_600_000))).concat();
+    let mut inbound = GivesUp::after(0);
+    feed(&mut inbound, &bytes[..100_000], 1000);
+    assert!(inbound.bulk_target().is_none());
+    let mut inbound = GivesUp::after(100_000);
+    feed(&mut inbound, &bytes[..100_000], 1000);
+    assert!(inbound.bulk_target().is_some());
+    inbound.ask_again();
+    assert!(inbound.bulk_target().is_some(), "it is kept further");
+    feed(&mut inbound, &bytes[100_000..200_000], 1000);
+    assert!(inbound.bulk_target().is_none());
 }
 
 #[test]

@@ -60,6 +60,7 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => break,
             },
             _ = connection.stuck() => {}
+            _ = connection.bulk_refused() => inbound.ask_again(),
         }
     }
     shell.disconnected(&connection);

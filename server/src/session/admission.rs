@@ -2,8 +2,10 @@
 
 use super::engine::Engine;
 use super::message::{Incoming, Request};
-use super::wire::largest_diff_bytes;
-use interweave_wire::protocol::{ErrorCode, ReleasePart, ReleaseWriter};
+use super::segments::Segments;
+use super::storing;
+use super::wire::{largest_diff_bytes, Lock};
+use interweave_wire::protocol::{Durability, ErrorCode, ReleasePart, ReleaseWriter};
 use interweave_wire::Rejection;
 
 impl Engine {
@@ -17,9 +19,22 @@ impl Engine {
             && self.nothing_under_way(release)
             && self.has_room(connection, bulk_bytes);
         if admitted {
-            self.wire.begin_receiving(connection, release, bulk_bytes);
+            self.wire.begin_receiving(connection, release);
         }
         admitted
+    }
+
+    /// Takes note of bytes of a release in several frames. Returns whether its bulk is kept
+    /// further.
+    pub fn came(&mut self, connection: u64, request: &Request, bytes: u64) -> bool {
+        let Request::ReleaseWriter(release) = request else {
+            return false;
+        };
+        let segments = &self.segments;
+        let is_held = |lock| holds_fence(segments, lock);
+        let kept = self.wire.came(connection, release, bytes, is_held);
+        self.forget_closed();
+        kept
     }
 
     /// Returns why a release is refused whose locks are held, and whose bulk was dropped.
@@ -53,6 +68,9 @@ impl Engine {
             let text = format!("{bulk_bytes} bytes of bulk for parts of {parts_bytes}");
             return Err(Rejection::malformed(text));
         }
+        let logged = r.parts.iter().filter(|part| self.is_logged(part));
+        interweave_store::check_release(logged.map(|part| part.diff_bytes))
+            .map_err(|error| storing::rejection(&error))?;
         for part in &r.parts {
             let Some(s) = self.segments.get(part.segment) else {
                 continue;
@@ -68,6 +86,11 @@ impl Engine {
         Ok(())
     }
 
+    fn is_logged(&self, part: &ReleasePart) -> bool {
+        let segment = self.segments.get(part.segment);
+        segment.is_some_and(|s| s.durable != Durability::Memory)
+    }
+
     fn nothing_under_way(&self, r: &ReleaseWriter) -> bool {
         let free = |part: &ReleasePart| {
             let s = self.segments.get(part.segment);
@@ -78,12 +101,14 @@ impl Engine {
 
     fn has_room(&mut self, connection: u64, bulk_bytes: u64) -> bool {
         let segments = &self.segments;
-        let is_held = |(segment, fence)| {
-            let s = segments.get(segment);
-            s.is_some_and(|s| s.lock.holds_fence(fence))
-        };
+        let is_held = |lock| holds_fence(segments, lock);
         let has_room = self.wire.has_room(connection, bulk_bytes, is_held);
         self.forget_closed();
         has_room
     }
+}
+
+fn holds_fence(segments: &Segments, (number, fence): Lock) -> bool {
+    let segment = segments.get(number);
+    segment.is_some_and(|s| s.lock.holds_fence(fence))
 }

@@ -22,8 +22,8 @@ pub struct Config {
     /// The largest bulk of one message, in both directions: a complete copy of a segment of the
     /// largest quota, with room for what is not data.
     pub max_diff_bytes: u64,
-    /// The most bytes of releases that are still arriving, over all connections. A release that
-    /// fits in one frame does not count. One release has no more.
+    /// The most bytes that have come of releases that are still arriving, over all connections. A
+    /// release that fits in one frame does not count. One release has no more.
     pub receiving_bytes: u64,
     /// The most bytes of large diffs that are on their way out, each counted once. Beyond this
     /// bound the connections that take nothing are closed.

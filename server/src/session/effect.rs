@@ -14,6 +14,9 @@ pub enum Effect {
     },
     /// Close the connection once all messages that were sent before are on the wire.
     Close { connection: u64 },
+    /// Ask [`super::Engine::came`] about the releases that are coming in on it: one of them is not
+    /// kept any more.
+    RefuseBulk { connection: u64 },
     /// Append to the log; tell [`super::Engine::stored`].
     Append {
         ticket: u64,

@@ -60,6 +60,11 @@ impl Engine {
         self.segments.take_all()
     }
 
+    /// Whether messages to peers, or what concerns their connections, were not taken.
+    pub fn has_effects(&self) -> bool {
+        self.wire.has_effects()
+    }
+
     /// Moves the effects to `out`, requests to the store before messages to peers.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         self.journal.take_effects(out);

@@ -173,6 +173,11 @@ impl Journal {
         self.next_look_ns = Some(now_ns + STORE_LOOK_NS);
     }
 
+    /// Looks after the store at that time.
+    pub fn look_again(&mut self, at_ns: u64) {
+        self.next_look_ns = Some(at_ns);
+    }
+
     /// Returns when the engine looks at the store next; None: the store keeps nothing.
     pub fn next_look_ns(&self) -> Option<u64> {
         self.next_look_ns

@@ -10,12 +10,16 @@ use super::serials::Serials;
 use super::storing;
 use crate::lock::SegmentLock;
 use interweave_master::{Piece, Segment};
-use interweave_store::RecoveredSegment;
+use interweave_store::{in_order, RecoveredSegment};
 use interweave_wire::protocol::{CommittedRelease, Durability, LogBody};
 use interweave_wire::{chain, Rejection};
+use std::convert::Infallible;
 
 /// The beginning of the paths of damaged segments whose own paths are lost [LOG-12].
 const NAMELESS: &str = "/.damaged/";
+/// One thread rebuilds segments of so many bytes, or so many segments, before they are taken.
+const TOGETHER_BYTES: usize = 1 << 20;
+const TOGETHER: usize = 256;
 /// So many new incarnations are one request to the store. After a crash there may be a million.
 const INCARNATIONS: usize = 1024;
 
@@ -25,13 +29,22 @@ impl Engine {
         self.wire.advance(now_ns);
         let mut remarks = Vec::new();
         let mut begun = Vec::new();
-        for segment in found {
-            self.segments.skip_id(segment.segment_id);
-            remarks.extend(self.recover_segment(segment, &mut begun));
-            if begun.len() >= INCARNATIONS {
-                self.log_incarnations(std::mem::take(&mut begun));
-            }
-        }
+        let rebuild = |some: Vec<RecoveredSegment>| some.into_iter().map(Rebuilt::of).collect();
+        let all = in_order(
+            Together(found.into_iter()),
+            rebuild,
+            |some: Vec<Rebuilt>| {
+                for segment in some {
+                    self.segments.skip_id(segment.found.segment_id);
+                    remarks.extend(self.recover_segment(segment, &mut begun));
+                    if begun.len() >= INCARNATIONS {
+                        self.log_incarnations(std::mem::take(&mut begun));
+                    }
+                }
+                Ok::<(), Infallible>(())
+            },
+        );
+        let Ok(()) = all;
         self.log_incarnations(begun);
         self.journal.begin_to_look(self.wire.now_ns());
         remarks
@@ -39,19 +52,12 @@ impl Engine {
 
     /// Makes the segment. Adds its number to `begun` if it begins a new incarnation, of which the
     /// log is yet to be told.
-    fn recover_segment(
-        &mut self,
-        mut found: RecoveredSegment,
-        begun: &mut Vec<u32>,
-    ) -> Option<String> {
+    fn recover_segment(&mut self, segment: Rebuilt, begun: &mut Vec<u32>) -> Option<String> {
+        let Rebuilt { mut found, rebuilt } = segment;
         let nameless = found.path.is_empty();
         if nameless {
             found.path = format!("{NAMELESS}{}", found.segment_id);
         }
-        let rebuilt = match &found.damage {
-            Some(damage) => Err(damage.clone()),
-            None => rebuild(&mut found).map_err(|rejection| rejection.to_string()),
-        };
         let (master, chains, life) = match rebuilt {
             Ok((master, chains)) => (master, chains, Life::Open),
             Err(what) => {
@@ -128,6 +134,51 @@ impl SegmentState {
     }
 }
 
+/// A segment of the store, and what its checkpoint and releases make.
+struct Rebuilt {
+    found: RecoveredSegment,
+    /// An error: it is damaged.
+    rebuilt: Result<(Segment, Chains), String>,
+}
+
+impl Rebuilt {
+    fn of(mut found: RecoveredSegment) -> Rebuilt {
+        let rebuilt = match &found.damage {
+            Some(damage) => Err(damage.clone()),
+            None => rebuild(&mut found).map_err(|rejection| rejection.to_string()),
+        };
+        Rebuilt { found, rebuilt }
+    }
+}
+
+/// Some segments at a time, because most are small where there are many.
+struct Together(std::vec::IntoIter<RecoveredSegment>);
+
+impl Iterator for Together {
+    type Item = Vec<RecoveredSegment>;
+
+    fn next(&mut self) -> Option<Vec<RecoveredSegment>> {
+        let mut some = Vec::new();
+        let mut bytes = 0;
+        while bytes < TOGETHER_BYTES && some.len() < TOGETHER {
+            let Some(segment) = self.0.next() else {
+                break;
+            };
+            bytes += bytes_of(&segment);
+            some.push(segment);
+        }
+        (!some.is_empty()).then_some(some)
+    }
+}
+
+/// What it takes to rebuild the segment, about.
+fn bytes_of(found: &RecoveredSegment) -> usize {
+    let saved = found.checkpoint.as_ref().map_or(0, |(_, diff)| diff.len());
+    let pieces: usize = found.pieces.iter().map(|piece| piece.diff.len()).sum();
+    let released: usize = found.releases.iter().map(|(_, diff)| diff.len()).sum();
+    saved + pieces + released
+}
+
 /// Rebuilds a segment from its checkpoint and the releases after it. The chain that each diff makes
 /// must be the chain that was logged.
 fn rebuild(found: &mut RecoveredSegment) -> Result<(Segment, Chains), Rejection> {
@@ -143,7 +194,9 @@ fn rebuild(found: &mut RecoveredSegment) -> Result<(Segment, Chains), Rejection>
         ),
         None => (Segment::new(found.quota_bytes), Chains::default()),
     };
-    for (release, diff) in &found.releases {
+    for (release, diff) in &mut found.releases {
+        // its memory is free for others once it is committed
+        let diff = &std::mem::take(diff);
         let made = chain::next(chains.newest(), diff);
         if made != release.chain {
             return Err(Rejection::malformed(format!(

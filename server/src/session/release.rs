@@ -42,7 +42,7 @@ impl Engine {
         let begun = checked.and_then(|parts| self.begin_release(at, r.sequence, parts));
         begun.inspect_err(|rejection| {
             self.wire.counters.releases_refused += 1;
-            if rejection.code != ErrorCode::TimedOut {
+            if !matches!(rejection.code, ErrorCode::TimedOut | ErrorCode::TooLarge) {
                 self.give_back(at, r);
             }
         })

@@ -38,7 +38,10 @@ impl Engine {
     pub(super) fn release_failed(&mut self, release: InFlight, error: &StoreError) {
         let at = release.at;
         self.log_answered(&release);
-        let again = matches!(error, StoreError::Full(_) | StoreError::Io(_));
+        let again = matches!(
+            error,
+            StoreError::Full(_) | StoreError::Io(_) | StoreError::TooLarge { .. }
+        );
         let keeps_lock = again && self.wire.session(at.session).is_some();
         let rejection = storing::rejection(error);
         let now_ns = self.wire.now_ns();

@@ -12,6 +12,8 @@ use interweave_wire::Rejection;
 
 /// A segment that was due and could not be saved is due again then.
 const POSTPONED_NS: u64 = 1_000_000_000;
+/// Where more is to be saved than in one event, the next look comes after this time.
+const TURN_NS: u64 = 1_000_000;
 /// A MEMORY segment has no log. While it changes, it is saved after this time, and a second later
 /// for each so many bytes of its size.
 const MEMORY_SAVE_NS: u64 = 60_000_000_000;
@@ -120,6 +122,9 @@ impl Engine {
         let wanted: Vec<u32> = wanted.collect();
         let room = self.save_some(wanted, COUNT_FOR_STORE);
         self.saving.makes_room = room == Room::NotForLarge;
+        if room == Room::NextTurn {
+            self.journal.look_again(self.wire.now_ns() + TURN_NS);
+        }
         self.save_due();
         self.log_creations_again();
     }
@@ -151,12 +156,13 @@ impl Engine {
         let mut due: Vec<(u64, u32)> = due.into_iter().filter_map(size).collect();
         // The smallest first: where space is short they make room for the others.
         due.sort_unstable();
+        let mut begun = 0;
         for (_, number) in due {
-            let room = self.saving.room(self.is_large(number), most);
+            let room = self.saving.room(self.is_large(number), most, begun);
             if room != Room::ForAll {
                 return room;
             }
-            self.save(number);
+            begun += usize::from(self.save(number));
         }
         Room::ForAll
     }
@@ -167,11 +173,12 @@ impl Engine {
         segment.is_some_and(|s| s.master.wire_bytes() > self.config.whole_bytes)
     }
 
-    /// Saves the segment as a whole, unless that is under way, or it cannot be.
-    fn save(&mut self, number: u32) {
+    /// Saves the segment as a whole. False: that is under way, or it cannot be.
+    fn save(&mut self, number: u32) -> bool {
         let is_large = self.is_large(number);
         let s = self.segments.found(number);
-        if self.saving.may_begin(number) && s.is_stored && s.life == Life::Open {
+        let may_begin = self.saving.may_begin(number) && s.is_stored && s.life == Life::Open;
+        if may_begin {
             s.saved_ns = self.wire.now_ns();
             self.saving.begin(number, is_large);
             match is_large {
@@ -183,6 +190,7 @@ impl Engine {
                 false => self.journal.save(number, s.checkpoint()),
             }
         }
+        may_begin
     }
 
     /// The store asks for the next piece of the checkpoint with that ticket.
@@ -260,7 +268,8 @@ impl Engine {
     /// Saves as much as may be under way together; the rest follows when that has ended.
     fn save_at_the_end(&mut self) {
         while let Some(number) = self.saving.next_at_the_end() {
-            if self.saving.room(self.is_large(number), COUNT_MAX) != Room::ForAll {
+            // Nobody else is served any more.
+            if self.saving.room(self.is_large(number), COUNT_MAX, 0) != Room::ForAll {
                 return;
             }
             self.saving.pop_at_the_end();

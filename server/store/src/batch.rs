@@ -34,9 +34,9 @@ pub struct Batch {
 }
 
 /// How many bytes the record will take in the file.
-pub fn record_bytes(header: &LogHeader, diff: &Bytes) -> u64 {
+pub fn record_bytes(header: &LogHeader, diff_bytes: u64) -> u64 {
     let header = interweave_wire::protocol::xdr::to_bytes(header).len();
-    padded((RECORD_HEAD_BYTES + header + diff.len()) as u64)
+    padded((RECORD_HEAD_BYTES + header) as u64 + diff_bytes)
 }
 
 impl Batch {

@@ -32,10 +32,13 @@ pub struct Loaded {
     pub pieces: Vec<Piece>,
 }
 
+/// Version, incarnation, bound of serials and fence.
+pub type Age = (u64, u64, u64, u64);
+
 impl Loaded {
     /// Of two checkpoints of a segment the one with the larger age was made later. What is equal in
     /// all of this recovers the same segment.
-    pub fn age(&self) -> (u64, u64, u64, u64) {
+    pub fn age(&self) -> Age {
         let head = &self.head;
         let at = &head.at;
         (at.number, at.incarnation, head.next_serial, head.fence)

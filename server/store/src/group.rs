@@ -1,6 +1,7 @@
 //! What is appended together: all records or none.
 
-use interweave_wire::protocol::{Durability, LogBody, LogHeader, MAX_PATH};
+use bytes::Bytes;
+use interweave_wire::protocol::{Durability, LogBody, LogHeader, LogRelease, MAX_PATH};
 
 use crate::batch::record_bytes;
 use crate::history::REMOVE;
@@ -39,13 +40,11 @@ impl Group {
         }
         let sizes = group.records.iter().map(|record| {
             let header = header(record, 0, 0);
-            record_bytes(&header, &record.diff)
+            record_bytes(&header, record.diff.len() as u64)
         });
-        group.bytes = sizes.sum();
-        let limit = MAX_FILE_BYTES - FILE_HEAD_BYTES;
-        if group.bytes > limit {
-            let bytes = group.bytes;
-            group.reject(StoreError::TooLarge { bytes, limit });
+        match whole(sizes) {
+            Ok(bytes) => group.bytes = bytes,
+            Err(error) => group.reject(error),
         }
         group
     }
@@ -56,6 +55,44 @@ impl Group {
         self.records.clear();
         self.bytes = 0;
     }
+}
+
+/// What records of these sizes take together, if that fits into one file.
+fn whole(sizes: impl Iterator<Item = u64>) -> Result<u64, StoreError> {
+    let bytes = sizes.fold(0, u64::saturating_add);
+    let limit = MAX_FILE_BYTES - FILE_HEAD_BYTES;
+    match bytes <= limit {
+        true => Ok(bytes),
+        false => Err(StoreError::TooLarge { bytes, limit }),
+    }
+}
+
+fn check_diff(bytes: u64) -> Result<(), StoreError> {
+    let limit = MAX_DIFF_BYTES;
+    match bytes <= limit {
+        true => Ok(()),
+        false => Err(StoreError::TooLarge { bytes, limit }),
+    }
+}
+
+/// Whether the log could take one release with diffs of these sizes.
+pub fn check_release(diffs: impl Iterator<Item = u64> + Clone) -> Result<(), StoreError> {
+    diffs.clone().try_for_each(check_diff)?;
+    // its numbers are as long as all others
+    let release = LogRelease {
+        version: 0,
+        chain: 0,
+        session: [0; 16],
+        sequence: 0,
+        fence: 0,
+    };
+    let record = Record {
+        segment_id: 0,
+        body: LogBody::Release(release),
+        diff: Bytes::new(),
+    };
+    let header = header(&record, 0, 0);
+    whole(diffs.map(|bytes| record_bytes(&header, bytes))).map(drop)
 }
 
 pub fn header(record: &Record, owner: u64, parent: u32) -> LogHeader {
@@ -77,11 +114,7 @@ fn check(record: &Record) -> Result<(), StoreError> {
                 create.path.len()
             )))
         }
-        LogBody::Release(_) if bytes > MAX_DIFF_BYTES => Err(StoreError::TooLarge {
-            bytes,
-            limit: MAX_DIFF_BYTES,
-        }),
-        LogBody::Release(_) => Ok(()),
+        LogBody::Release(_) => check_diff(bytes),
         _ if bytes > 0 => Err(StoreError::Io("only a release has a diff".to_string())),
         _ => Ok(()),
     }

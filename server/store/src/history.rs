@@ -22,6 +22,7 @@ pub const CLEAN_STOP: LogBody = LogBody::Other(LogKind::CleanStop as i32);
 pub enum Effect {
     Release(u64),
     Incarnation(u64),
+    Removal,
     Other,
 }
 
@@ -30,6 +31,7 @@ impl Effect {
         match body {
             LogBody::Release(release) => Effect::Release(release.version),
             LogBody::Incarnation(stamp) => Effect::Incarnation(stamp.incarnation),
+            _ if *body == REMOVE => Effect::Removal,
             _ => Effect::Other,
         }
     }

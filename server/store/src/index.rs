@@ -127,19 +127,11 @@ impl Index {
     }
 
     /// Takes up a segment as it was recovered. The files are known. Where a segment is damaged, the
-    /// files with what may be its records stay. Those of a removed segment stay until it is
+    /// files with what may be its records stay. The record of a removal stays until the segment is
     /// forgotten.
     pub fn recover(&mut self, segment_id: u64, history: &History) {
         let head = history.checkpoint.as_ref().map(|loaded| &loaded.head);
-        let mut uncovered: VecDeque<Uncovered> = history.uncovered.iter().copied().collect();
-        if history.damage.is_some() {
-            uncovered.extend(self.files.by_first.keys().map(|&file| Uncovered {
-                file,
-                crc: 0,
-                bytes: 0,
-                effect: Effect::Other,
-            }));
-        }
+        let uncovered = self.needed_of(history);
         for record in &uncovered {
             self.files.count(record.file);
         }
@@ -162,6 +154,25 @@ impl Index {
         let hold = segment.hold();
         self.holders.changed(segment_id, None, Some(hold));
         self.segments.insert(segment_id, Box::new(segment));
+    }
+
+    /// The records for which log files stay. Where the record of a removal is whole, no other
+    /// record of the segment is read again, whatever is wrong with it.
+    fn needed_of(&self, history: &History) -> VecDeque<Uncovered> {
+        let mut records = history.uncovered.iter();
+        if let Some(removal) = records.rfind(|record| record.effect == Effect::Removal) {
+            return VecDeque::from([*removal]);
+        }
+        let mut needed: VecDeque<Uncovered> = history.uncovered.iter().copied().collect();
+        if history.damage.is_some() {
+            needed.extend(self.files.by_first.keys().map(|&file| Uncovered {
+                file,
+                crc: 0,
+                bytes: 0,
+                effect: Effect::Other,
+            }));
+        }
+        needed
     }
 
     pub fn chain(&self, segment_id: u64) -> u32 {
@@ -245,7 +256,7 @@ impl Index {
                 Effect::Release(version) => version <= at.number,
                 // earlier ones, where its own could not be logged
                 Effect::Incarnation(earlier) => earlier < at.incarnation,
-                Effect::Other => true,
+                Effect::Removal | Effect::Other => true,
             })
             .count();
         let last = (begin + covered).checked_sub(1).map(|i| records[i].crc);

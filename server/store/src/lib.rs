@@ -21,6 +21,7 @@ mod log;
 mod memory;
 mod missing;
 mod older;
+mod ordered;
 mod owner;
 mod pace;
 mod pack;
@@ -28,6 +29,7 @@ mod packs;
 pub mod panics;
 mod pieces;
 mod random;
+mod reading;
 mod record;
 mod recovery;
 mod salvage;
@@ -43,9 +45,11 @@ mod writer;
 pub use backup::{backup, restore, verify, Report, Wanted};
 pub use embedded::{EmbeddedStore, NowFn, Options, SyncFn};
 pub use error::StoreError;
+pub use group::check_release;
 pub use holders::MUCH_LOG_BYTES;
 pub use identity::Identity;
 pub use memory::MemoryStore;
+pub use ordered::in_order;
 pub use salvage::LeftOut;
 pub use store::{
     Checkpoint, Done, Full, Next, Piece, Record, RecoveredSegment, SegmentStore, StoreStatus, Want,

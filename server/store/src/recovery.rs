@@ -6,19 +6,19 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use bytes::Bytes;
 use interweave_wire::protocol::{LogBody, LogHeader, LogKind};
 
 use crate::catalogue::{Listed, State};
-use crate::checkpoint::{self, Loaded};
+use crate::checkpoint::{Age, Loaded};
 use crate::damage::Damage;
 use crate::files::{self, failed, log_name};
 use crate::history::{History, CLEAN_STOP};
 use crate::identity::Identity;
 use crate::missing::creation_of;
-use crate::pack;
+use crate::ordered::in_order;
+use crate::reading::{read_pack, InFiles, Log, ReadItem};
 use crate::record::{Format, FILE_HEAD_BYTES};
-use crate::scan::{format_of, read_head, Hole, Lost, Scan, Step};
+use crate::scan::{format_of, Hole, Lost, Step};
 use crate::witness::Seen;
 use crate::StoreError;
 
@@ -96,16 +96,27 @@ pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, St
     let mut all: Vec<(u64, Option<&Gone>)> = logs.iter().map(|&first| (first, None)).collect();
     all.extend(gone.iter().map(|gone| (gone.first, Some(gone))));
     all.sort_by_key(|&(first, _)| first);
-    for (i, &(first, gone)) in all.iter().enumerate() {
-        let next = all.get(i + 1).map(|&(next, _)| next);
-        let name = log_name(first);
-        match gone {
-            Some(gone) => found.log_is_gone(&name, gone),
-            None => found
-                .read_log(dir, &name, first, next)
-                .map_err(|error| failed("reading", &dir.join(&name), &error))?,
-        }
-    }
+    let firsts = all.iter().map(|&(first, _)| first);
+    let nexts = firsts.skip(1).map(Some).chain([None]);
+    in_order(
+        all.iter().zip(nexts),
+        |(&(first, gone), next)| match gone {
+            Some(gone) => Ok(Err(gone)),
+            None => Log::read(dir, (first, next), bodies).map(Ok),
+        },
+        |read| match read? {
+            Err(gone) => {
+                found.log_is_gone(&log_name(gone.first), gone);
+                Ok(())
+            }
+            Ok(log) => {
+                let path = dir.join(&log.name);
+                found
+                    .take_log(log)
+                    .map_err(|error| failed("reading", &path, &error))
+            }
+        },
+    )?;
     found.clean |= all.is_empty() && found.histories.is_empty();
     let aside = names.iter().filter(|name| files::is_aside(name));
     found.damage.extend(aside.map(|name| damage_of_aside(name)));
@@ -171,39 +182,27 @@ impl Found {
 
     fn read_checkpoints(&mut self, dir: &Path, names: &[String]) -> Result<(), StoreError> {
         let mut in_packs = self.read_packs(dir, names)?;
-        let mut of: Vec<(u64, u64)> = names
-            .iter()
-            .filter_map(|n| files::checkpoint_of(n))
-            .collect();
-        of.sort_by_key(|&(segment_id, version)| (segment_id, std::cmp::Reverse(version)));
-        for (segment_id, version) in of {
-            let packed = in_packs.get(&segment_id).map(|(loaded, _)| loaded.age());
-            let is_older = packed.is_some_and(|age| age.0 > version);
-            if is_older || self.histories.contains_key(&segment_id) {
-                self.older_checkpoints.push((segment_id, version));
-                continue;
-            }
-            let name = files::checkpoint_name(segment_id, version);
-            let path = dir.join(&name);
-            let keeps = self.read_bodies;
-            let read = File::open(&path)
-                .and_then(|mut file| checkpoint::read(&mut file, (segment_id, version), keeps))
-                .map_err(|error| failed("reading", &path, &error))?;
-            match read {
-                Ok(loaded) if packed.is_some_and(|age| age > loaded.age()) => {
-                    self.older_checkpoints.push((segment_id, version));
-                }
-                Ok(loaded) => {
-                    in_packs.remove(&segment_id);
-                    self.take_checkpoint(loaded);
-                }
-                Err(what) => {
-                    let damage = Damage::new(&name, 0, what);
-                    self.bad_checkpoints
-                        .push((segment_id, version, damage, None));
-                }
-            }
+        let mut of: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for (segment_id, version) in names.iter().filter_map(|n| files::checkpoint_of(n)) {
+            of.entry(segment_id).or_default().push(version);
         }
+        for versions in of.values_mut() {
+            versions.sort_unstable_by_key(|&version| std::cmp::Reverse(version));
+        }
+        let keeps = self.read_bodies;
+        let with_age = of.into_iter().map(|(segment_id, versions)| {
+            let packed = in_packs.get(&segment_id).map(|(loaded, _)| loaded.age());
+            (segment_id, versions, packed)
+        });
+        let with_age: Vec<_> = with_age.collect();
+        let read = |(segment_id, versions, packed): (u64, Vec<u64>, Option<Age>)| {
+            let read = InFiles::read(dir, (segment_id, &versions), packed, keeps);
+            (segment_id, read)
+        };
+        in_order(with_age.into_iter(), read, |(segment_id, read)| {
+            self.take_files(segment_id, read?, &mut in_packs);
+            Ok::<(), StoreError>(())
+        })?;
         for (segment_id, (loaded, pack)) in in_packs {
             self.packed.insert(segment_id, pack);
             self.take_checkpoint(loaded);
@@ -220,6 +219,24 @@ impl Found {
         self.damage
             .extend(bad.map(|(_, _, damage, _)| damage.clone()));
         Ok(())
+    }
+
+    fn take_files(
+        &mut self,
+        segment_id: u64,
+        files: InFiles,
+        in_packs: &mut BTreeMap<u64, (Loaded, u64)>,
+    ) {
+        let older = files.older.into_iter();
+        self.older_checkpoints
+            .extend(older.map(|version| (segment_id, version)));
+        let bad = files.bad.into_iter();
+        self.bad_checkpoints
+            .extend(bad.map(|(version, damage)| (segment_id, version, damage, None)));
+        if let Some(loaded) = files.newest {
+            in_packs.remove(&segment_id);
+            self.take_checkpoint(loaded);
+        }
     }
 
     fn take_checkpoint(&mut self, loaded: Loaded) {
@@ -239,103 +256,115 @@ impl Found {
         names: &[String],
     ) -> Result<BTreeMap<u64, (Loaded, u64)>, StoreError> {
         let mut newest: BTreeMap<u64, (Loaded, u64)> = BTreeMap::new();
+        let keeps = self.read_bodies;
         // in the order of their numbers
-        for number in names.iter().filter_map(|name| files::pack_number(name)) {
-            let name = files::pack_name(number);
+        let numbers = names.iter().filter_map(|name| files::pack_number(name));
+        let numbers: Vec<u64> = numbers.collect();
+        let read = |number: u64| (number, read_pack(dir, number, keeps));
+        in_order(numbers.into_iter(), read, |(number, items)| {
             self.last_pack = self.last_pack.max(number);
-            let read = pack::read(dir, number);
-            let items = match read.map_err(|error| failed("reading", &dir.join(&name), &error))? {
-                Ok(items) => items,
-                Err(what) => {
-                    let damage = Damage::new(&name, 0, what);
-                    self.damage.push(damage.clone());
-                    self.unread_packs.push((number, damage));
-                    continue;
-                }
-            };
-            let segments = items.iter().map(|item| item.segment_id).collect();
-            self.packs.insert(number, segments);
-            for item in items {
-                let id = item.segment_id;
-                match checkpoint::of_item(&item) {
-                    Ok(mut loaded) => {
-                        if !self.read_bodies {
-                            loaded.diff = Bytes::new();
-                        }
-                        let known = newest.get(&id).map(|(known, _)| known.age());
-                        if known <= Some(loaded.age()) {
-                            newest.insert(id, (loaded, number));
-                        }
-                    }
-                    Err(what) => {
-                        let damage = Damage::new(&name, 0, format!("of segment {id}: {what}"));
-                        self.bad_checkpoints
-                            .push((id, item.version, damage, Some(number)));
-                    }
-                }
-            }
-        }
+            self.take_pack(number, items?, &mut newest);
+            Ok::<(), StoreError>(())
+        })?;
         Ok(newest)
     }
 
-    fn read_log(
+    fn take_pack(
         &mut self,
-        dir: &Path,
-        name: &str,
-        first: u64,
-        next: Option<u64>,
-    ) -> io::Result<()> {
-        // before the log file, to which an owner that is fenced only now may still write
-        let seen = Seen::read(dir, first)?;
-        let file = File::open(dir.join(name))?;
+        number: u64,
+        items: Result<Vec<ReadItem>, String>,
+        newest: &mut BTreeMap<u64, (Loaded, u64)>,
+    ) {
+        let name = files::pack_name(number);
+        let items = match items {
+            Ok(items) => items,
+            Err(what) => {
+                let damage = Damage::new(&name, 0, what);
+                self.damage.push(damage.clone());
+                self.unread_packs.push((number, damage));
+                return;
+            }
+        };
+        let segments = items.iter().map(|(item, _)| item.segment_id).collect();
+        self.packs.insert(number, segments);
+        for (item, loaded) in items {
+            let id = item.segment_id;
+            match loaded {
+                Ok(loaded) => {
+                    let known = newest.get(&id).map(|(known, _)| known.age());
+                    if known <= Some(loaded.age()) {
+                        newest.insert(id, (loaded, number));
+                    }
+                }
+                Err(what) => {
+                    let damage = Damage::new(&name, 0, format!("of segment {id}: {what}"));
+                    self.bad_checkpoints
+                        .push((id, item.version, damage, Some(number)));
+                }
+            }
+        }
+    }
+
+    /// Takes a log file, after all before it.
+    fn take_log(&mut self, log: Log) -> io::Result<()> {
         self.clean = false;
-        let head = read_head(&file)?.filter(|head| head.first == first);
-        let Some(head) = head.filter(|head| head.epoch >= self.epoch) else {
-            let length = file.metadata()?.len();
-            let known = seen.as_ref().and_then(|s| s.all_records());
-            let hole = Hole {
-                from: 0,
-                to: length,
-                lost: known
-                    .unwrap_or_default()
-                    .iter()
-                    .map(Lost::witnessed)
-                    .collect(),
-                is_told: known.is_some(),
-                hint: None,
-            };
-            self.lost_bytes += if next.is_none() { length } else { 0 };
-            self.hole((name, first), &hole);
-            self.files.push(LogFile {
-                first,
-                name: name.to_string(),
-                end: length,
-            });
-            self.next_number = first + 1;
+        let Some(head) = log.head.filter(|head| head.epoch >= self.epoch) else {
+            self.take_headless(&log);
             return Ok(());
         };
         self.epoch = head.epoch;
         self.identity = head.identity.or(self.identity);
-        let mut scan = Scan::new(&file, head, next.map(|next| next - first))?.witnessed(seen);
-        while let Some(step) = scan.next()? {
+        let Log {
+            first,
+            name,
+            is_newest,
+            contents,
+            ..
+        } = log;
+        let contents = contents?;
+        for step in contents.steps {
             self.clean = false;
             match step {
-                Step::Group(group) => self.take_group(group, name, first),
+                Step::Group(group) => self.take_group(group, &name, first),
                 Step::Hole(hole) => {
-                    let is_end = next.is_none();
-                    self.lost_bytes += if is_end { hole.to - hole.from } else { 0 };
-                    self.hole((name, first), &hole);
+                    let bytes = hole.to - hole.from;
+                    self.lost_bytes += if is_newest { bytes } else { 0 };
+                    self.hole((&name, first), &hole);
                 }
             }
         }
+        self.next_number = first + contents.records;
+        self.torn_bytes += contents.torn_bytes;
         self.files.push(LogFile {
             first,
-            name: name.to_string(),
-            end: scan.end(),
+            end: contents.end,
+            name,
         });
-        self.next_number = first + scan.records();
-        self.torn_bytes += scan.torn_bytes();
         Ok(())
+    }
+
+    /// Takes a log file whose head does not hold.
+    fn take_headless(&mut self, log: &Log) {
+        let known = log.seen.as_ref().and_then(|s| s.all_records());
+        let hole = Hole {
+            from: 0,
+            to: log.bytes,
+            lost: known
+                .unwrap_or_default()
+                .iter()
+                .map(Lost::witnessed)
+                .collect(),
+            is_told: known.is_some(),
+            hint: None,
+        };
+        self.lost_bytes += if log.is_newest { log.bytes } else { 0 };
+        self.hole((&log.name, log.first), &hole);
+        self.files.push(LogFile {
+            first: log.first,
+            name: log.name.clone(),
+            end: log.bytes,
+        });
+        self.next_number = log.first + 1;
     }
 
     fn take_group(&mut self, group: Vec<crate::scan::Found>, name: &str, first: u64) {
@@ -347,12 +376,9 @@ impl Found {
         }
     }
 
-    fn take(&mut self, mut record: crate::scan::Found, name: &str, file: u64) {
+    fn take(&mut self, record: crate::scan::Found, name: &str, file: u64) {
         self.records += 1;
         self.bytes += record.span;
-        if !self.read_bodies {
-            record.body = Bytes::new();
-        }
         if record.header.body == CLEAN_STOP {
             self.clean = true;
             return;

@@ -408,15 +408,14 @@ impl Tail {
             continues: false,
             goes_on: false,
         };
-        let nothing = bytes::Bytes::new();
-        let bytes = crate::batch::record_bytes(&header, &nothing);
+        let bytes = crate::batch::record_bytes(&header, 0);
         if bytes > self.log.room() {
             self.roll(bytes, now)?;
         }
         // the mark then says of everything before it that it was on the disk
         self.log.sync()?;
         let mut batch = self.log.batch();
-        let (crc, _) = batch.push(place, &header, &nothing);
+        let (crc, _) = batch.push(place, &header, &bytes::Bytes::new());
         self.witness.wrote(Entry {
             offset: self.log.end() as u32,
             crc,

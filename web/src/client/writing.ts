@@ -31,6 +31,13 @@ const LEAVES_OPEN: readonly number[] = [
   ErrorCode.DENIED,
 ];
 
+/** Errors after which the lock is still held, and the changes with it. */
+const STILL_HELD: readonly number[] = [
+  ErrorCode.STORE_FULL,
+  ErrorCode.TIMED_OUT,
+  ErrorCode.TOO_LARGE,
+];
+
 function saysOutcome(error: unknown): boolean {
   return !(error instanceof InterweaveError) || !LEAVES_OPEN.includes(error.code);
 }
@@ -84,7 +91,7 @@ export class Writing {
   }
 
   /**
-   * The version that the changes made; on any error but STORE_FULL and TIMED_OUT they are undone.
+   * The version that the changes made; on any error but those of STILL_HELD they are undone.
    */
   async release(deadline: number): Promise<number> {
     this.check();
@@ -108,7 +115,7 @@ export class Writing {
       return Number(version.number);
     } catch (error) {
       const code = error instanceof InterweaveError ? error.code : ErrorCode.INTERNAL;
-      if (code === ErrorCode.STORE_FULL || code === ErrorCode.TIMED_OUT) throw error;
+      if (STILL_HELD.includes(code)) throw error;
       this.rollBack(error);
       // It is not known whether the release was committed: the copy is fetched anew.
       if (code === ErrorCode.UNREACHABLE) this.conversation.state.forget();

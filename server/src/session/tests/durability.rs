@@ -67,9 +67,8 @@ fn other_failures_give_the_lock_back() {
     let releasing = world.release(1, segment, &grant, 1);
     let waiting = world.send(2, acquire_writer(segment, 60_000));
     let asked = world.asked.remove(0);
-    let limit = StoreError::TooLarge { bytes: 9, limit: 8 };
-    world.stored(&asked, Err(limit));
-    assert_eq!(world.answer(releasing).error(), ErrorCode::TooLarge);
+    world.stored(&asked, Err(StoreError::Closed));
+    assert_eq!(world.answer(releasing).error(), ErrorCode::Stopping);
     assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
 }
 
@@ -209,6 +208,26 @@ fn a_segment_with_much_log_is_checkpointed_once_at_a_time() {
         .store_looked_at(now_ns, &[], &[FIRST_FENCE + 1]);
     world.drain();
     assert_eq!(world.asked.len(), 1, "the store wanted it");
+}
+
+#[test]
+fn many_segments_that_the_store_wants_saved_begin_in_several_turns() {
+    const TURN: usize = 48;
+    let mut world = World::new(true);
+    world.hello(1);
+    for i in 0..100 {
+        world.open(1, &format!("/list-{i}"), Durability::Synced);
+    }
+    let ids: Vec<u64> = (FIRST_FENCE + 1..=FIRST_FENCE + 100).collect();
+    for saved in [TURN, 2 * TURN, 100] {
+        world.engine.store_looked_at(world.now_ns(), &[], &ids);
+        world.drain();
+        assert_eq!(world.asked.len(), saved);
+        let soon = |at_ns: u64| at_ns <= world.now_ns() + 1_000_000;
+        let is_soon = world.engine.next_deadline_ns().is_some_and(soon);
+        assert_eq!(is_soon, saved < 100, "the next look");
+        world.pass(1);
+    }
 }
 
 #[test]
@@ -381,11 +400,10 @@ fn a_request_beyond_those_that_may_wait_is_answered_once_and_changes_nothing() {
     assert!(world.sent.is_empty(), "answered twice: {:?}", world.sent);
     assert!(world.engine.segments.number_at("/new").is_none());
     assert_eq!(world.newest(1, segment).number, 0, "it is still there");
-    let grant = world.lock(1, segment);
-    assert!(
-        grant.fence > 0,
-        "and the refused release gave its lock back"
-    );
+    let stream = world.release(1, segment, &grant, 1);
+    world.store_all();
+    let released = world.answer(stream);
+    assert_eq!(released.type_, MessageType::WriterReleased, "still held");
 }
 
 /// What a store would find of the segment that `world` wrote.

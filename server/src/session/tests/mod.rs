@@ -69,6 +69,8 @@ pub struct World {
     /// The pieces of checkpoints that the store was given, by segment.
     pub given: Vec<(u64, Next)>,
     pub closed: Vec<u64>,
+    /// The connections that were to be asked about the bulk that comes in on them.
+    pub refused_bulk: Vec<u64>,
     /// These connections take nothing of what they are sent.
     pub stuck: Vec<u64>,
     /// What waits on them.
@@ -95,6 +97,7 @@ impl World {
             asked: Vec::new(),
             given: Vec::new(),
             closed: Vec::new(),
+            refused_bulk: Vec::new(),
             stuck: Vec::new(),
             waiting: HashMap::new(),
             last_stream: 0,
@@ -149,6 +152,7 @@ impl World {
                 self.engine.backlog(self.now_ns(), connection, waiting);
             }
             Effect::Close { connection } => self.closed.push(connection),
+            Effect::RefuseBulk { connection } => self.refused_bulk.push(connection),
             Effect::Append {
                 ticket,
                 group,

@@ -202,7 +202,9 @@ fn frame_4_a_release_beyond_the_servers_bound_is_too_large_and_the_connection_st
     let refused = release_dropped(&mut world, segment, &grant, 20);
     assert_eq!(refused, ErrorCode::TooLarge);
     assert!(world.closed.is_empty());
-    world.lock(1, segment);
+    let fence = grant.fence;
+    let renewed = world.ask(1, Request::RenewWriter(RenewWriter { segment, fence }));
+    assert_eq!(renewed.type_, MessageType::WriterRenewed, "still held");
 }
 
 #[test]
@@ -218,6 +220,53 @@ fn lock_12_a_release_that_there_is_never_room_for_is_too_large() {
         .admits(1, &release_writer(segment, &grant, 1, 10), 10));
     let refused = release_dropped(&mut world, segment, &grant, 11);
     assert_eq!(refused, ErrorCode::TooLarge);
+}
+
+#[test]
+fn lock_12_a_release_that_the_log_cannot_hold_is_too_large_before_it_comes() {
+    const MOST: u64 = (1 << 32) - (1 << 16);
+    for (durable, bytes, kept) in [
+        (Durability::Synced, MOST + 1, false),
+        (Durability::Written, MOST + 1, false),
+        (Durability::Memory, MOST + 1, true),
+        (Durability::Synced, MOST, true),
+    ] {
+        let mut world = World::new(true);
+        world.hello(1);
+        let segment = open_with_quota(&mut world, 1, ("/large", durable), 16 << 30);
+        let grant = world.lock(1, segment);
+        let request = release_writer(segment, &grant, 1, bytes as usize);
+        assert_eq!(world.engine.admits(1, &request, bytes), kept, "{durable:?}");
+        if !kept {
+            let refused = release_dropped(&mut world, segment, &grant, bytes);
+            assert_eq!(refused, ErrorCode::TooLarge);
+            let again = world.release(1, segment, &grant, 1);
+            world.store_all();
+            assert_eq!(world.answer(again).type_, MessageType::WriterReleased);
+        }
+    }
+}
+
+#[test]
+fn lock_12_parts_that_the_log_cannot_hold_together_are_too_large() {
+    let mut world = World::new(true);
+    world.hello(1);
+    let bytes = 5 << 29;
+    let parts = ["/a", "/b"].map(|path| {
+        let segment = open_with_quota(&mut world, 1, (path, Durability::Synced), 16 << 30);
+        let Request::ReleaseWriter(r) =
+            release_writer(segment, &world.lock(1, segment), 1, bytes as usize)
+        else {
+            unreachable!()
+        };
+        r.parts[0].clone()
+    });
+    let sequence = 1;
+    let request = Request::ReleaseWriter(ReleaseWriter {
+        sequence,
+        parts: parts.to_vec(),
+    });
+    assert!(!world.engine.admits(1, &request, 2 * bytes));
 }
 
 /// Client 1 sends a release whose bulk was not admitted.
@@ -241,12 +290,19 @@ fn release_dropped(
 }
 
 /// Opens the segment with a quota, on that connection.
-fn open_with_quota(world: &mut World, connection: u64, path: &str, quota_bytes: u64) -> u32 {
-    let Request::OpenSegment(mut request) = open(path, Durability::Memory) else {
+fn open_with_quota(
+    world: &mut World,
+    connection: u64,
+    (path, durable): (&str, Durability),
+    quota_bytes: u64,
+) -> u32 {
+    let Request::OpenSegment(mut request) = open(path, durable) else {
         unreachable!()
     };
     request.quota_bytes = quota_bytes;
-    let opened = world.ask(connection, Request::OpenSegment(request));
+    let stream = world.send(connection, Request::OpenSegment(request));
+    world.store_all();
+    let opened = world.answer(stream);
     opened.body::<SegmentOpened>().segment
 }
 
@@ -254,7 +310,7 @@ fn open_with_quota(world: &mut World, connection: u64, path: &str, quota_bytes: 
 fn lock_12_bulk_beyond_what_the_quota_could_hold_is_not_kept() {
     let mut world = World::new(false);
     world.hello(1);
-    let segment = open_with_quota(&mut world, 1, "/tiny", 65_536);
+    let segment = open_with_quota(&mut world, 1, ("/tiny", Durability::Memory), 65_536);
     let grant = world.lock(1, segment);
     let most = 5 * 65_536;
     for (bytes, kept) in [(3 << 30, false), (most + 1, false), (most, true)] {
@@ -291,33 +347,63 @@ fn lock_12_of_one_lock_one_release_is_kept_at_a_time() {
     assert!(world.engine.admits(2, &next, 100));
 }
 
+const MIB: u64 = 1 << 20;
+
+/// Clients 1 to 3, each with the lock of a segment of its own, at a server with little room.
+struct Senders {
+    world: World,
+    locks: Vec<(u32, WriterAcquired)>,
+}
+
+impl Senders {
+    fn with_room(receiving_bytes: u64) -> Senders {
+        let mut world = World::with(Config {
+            receiving_bytes,
+            lease_ms: LEASE_MS,
+            ..Config::default()
+        });
+        let mut locks = Vec::new();
+        for connection in 1..=3 {
+            world.hello(connection);
+            let segment = world.open(connection, &format!("/{connection}"), Durability::Memory);
+            locks.push((segment, world.lock(connection, segment)));
+        }
+        Senders { world, locks }
+    }
+
+    fn request(&self, connection: u64, bytes: u64) -> Request {
+        let (segment, grant) = &self.locks[connection as usize - 1];
+        release_writer(*segment, grant, 1, bytes as usize)
+    }
+
+    /// Announces a release of so many bytes.
+    fn begins(&mut self, connection: u64, bytes: u64) -> bool {
+        let request = self.request(connection, bytes);
+        self.world.engine.admits(connection, &request, bytes)
+    }
+
+    /// So many bytes come of a release that was announced.
+    fn comes(&mut self, connection: u64, bytes: u64) -> bool {
+        let request = self.request(connection, bytes);
+        let kept = self.world.engine.came(connection, &request, bytes);
+        self.world.drain();
+        kept
+    }
+}
+
 #[test]
 fn lock_12_bulk_under_way_is_bounded_and_what_cannot_be_committed_makes_room() {
-    const MIB: u64 = 1 << 20;
-    let mut world = World::with(Config {
-        receiving_bytes: 10 * MIB,
-        lease_ms: LEASE_MS,
-        ..Config::default()
-    });
-    let mut locks = Vec::new();
-    for connection in 1..=3 {
-        world.hello(connection);
-        let segment = world.open(connection, &format!("/{connection}"), Durability::Memory);
-        locks.push((segment, world.lock(connection, segment)));
-    }
-    let begin = |world: &mut World, connection: u64, bytes: u64| {
-        let (segment, grant) = &locks[connection as usize - 1];
-        let request = release_writer(*segment, grant, 1, bytes as usize);
-        world.engine.admits(connection, &request, bytes)
-    };
-    assert!(begin(&mut world, 2, 6 * MIB));
-    assert!(!begin(&mut world, 1, 5 * MIB), "11 of 10");
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(2, 6 * MIB));
+    assert!(senders.comes(2, 6 * MIB));
+    assert!(!senders.begins(1, 5 * MIB), "11 of 10");
     assert!(
-        begin(&mut world, 3, 100),
+        senders.begins(3, 100),
         "what fits in a frame does not count"
     );
-    let (segment, grant) = locks[0].clone();
-    let refused = release_dropped(&mut world, segment, &grant, 5 * MIB);
+    let (segment, grant) = senders.locks[0].clone();
+    let world = &mut senders.world;
+    let refused = release_dropped(world, segment, &grant, 5 * MIB);
     assert_eq!(refused, ErrorCode::TimedOut);
     for _ in 0..3 {
         world.pass_talking(4_000, &[1, 2, 3]);
@@ -325,10 +411,60 @@ fn lock_12_bulk_under_way_is_bounded_and_what_cannot_be_committed_makes_room() {
         world.ask(1, Request::RenewWriter(RenewWriter { segment, fence }));
     }
     assert!(world.closed.is_empty());
-    let request = release_writer(segment, &grant, 1, 5 << 20);
-    assert!(world.engine.admits(1, &request, 5 * MIB), "2 lost its lock");
-    world.drain();
-    assert_eq!(world.closed, [2]);
+    assert!(senders.begins(1, 5 * MIB), "2 lost its lock");
+    senders.world.drain();
+    assert_eq!(senders.world.closed, [2]);
+}
+
+#[test]
+fn lock_12_a_release_that_announces_all_room_keeps_nobody_out() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 10 * MIB));
+    assert!(senders.comes(1, MIB));
+    assert!(senders.begins(2, 9 * MIB));
+    assert!(senders.comes(2, 9 * MIB));
+    let (segment, grant) = senders.locks[1].clone();
+    let stream = senders.world.release(2, segment, &grant, 1);
+    let answer = senders.world.answer(stream);
+    assert_eq!(answer.type_, MessageType::WriterReleased);
+    assert!(senders.comes(1, 9 * MIB), "what was whole takes no room");
+}
+
+#[test]
+fn lock_12_where_the_room_is_used_up_the_release_that_began_last_is_given_up() {
+    let mut senders = Senders::with_room(10 * MIB);
+    for connection in [1, 2, 3] {
+        assert!(senders.begins(connection, 8 * MIB));
+    }
+    for (connection, bytes) in [(1, 4), (2, 3), (3, 3)] {
+        assert!(senders.comes(connection, bytes * MIB));
+    }
+    assert!(senders.comes(2, MIB), "an older release goes first");
+    assert_eq!(senders.world.refused_bulk, [3]);
+    assert!(!senders.comes(3, 0), "so 3 frees its memory");
+    assert!(senders.comes(1, 2 * MIB));
+    assert!(!senders.comes(2, MIB), "2 is the newest now");
+    assert_eq!(senders.world.refused_bulk, [3]);
+    assert!(senders.comes(1, 2 * MIB));
+    for connection in [2, 3] {
+        let (segment, grant) = senders.locks[connection - 1].clone();
+        let incoming = Incoming {
+            stream: 999,
+            request: senders.request(connection as u64, 8 * MIB),
+            bulk: Bytes::new(),
+            announced_bytes: 8 * MIB,
+            chains: Vec::new(),
+        };
+        let world = &mut senders.world;
+        world
+            .engine
+            .request(world.now_ns(), connection as u64, incoming);
+        world.drain();
+        assert_eq!(world.answer(999).error(), ErrorCode::TimedOut);
+        let again = world.release(connection as u64, segment, &grant, 1);
+        assert_eq!(world.answer(again).type_, MessageType::WriterReleased);
+    }
+    assert!(senders.world.closed.is_empty());
 }
 
 #[test]

@@ -32,8 +32,8 @@ use interweave_wire::protocol::{ErrorCode, MessageType, SessionHash, SessionId};
 use interweave_wire::Rejection;
 pub use lending::{Shelf, LENT_BYTES};
 pub use origin::Origin;
-pub use receiving::largest_diff_bytes;
 use receiving::Receiving;
+pub use receiving::{largest_diff_bytes, Lock};
 use registry::Registry;
 pub use registry::Session;
 use std::collections::BTreeSet;
@@ -104,6 +104,11 @@ impl Wire {
     /// Moves the effects to `out`.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.effects);
+    }
+
+    /// Whether there are effects that were not taken.
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
     }
 
     /// Returns the connections that were closed since [`Wire::take_closed`].

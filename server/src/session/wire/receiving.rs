@@ -4,8 +4,11 @@
 //! them is coming in, if the segments' quotas could hold it, and if there is room. Other bulk is
 //! counted and dropped, and its request is refused when it is whole. A lock may be lost while bulk
 //! comes in. That bulk stays until it is whole. If its room is wanted before, its connection is
-//! closed. Invariant: `bytes` is the sum of the bulk that is coming in.
+//! closed. Only bytes that have come take room, so a release that announces much keeps nobody out.
+//! Where the room is used up, the release that began last is given up. So the oldest release always
+//! ends. Invariant: `bytes` is the sum of what has come of all releases.
 
+use super::super::effect::Effect;
 use super::super::message::{Incoming, Request};
 use super::Wire;
 use interweave_wire::protocol::{ReleaseWriter, MAX_CHUNK_BYTES};
@@ -17,27 +20,64 @@ pub type Lock = (u32, u64);
 #[derive(Debug)]
 struct UnderWay {
     connection: u64,
-    /// The bytes of the release. Of several parts, the first part has them all.
-    bytes: u64,
+    /// Later releases have larger numbers. All parts of a release have the same.
+    order: u64,
+    /// What has come of the release. Of several parts, the first part has it all.
+    came: u64,
 }
 
 #[derive(Debug, Default)]
 pub struct Receiving {
     releases: HashMap<Lock, UnderWay>,
+    begun: u64,
     bytes: u64,
 }
 
 impl Receiving {
-    fn begin(&mut self, connection: u64, r: &ReleaseWriter, bulk_bytes: u64) {
-        let mut bytes = counted(bulk_bytes);
-        self.bytes += bytes;
+    fn begin(&mut self, connection: u64, r: &ReleaseWriter) {
+        self.begun += 1;
         for part in &r.parts {
+            let under_way = UnderWay {
+                connection,
+                order: self.begun,
+                came: 0,
+            };
             let lock = (part.segment, part.fence);
-            let under_way = UnderWay { connection, bytes };
             // A segment that occurs twice is refused later.
             self.releases.entry(lock).or_insert(under_way);
-            bytes = 0;
         }
+    }
+
+    /// Takes note of bytes that have come. Returns the release's number. None: it was given up.
+    fn add(&mut self, connection: u64, r: &ReleaseWriter, bytes: u64) -> Option<u64> {
+        let first = r.parts.first()?;
+        let under_way = self.releases.get_mut(&(first.segment, first.fence))?;
+        if under_way.connection != connection {
+            return None;
+        }
+        under_way.came += bytes;
+        self.bytes += bytes;
+        Some(under_way.order)
+    }
+
+    /// Gives up the release that takes room and began last. Returns its number and connection.
+    fn give_up_newest(&mut self) -> Option<(u64, u64)> {
+        let with_bytes = self.releases.values().filter(|u| u.came > 0);
+        let newest = with_bytes.max_by_key(|u| u.order)?;
+        let (order, connection) = (newest.order, newest.connection);
+        self.forget_where(|u| u.order == order);
+        Some((order, connection))
+    }
+
+    fn forget_where(&mut self, is_gone: impl Fn(&UnderWay) -> bool) {
+        let bytes = &mut self.bytes;
+        self.releases.retain(|_, under_way| {
+            let keep = !is_gone(under_way);
+            if !keep {
+                *bytes -= under_way.came;
+            }
+            keep
+        });
     }
 
     /// Forgets a release that is whole.
@@ -46,25 +86,18 @@ impl Receiving {
             let lock = (part.segment, part.fence);
             let its = |u: &UnderWay| u.connection == connection;
             if self.releases.get(&lock).is_some_and(its) {
-                self.bytes -= self.releases.remove(&lock).map_or(0, |u| u.bytes);
+                self.bytes -= self.releases.remove(&lock).map_or(0, |u| u.came);
             }
         }
     }
 
     /// Forgets the releases of a connection that is gone.
     pub fn forget(&mut self, connection: u64) {
-        let bytes = &mut self.bytes;
-        self.releases.retain(|_, under_way| {
-            let keep = under_way.connection != connection;
-            if !keep {
-                *bytes -= under_way.bytes;
-            }
-            keep
-        });
+        self.forget_where(|u| u.connection == connection);
     }
 }
 
-/// Returns how many bytes count. A message of one frame does not count, because its bytes have
+/// Returns how many bytes will count. A message of one frame does not count, because its bytes have
 /// come.
 fn counted(bulk_bytes: u64) -> u64 {
     match bulk_bytes <= u64::from(MAX_CHUNK_BYTES) {
@@ -86,8 +119,33 @@ pub fn largest_diff_bytes(quota_bytes: u64) -> u64 {
 
 impl Wire {
     /// Keeps the release's bulk from now on.
-    pub fn begin_receiving(&mut self, connection: u64, r: &ReleaseWriter, bulk_bytes: u64) {
-        self.receiving.begin(connection, r, bulk_bytes);
+    pub fn begin_receiving(&mut self, connection: u64, r: &ReleaseWriter) {
+        self.receiving.begin(connection, r);
+    }
+
+    /// Takes note of bytes that have come of a release in several frames. Returns whether its bulk
+    /// is kept further.
+    pub fn came(
+        &mut self,
+        connection: u64,
+        r: &ReleaseWriter,
+        bytes: u64,
+        is_held: impl Fn(Lock) -> bool,
+    ) -> bool {
+        let Some(its) = self.receiving.add(connection, r, bytes) else {
+            return false;
+        };
+        while self.receiving.bytes > self.config.receiving_bytes {
+            if self.close_lost(connection, &is_held) {
+                continue;
+            }
+            match self.receiving.give_up_newest() {
+                Some((newest, _)) if newest == its => return false,
+                Some((_, connection)) => self.effects.push(Effect::RefuseBulk { connection }),
+                None => break,
+            }
+        }
+        true
     }
 
     /// Forgets a message that is whole. Its request has the bulk now, if the bulk was kept.
@@ -102,8 +160,8 @@ impl Wire {
         self.receiving.releases.contains_key(&lock)
     }
 
-    /// Whether there is room for that many bytes. To make room, connections are closed whose bulk
-    /// cannot be committed any more.
+    /// Whether there is room now for a release of that many bytes. To make room, connections are
+    /// closed whose bulk cannot be committed any more.
     pub fn has_room(
         &mut self,
         connection: u64,
@@ -112,15 +170,19 @@ impl Wire {
     ) -> bool {
         let bytes = counted(bulk_bytes);
         while bytes > 0 && self.receiving.bytes + bytes > self.config.receiving_bytes {
-            let lost =
-                self.receiving.releases.iter().find(|(lock, u)| {
-                    !is_held(**lock) && u.bytes > 0 && u.connection != connection
-                });
-            let Some(lost) = lost.map(|(_, u)| u.connection) else {
+            if !self.close_lost(connection, &is_held) {
                 return false;
-            };
-            self.close(lost);
+            }
         }
         true
+    }
+
+    /// Closes another connection with bulk of a release that has lost a lock. False: none has.
+    fn close_lost(&mut self, but: u64, is_held: &impl Fn(Lock) -> bool) -> bool {
+        let is_lost =
+            |(lock, u): &(&Lock, &UnderWay)| !is_held(**lock) && u.came > 0 && u.connection != but;
+        let lost = self.receiving.releases.iter().find(is_lost);
+        let lost = lost.map(|(_, u)| u.connection);
+        lost.inspect(|lost| self.close(*lost)).is_some()
     }
 }

@@ -303,6 +303,33 @@ fn log_19_a_start_on_a_full_disk_leaves_a_pack_that_it_cannot_write_again() {
     assert_eq!(ids(&found(&dir)), rest);
 }
 
+/// Until a removed segment is forgotten, the record of its removal is needed, and no other record.
+#[test]
+fn log_19_a_start_on_a_full_disk_keeps_no_log_file_of_a_removed_segment_but_the_removals() {
+    let Some(disk) = TinyDisk::mount() else {
+        return;
+    };
+    let dir = disk.path().join("store");
+    pack_in(&dir, 8000);
+    let (store, _) = open(&dir);
+    for number in 2..=20 {
+        append_now(&store, vec![release(3, number, diff(3, number, 5000))]).unwrap();
+    }
+    let ballast = disk.fill(0);
+    append_now(&store, vec![other(3, REMOVE)]).unwrap();
+    drop(store);
+    assert!(logs(&dir).len() > 5, "{:?}", logs(&dir));
+    let (store, segments) = open(&dir);
+    assert!(!ids(&segments).contains(&3));
+    drop(store);
+    assert_eq!(logs(&dir).len(), 2, "that of the removal, and the new one");
+    for start in 0..2 {
+        assert!(!ids(&found(&dir)).contains(&3), "start {start}");
+    }
+    std::fs::remove_file(ballast).unwrap();
+    assert!(!ids(&found(&dir)).contains(&3));
+}
+
 #[test]
 fn log_19_a_pack_that_cannot_be_written_changes_nothing() {
     let dir = scratch();

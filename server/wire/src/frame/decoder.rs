@@ -36,8 +36,13 @@ pub trait Gate {
     /// A message begins. An error loses the framing.
     fn begin(&self, envelope: &Envelope, body: &[u8]) -> Result<Begun<Self::Body>, Rejection>;
 
-    /// The next bytes of a bulk that is kept have come.
-    fn came(&self, _body: &mut Self::Body, _bytes: &[u8]) {}
+    /// The next bytes of a bulk that is kept have come. Returns whether the bulk is kept further.
+    fn came(&self, _body: &mut Self::Body, _bytes: &[u8]) -> bool {
+        true
+    }
+
+    /// Takes the bulk that came before [`Gate::came`] gave the rest up.
+    fn give_up(&self, _bulk: Vec<u8>) {}
 }
 
 /// What is kept of a message.
@@ -97,9 +102,18 @@ impl<B> Incomplete<B> {
         if self.keeps_bulk {
             self.grow(bytes.len());
             self.bulk.extend_from_slice(bytes);
-            gate.came(&mut self.body, bytes);
+            self.came(bytes.len(), gate);
         }
         self.missing_bytes -= bytes.len() as u64;
+    }
+
+    /// So many bytes were appended to the bulk.
+    fn came(&mut self, bytes: usize, gate: &impl Gate<Body = B>) {
+        let before = self.bulk.len() - bytes;
+        if !gate.came(&mut self.body, &self.bulk[before..]) {
+            self.keeps_bulk = false;
+            gate.give_up(std::mem::take(&mut self.bulk));
+        }
     }
 
     fn finish(self) -> Message<B> {
@@ -233,10 +247,17 @@ impl<G: Gate> FrameDecoder<G> {
     pub fn bulk_read(&mut self, bytes: usize) {
         if let Some(arriving) = self.arriving.as_mut() {
             arriving.left_bytes -= bytes;
-            let message = &mut arriving.message;
-            message.missing_bytes -= bytes as u64;
-            let came = message.bulk.len() - bytes;
-            self.gate.came(&mut message.body, &message.bulk[came..]);
+            arriving.message.missing_bytes -= bytes as u64;
+            arriving.message.came(bytes, &self.gate);
+        }
+    }
+
+    /// Asks the gate about each bulk that is coming whether it is kept further.
+    pub fn ask_again(&mut self) {
+        let arriving = self.arriving.iter_mut().map(|frame| &mut frame.message);
+        let messages = self.incomplete.values_mut().chain(arriving);
+        for message in messages.filter(|message| message.keeps_bulk) {
+            message.came(0, &self.gate);
         }
     }
 

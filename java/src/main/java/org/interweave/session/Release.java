@@ -56,6 +56,7 @@ public final class Release {
 
   public Outcome outcome(Error code) {
     if (code == Error.STORE_FULL || code == Error.TIMED_OUT) return Outcome.STILL_HELD;
+    if (code == Error.TOO_LARGE) return Outcome.STILL_HELD;
     if (!wasSent) return Outcome.UNDONE;
     return switch (code) {
       case UNREACHABLE -> Outcome.UNKNOWN;

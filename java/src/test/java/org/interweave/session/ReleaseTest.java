@@ -39,6 +39,7 @@ class ReleaseTest {
     release.sent();
     assertEquals(Outcome.STILL_HELD, release.outcome(Error.STORE_FULL));
     assertEquals(Outcome.STILL_HELD, release.outcome(Error.TIMED_OUT));
+    assertEquals(Outcome.STILL_HELD, release.outcome(Error.TOO_LARGE));
   }
 
   @Test

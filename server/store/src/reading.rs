@@ -1,0 +1,149 @@
+//! Reads one file of a store without knowledge of the others, so that a start can read several
+//! files at a time. In recovery.rs the files come together.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use bytes::Bytes;
+
+use crate::checkpoint::{self, Age, Loaded};
+use crate::damage::Damage;
+use crate::files::{self, failed, log_name};
+use crate::pack::{self, Item};
+use crate::record::FileHead;
+use crate::scan::{read_head, Scan, Step};
+use crate::witness::Seen;
+use crate::StoreError;
+
+/// A log file as it was read.
+pub struct Log {
+    pub first: u64,
+    pub name: String,
+    pub is_newest: bool,
+    pub bytes: u64,
+    pub seen: Option<Seen>,
+    /// None: it does not hold.
+    pub head: Option<FileHead>,
+    /// Not to be looked at if the head does not count.
+    pub contents: io::Result<Contents>,
+}
+
+#[derive(Default)]
+pub struct Contents {
+    pub steps: Vec<Step>,
+    pub end: u64,
+    pub records: u64,
+    pub torn_bytes: u64,
+}
+
+impl Log {
+    pub fn read(dir: &Path, numbers: (u64, Option<u64>), bodies: bool) -> Result<Log, StoreError> {
+        let path = dir.join(log_name(numbers.0));
+        Log::open(dir, numbers, bodies).map_err(|error| failed("reading", &path, &error))
+    }
+
+    fn open(dir: &Path, (first, next): (u64, Option<u64>), bodies: bool) -> io::Result<Log> {
+        let name = log_name(first);
+        // before the log file, to which an owner that is fenced only now may still write
+        let seen = Seen::read(dir, first)?;
+        let file = File::open(dir.join(&name))?;
+        let head = read_head(&file)?.filter(|head| head.first == first);
+        let expected = next.map(|next| next - first);
+        Ok(Log {
+            first,
+            is_newest: next.is_none(),
+            bytes: file.metadata()?.len(),
+            contents: head.map_or(Ok(Contents::default()), |head| {
+                let scan = Scan::new(&file, head, expected)?;
+                Contents::read(scan.witnessed(seen.clone()), bodies)
+            }),
+            seen,
+            head,
+            name,
+        })
+    }
+}
+
+impl Contents {
+    fn read(mut scan: Scan<'_>, bodies: bool) -> io::Result<Contents> {
+        let mut steps = Vec::new();
+        while let Some(mut step) = scan.next()? {
+            if let (Step::Group(group), false) = (&mut step, bodies) {
+                group
+                    .iter_mut()
+                    .for_each(|record| record.body = Bytes::new());
+            }
+            steps.push(step);
+        }
+        Ok(Contents {
+            steps,
+            end: scan.end(),
+            records: scan.records(),
+            torn_bytes: scan.torn_bytes(),
+        })
+    }
+}
+
+/// What the checkpoint files of one segment are.
+#[derive(Default)]
+pub struct InFiles {
+    pub newest: Option<Loaded>,
+    pub older: Vec<u64>,
+    pub bad: Vec<(u64, Damage)>,
+}
+
+impl InFiles {
+    /// `versions`: of the files, the newest first. `packed`: the age of the segment's newest item.
+    pub fn read(
+        dir: &Path,
+        (segment_id, versions): (u64, &[u64]),
+        packed: Option<Age>,
+        keeps: bool,
+    ) -> Result<InFiles, StoreError> {
+        let mut found = InFiles::default();
+        for &version in versions {
+            let is_older = packed.is_some_and(|age| age.0 > version);
+            if is_older || found.newest.is_some() {
+                found.older.push(version);
+                continue;
+            }
+            let name = files::checkpoint_name(segment_id, version);
+            let path = dir.join(&name);
+            let read = File::open(&path)
+                .and_then(|mut file| checkpoint::read(&mut file, (segment_id, version), keeps))
+                .map_err(|error| failed("reading", &path, &error))?;
+            match read {
+                Ok(loaded) if packed.is_some_and(|age| age > loaded.age()) => {
+                    found.older.push(version);
+                }
+                Ok(loaded) => found.newest = Some(loaded),
+                Err(what) => found.bad.push((version, Damage::new(&name, 0, what))),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// An item that was read of a pack, or what is wrong with it.
+pub type ReadItem = (Item, Result<Loaded, String>);
+
+/// The items of a pack. Text: its index does not hold.
+pub fn read_pack(
+    dir: &Path,
+    number: u64,
+    keeps: bool,
+) -> Result<Result<Vec<ReadItem>, String>, StoreError> {
+    let path = dir.join(files::pack_name(number));
+    let read = pack::read(dir, number).map_err(|error| failed("reading", &path, &error))?;
+    let loaded = |item: Item| {
+        let loaded = checkpoint::of_item(&item).map(|mut loaded| {
+            if !keeps {
+                loaded.diff = Bytes::new();
+            }
+            loaded
+        });
+        (item, loaded)
+    };
+    Ok(read.map(|items| items.into_iter().map(loaded).collect()))
+}
