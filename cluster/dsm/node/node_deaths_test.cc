@@ -75,6 +75,21 @@ TEST_P(Deaths, EndTheJobForAllOthers) {
   }
 }
 
+// Ranks 1 and 2 are inner ones of a tree of seven, and rank 0 is its root. [DSM-BARRIER-5]
+TEST(DeathsInATree, OfEachInnerRankAreToldToAllThatWaitAtABarrier) {
+  constexpr Rank tree_ranks = 7;
+  for (Rank victim = 0; victim < 3; victim++) {
+    TestJob job("mortal", tree_ranks,
+                {{"IW_DSM_FAN_IN", "2"}, {"IW_TEST_VICTIM", std::to_string(victim)}});
+    job.at(victim).line().hear_text();
+    job.at(victim).kill();
+    for (Rank rank = 0; rank < tree_ranks; rank++) {
+      if (rank == victim) continue;
+      EXPECT_EQ(job.at(rank).wait_for_end(), 0) << "rank " << rank;
+    }
+  }
+}
+
 ROLE(patient) {
   Member at;
   at.begin();
