@@ -140,13 +140,19 @@ void Locks::take_forward(LockId lock, Lock& here, const Asker& asker, bool is_tr
 bool Locks::heard_tell_tried(Rank from, LockId lock, bool is_given) {
   const auto found = homes_.find(lock);
   if (found == homes_.end() || !found->second.trying || found->second.tail != from) return false;
-  end_try(lock, found->second, is_given);
+  Home& home = found->second;
+  end_try(lock, home, is_given);
+  if (!home.tail && home.waiting.empty()) homes_.erase(lock);
   return true;
 }
 
 void Locks::end_try(LockId lock, Home& home, bool is_given) {
   if (is_given) home.tail = home.trying;
   home.trying.reset();
+  if (std::exchange(home.is_given_back, false)) {
+    const GivenLock answer{lock, 1, 0};
+    if (is_given) mail_.take_back(*std::exchange(home.tail, std::nullopt), std::span(&answer, 1));
+  }
   while (!home.waiting.empty() && !home.trying) {
     const Question next = std::move(home.waiting.front());
     home.waiting.pop_front();
@@ -182,7 +188,9 @@ void Locks::take_or_keep(Grant grant) {
 
 void Locks::take_grant(const Grant& grant) {
   pages_.learn(grant.intervals);
-  locks_[grant.lock].place = Place::held;
+  Lock& here = locks_[grant.lock];
+  here.place = Place::held;
+  here.is_idle = false;
   listener_.acquired(grant.lock);
 }
 
@@ -214,13 +222,17 @@ void Locks::give_back_batch() {
   batch_.reset();
   std::map<Rank, std::vector<GivenLock>> by_home;
   for (const auto& [lock, here] : locks_) {
-    if (here.place == Place::here && here.is_idle) by_home[home_of(lock)].push_back({lock, 0, 0});
+    // The home has to answer to the last time first: the lock may have come back before.
+    const bool may_go =
+        here.place == Place::here && here.is_idle && here.given_back == Return::none;
+    if (may_go) by_home[home_of(lock)].push_back({lock, 0, 0});
   }
   for (const auto& [home, locks] : by_home) {
-    free_count_ -= locks.size();
     for (const GivenLock& each : locks) {
+      // One that was tried for stays, if this rank as its home was not told of it yet.
+      if (home == me_ && !take_back_one(me_, each.lock)) continue;
+      free_count_--;
       if (home == me_) {
-        take_back_one(me_, each.lock);
         locks_.erase(each.lock);
       } else {
         locks_[each.lock].place = Place::away;
@@ -246,9 +258,17 @@ bool Locks::take_back_one(Rank from, LockId lock) {
 
 void Locks::heard_give_back(Rank from, Epoch epoch, std::span<const GivenLock> locks) {
   epoch_of_givers_ = std::max(epoch_of_givers_, epoch);
-  std::vector<GivenLock> answer(locks.begin(), locks.end());
-  for (GivenLock& each : answer) each.is_taken = take_back_one(from, each.lock) ? 1 : 0;
-  mail_.take_back(from, answer);
+  std::vector<GivenLock> answer;
+  for (const GivenLock& each : locks) {
+    const auto found = homes_.find(each.lock);
+    if (found != homes_.end() && found->second.trying == from) {
+      // Its grant came from the tail, whose own word is on its way here.
+      found->second.is_given_back = true;
+    } else {
+      answer.push_back({each.lock, take_back_one(from, each.lock) ? 1u : 0u, 0});
+    }
+  }
+  if (!answer.empty()) mail_.take_back(from, answer);
 }
 
 bool Locks::heard_take_back(Rank from, std::span<const GivenLock> locks) {

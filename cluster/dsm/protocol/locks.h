@@ -43,7 +43,7 @@ class LockMail {
   virtual void refuse(Rank to, LockId lock) = 0;  // of a try
   // To the home: the tail gave the lock away, or not.
   virtual void tell_tried(Rank to, LockId lock, bool is_given) = 0;
-  // At most given_locks_max; the answer has all of them.
+  // At most given_locks_max; the answers have all of them.
   virtual void give_back(Rank to, Epoch epoch, std::span<const GivenLock> locks) = 0;
   virtual void take_back(Rank to, std::span<const GivenLock> locks) = 0;
 };
@@ -119,6 +119,8 @@ class Locks {
     std::optional<Rank> tail;
     // A try is at the tail: until it is answered, nobody knows who is the tail.
     std::optional<Rank> trying;
+    // The rank that tries has got the lock and gave it back, before the tail said so.
+    bool is_given_back = false;
     std::list<Question> waiting;  // takes no memory while it is empty, and most are
   };
   struct Grant {

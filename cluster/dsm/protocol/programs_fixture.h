@@ -72,7 +72,10 @@ inline void run(World& world, const std::function<std::size_t(std::size_t)>& cho
     if (choices.empty() || ::testing::Test::HasFailure()) break;
     world.take(choices[choose(choices.size())]);
   }
-  ASSERT_TRUE(world.is_done()) << "all ranks wait";
+  if (world.is_done()) return;
+  for (Rank rank = 0; rank < world.size(); rank++) {
+    ADD_FAILURE() << "rank " << rank << " waits for: " << world.rank(rank).waits();
+  }
 }
 
 // Returns how many orders of steps and arrivals there are that can make a difference.

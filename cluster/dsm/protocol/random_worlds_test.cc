@@ -76,7 +76,7 @@ std::size_t random_rounds() {
 #if defined(__SANITIZE_ADDRESS__)
   return 300;
 #else
-  return 2000;
+  return 6000;
 #endif
 }
 

@@ -68,6 +68,17 @@ class ModelRank final : public PageMemory,
   bool is_done() const {
     return std::ranges::all_of(threads_, [](const Thread& each) { return each.is_done(); });
   }
+  // A page, a lock, the barrier or another thread.
+  std::string waits() const {
+    std::string text;
+    for (const Thread& each : threads_) {
+      if (!each.waits_for) continue;
+      static constexpr const char* kinds[] = {"page", "lock", "barrier", "thread"};
+      text += std::string(kinds[static_cast<std::size_t>(each.waits_for->kind)]) + " " +
+              std::to_string(each.waits_for->number) + ", ";
+    }
+    return text;
+  }
   bool may_step(std::size_t thread) const {
     return !threads_[thread].is_done() && !threads_[thread].waits_for;
   }
