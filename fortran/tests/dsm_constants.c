@@ -23,8 +23,9 @@ int dsm_constants_are(const int* errors, const int* reductions, const int* place
   return 1;
 }
 
-/* The sizes of all of a dsm_statistics, and of all before its last member. */
-int dsm_statistics_are(size_t all, size_t before_last);
-int dsm_statistics_are(size_t all, size_t before_last) {
-  return all == sizeof(dsm_statistics) && before_last == offsetof(dsm_statistics, locks_known);
+/* How many bytes of a dsm_statistics lie before its last member. */
+int dsm_statistics_are(size_t before_last);
+int dsm_statistics_are(size_t before_last) {
+  return before_last == offsetof(dsm_statistics, locks_known) &&
+         sizeof(dsm_statistics) == before_last + sizeof(uint64_t);
 }
