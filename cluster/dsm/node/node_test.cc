@@ -432,9 +432,9 @@ ROLE(reads_at_writer) {
   check(counts.writer_reads == (at.me() == reader ? 1u : 0u), "the writer is asked");
   check((counts.kept_bytes > 0) == (at.me() == writer), "the writer keeps its diff");
   check(counts.pulls == 0, "the home needs no diff");
-  at.barrier();
   check(at.node->stats().mail.diffs == (at.me() == writer && !is_pulled ? 1u : 0u),
         "the home gets the diff if it does not pull");
+  at.barrier();
   if (at.me() == home) check(at.words[0] == 7, "the home sees the store", at.words[0]);
   at.barrier();
   check(at.node->stats().pages.pulls == (at.me() == home && is_pulled ? 1u : 0u),
