@@ -97,9 +97,26 @@ DSM = {
     + dsm_message(4, struct.pack("<Q", 0)) + dsm_message(6, b"", DSM_DIFF),
     "locks": b"\0" + dsm_message(8, struct.pack("<2Q2I", 0, 0, 0, 0), DSM_TIME) + b"\xc9"
     + dsm_message(10, struct.pack("<2Q2I", 1, 0, 0, 0), dsm_interval(1, 1, 0, 2)),
-    "barrier": b"\0\xd0" + dsm_message(13, struct.pack("<Q", 0), DSM_TIME + dsm_interval(1, 1, 0)),
+    "barrier": b"\0\xd0" + dsm_message(13, bytes(24), DSM_TIME + dsm_interval(1, 1, 0)),
     "let_go": b"\1\xd0" + dsm_message(15, b"", DSM_TIME)
-    + dsm_message(14, struct.pack("<Q", 0), dsm_interval(0, 1, 3)),
+    + dsm_message(14, bytes(24), dsm_interval(0, 1, 3)),
+    # Rank 1 is the child of rank 0 and the parent of rank 2.
+    "chain": b"\4\xd0" + dsm_message(13, bytes(24), DSM_TIME + dsm_interval(2, 1, 0))
+    + bytes([29, 24]) + bytes(24) + bytes([24]) + DSM_TIME
+    + dsm_message(16, struct.pack("<2I2Q", 1, 0, 0, 1)),
+    "given": b"\0" + dsm_message(8, struct.pack("<2Q2I", 0, 0, 0, 0), DSM_TIME)
+    + dsm_message(17, struct.pack("<Q", 0), struct.pack("<Q2I", 0, 0, 0)),
+    # A barrier lets locks that nobody has asked for go back to rank 0.
+    "taken": b"\1" + b"".join(dsm_message(10, struct.pack("<2Q2I", lock, 0, 0, 0))
+                             + bytes([204 + lock]) for lock in range(3))
+    + dsm_message(18, b"", struct.pack("<Q2I", 0, 1, 0)),
+    # Rank 0 is the home, and pulls. Then it is the writer.
+    "pull": b"\6\xc0" + dsm_message(4, struct.pack("<Q", 0), struct.pack("<Q2I", 1, 2, 0))
+    + dsm_message(6, b"", DSM_DIFF) + dsm_message(19, struct.pack("<3Q2I", 0, 0, 0, 0, 0))
+    + dsm_message(19, struct.pack("<3Q2I", 0, 1, 1, 1, 0)),
+    "told": b"\6\xc1" + dsm_message(1, struct.pack("<Q2I", 1, 1, 0))
+    + dsm_message(5, struct.pack("<Q", 1), bytes(64)) + b"\xd0"
+    + dsm_message(20, struct.pack("<Q", 1), DSM_DIFF),
 }
 
 

@@ -23,7 +23,7 @@ inline constexpr int page_number_bits = 48;
 inline constexpr int ranks_max = 1024;
 inline constexpr int part_bytes = 524288;
 inline constexpr int parts_bytes_max = 268435456;
-inline constexpr int protocol_version = 2;
+inline constexpr int protocol_version = 3;
 
 // The ids of messages.
 enum class Message : std::uint8_t {
@@ -59,17 +59,27 @@ enum class Message : std::uint8_t {
   let_go = 14,
   // no header, and a part of the next message's payload
   part = 15,
+  // dsm_come_head
+  come = 16,
+  // dsm_give_back_head, and dsm_given_locks
+  give_back = 17,
+  // no header, and the dsm_given_locks in their order
+  take_back = 18,
+  // dsm_ask_diffs_head
+  ask_diffs = 19,
+  // dsm_page_head, and whole diffs, each with its dsm_diff_head
+  tell_diffs = 20,
   // dsm_job_head, and a time or nothing
-  tell_job = 16,
+  tell_job = 21,
 };
 [[nodiscard]] constexpr bool is_known(Message v) {
   const auto n = static_cast<std::uint8_t>(v);
-  return n <= 16;
+  return n <= 21;
 }
 
-inline constexpr int message_count = 17;
+inline constexpr int message_count = 22;
 // Services above have the ids from here on.
-inline constexpr int service_first = 18;
+inline constexpr int service_first = 23;
 
 struct ToldStamp {
   std::uint64_t sequence = 0;
@@ -169,13 +179,102 @@ inline constexpr int lock_head_flag_max = 1;
 
 struct BarrierHead {
   std::uint64_t barrier = 0;
+  // of an arrival: as of dsm_come_head
+  std::uint64_t barriers = 0;
+  std::uint64_t collectives = 0;
 
   bool operator==(const BarrierHead& other) const = default;
 };
-static_assert(sizeof(BarrierHead) == 8);
+static_assert(sizeof(BarrierHead) == 24);
 static_assert(offsetof(BarrierHead, barrier) == 0);
+static_assert(offsetof(BarrierHead, barriers) == 8);
+static_assert(offsetof(BarrierHead, collectives) == 16);
 // Whether each number is one that the specification has.
 [[nodiscard]] constexpr bool check(const BarrierHead&) {
+  return true;
+}
+
+enum class Where : std::uint32_t {
+  barrier = 0,
+  collective = 1,
+  end = 2,
+};
+[[nodiscard]] constexpr bool is_known(Where v) {
+  const auto n = static_cast<std::uint32_t>(v);
+  return n <= 2;
+}
+
+struct ComeHead {
+  Where where{};
+  std::uint32_t unused = 0;
+  // that the rank has passed
+  std::uint64_t barriers = 0;
+  // that it has come to
+  std::uint64_t collectives = 0;
+
+  bool operator==(const ComeHead& other) const = default;
+};
+static_assert(sizeof(ComeHead) == 24);
+static_assert(offsetof(ComeHead, where) == 0);
+static_assert(offsetof(ComeHead, unused) == 4);
+static_assert(offsetof(ComeHead, barriers) == 8);
+static_assert(offsetof(ComeHead, collectives) == 16);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const ComeHead& v) {
+  return is_known(v.where);
+}
+
+struct GiveBackHead {
+  std::uint64_t epoch = 0;
+
+  bool operator==(const GiveBackHead& other) const = default;
+};
+static_assert(sizeof(GiveBackHead) == 8);
+static_assert(offsetof(GiveBackHead, epoch) == 0);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const GiveBackHead&) {
+  return true;
+}
+
+struct GivenLock {
+  std::uint64_t lock = 0;
+  // in the answer: 1, or 0
+  std::uint32_t is_taken = 0;
+  std::uint32_t unused = 0;
+
+  bool operator==(const GivenLock& other) const = default;
+};
+static_assert(sizeof(GivenLock) == 16);
+static_assert(offsetof(GivenLock, lock) == 0);
+static_assert(offsetof(GivenLock, is_taken) == 8);
+static_assert(offsetof(GivenLock, unused) == 12);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const GivenLock& v) {
+  return v.is_taken <= 1;
+}
+
+inline constexpr int given_lock_is_taken_max = 1;
+inline constexpr int given_locks_max = 16384;
+
+// Count 0: the home asks for all that the writer has not sent, and gets it by DSM_MESSAGE_DIFFS.
+struct AskDiffsHead {
+  std::uint64_t page = 0;
+  // the sequences of the first diff and the last
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::uint32_t count = 0;
+  std::uint32_t unused = 0;
+
+  bool operator==(const AskDiffsHead& other) const = default;
+};
+static_assert(sizeof(AskDiffsHead) == 32);
+static_assert(offsetof(AskDiffsHead, page) == 0);
+static_assert(offsetof(AskDiffsHead, first) == 8);
+static_assert(offsetof(AskDiffsHead, last) == 16);
+static_assert(offsetof(AskDiffsHead, count) == 24);
+static_assert(offsetof(AskDiffsHead, unused) == 28);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const AskDiffsHead&) {
   return true;
 }
 
@@ -250,16 +349,22 @@ struct Settings {
   std::uint64_t heap_bytes = 0;
   // of rooms above
   std::uint64_t settings_hash = 0;
+  // 0: as usual [DSM-BARRIER-5]
+  std::uint32_t fan_in = 0;
+  // diffs [DSM-PULL-1]
+  std::uint32_t are_pulled = 0;
   fabric::Address address{};
 
   bool operator==(const Settings& other) const = default;
 };
-static_assert(sizeof(Settings) == 104);
+static_assert(sizeof(Settings) == 112);
 static_assert(offsetof(Settings, version) == 0);
 static_assert(offsetof(Settings, page_bytes) == 4);
 static_assert(offsetof(Settings, heap_bytes) == 8);
 static_assert(offsetof(Settings, settings_hash) == 16);
-static_assert(offsetof(Settings, address) == 24);
+static_assert(offsetof(Settings, fan_in) == 24);
+static_assert(offsetof(Settings, are_pulled) == 28);
+static_assert(offsetof(Settings, address) == 32);
 // Whether each number is one that the specification has.
 [[nodiscard]] constexpr bool check(const Settings&) {
   return true;

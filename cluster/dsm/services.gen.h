@@ -35,7 +35,8 @@ enum class ServiceCall : std::uint32_t {
   signal = 6,
   // ticket
   wake = 7,
-  // number: the round; shape, source, value: the bytes of the result
+  // number: the round; shape, source, value: the bytes of the result;
+  // ticket: the barriers that the rank has passed
   give = 8,
   // number: the round; the bytes follow
   result = 9,

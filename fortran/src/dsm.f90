@@ -18,7 +18,7 @@ module interweave_dsm
   public :: dsm_start, dsm_finish, dsm_rank, dsm_size, dsm_array, dsm_free, dsm_lock, &
     dsm_try_lock, dsm_unlock, dsm_barrier, dsm_cond_wait, dsm_cond_signal, dsm_cond_broadcast, &
     dsm_sem_wait, dsm_sem_post, dsm_fetch_add, dsm_reduce, dsm_home, dsm_dead_rank, dsm_errno, &
-    dsm_strerror
+    dsm_strerror, dsm_stats, dsm_statistics
 
   ! As in dsm.h; fortran/tests/dsm_constants.c compares.
   integer(c_int), parameter, public :: DSM_EARGUMENT = -1, DSM_ENOTINIT = -2, DSM_EMEMORY = -3, &
@@ -30,6 +30,15 @@ module interweave_dsm
   integer(c_int), parameter, public :: DSM_FIRST_TOUCH = 0, DSM_BLOCKS = 1, DSM_ROUND_ROBIN = 2, &
     DSM_AT_RANK = 3
   integer(c_int), parameter :: type_int64 = 0, type_double = 1
+
+  ! As in dsm.h, which says what each number means.
+  type, bind(C) :: dsm_statistics
+    integer(c_int64_t) :: faults, page_waits, direct_pages, twins, intervals, diffs, diff_bytes, &
+      diff_messages, diff_stalls, locks, lock_waits, lock_wait_ns, barriers, barrier_wait_ns, &
+      messages, message_bytes, diff_memory, diff_memory_most, twin_memory, pages_ahead, &
+      copy_memory, copy_memory_most, copies_evicted, copies_freed, diff_pulls, writer_reads, &
+      kept_memory, kept_memory_most, locks_known
+  end type dsm_statistics
 
   logical, save :: has_passed_barrier = .false.
 
@@ -93,6 +102,14 @@ module interweave_dsm
       integer(c_int64_t), intent(out) :: before
       integer(c_int) :: answer
     end function dsm_fetch_add
+
+    ! reset not 0: the counts start at 0 again.
+    function dsm_stats(statistics, reset) bind(C) result(answer)
+      import :: c_int, dsm_statistics
+      type(dsm_statistics), intent(out) :: statistics
+      integer(c_int), value :: reset
+      integer(c_int) :: answer
+    end function dsm_stats
 
     function c_reduce(reduction, type, values, results, count) bind(C, name="dsm_reduce") &
       result(answer)

@@ -10,6 +10,12 @@ program dsm_test
       integer(c_int), intent(in) :: errors(*), reductions(*), placements(*)
       integer(c_int) :: answer
     end function constants_are
+
+    function statistics_are(before_last) bind(C, name="dsm_statistics_are") result(answer)
+      import :: c_int, c_size_t
+      integer(c_size_t), value :: before_last
+      integer(c_int) :: answer
+    end function statistics_are
   end interface
   integer, parameter :: length = 3000, steps = 20
   real(c_double), pointer :: rod(:, :), spare(:)
@@ -18,6 +24,7 @@ program dsm_test
   real(c_double), allocatable :: alone(:, :)
   real(c_double) :: sums(2)
   integer(c_int64_t) :: before, numbers(1)
+  type(dsm_statistics), target :: counted
   integer :: me, ranks, step, from, to, old, new, i
 
   if (constants_are((/ DSM_EARGUMENT, DSM_ENOTINIT, DSM_EMEMORY, DSM_EDEAD, &
@@ -87,11 +94,23 @@ program dsm_test
   spare = me
   call dsm_free(spare)
   if (associated(spare)) call fail('a freed array is null')
+  if (statistics_are(address_of(c_loc(counted%locks_known)) - address_of(c_loc(counted))) /= 1) &
+    call fail('the statistics are those of dsm.h')
+  call must(dsm_stats(counted, 0))
+  if (counted%barriers /= 1 + steps) call fail('the barriers are counted')
+  if (counted%locks_known < 1) call fail('a lock is remembered')
   call must(dsm_barrier(3_c_int64_t))
   if (me == 0) print '(a)', 'right'
   call must(dsm_finish())
 
 contains
+
+  function address_of(place) result(address)
+    type(c_ptr), intent(in) :: place
+    integer(c_size_t) :: address
+
+    address = transfer(place, address)
+  end function address_of
 
   subroutine must(answer)
     integer(c_int), intent(in) :: answer

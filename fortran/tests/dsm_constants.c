@@ -1,5 +1,7 @@
-/* The constants of module interweave_dsm are those of dsm.h: the program gives its own. */
+/* The constants of module interweave_dsm are those of dsm.h, and so are the statistics: the program
+ * gives its own. */
 #include <interweave/dsm.h>
+#include <stddef.h>
 
 int dsm_constants_are(const int* errors, const int* reductions, const int* placements);
 int dsm_constants_are(const int* errors, const int* reductions, const int* placements) {
@@ -19,4 +21,11 @@ int dsm_constants_are(const int* errors, const int* reductions, const int* place
     if (placements[i] != wanted_placements[i]) return 0;
   }
   return 1;
+}
+
+/* How many bytes of a dsm_statistics lie before its last member. */
+int dsm_statistics_are(size_t before_last);
+int dsm_statistics_are(size_t before_last) {
+  return before_last == offsetof(dsm_statistics, locks_known) &&
+         sizeof(dsm_statistics) == before_last + sizeof(uint64_t);
 }

@@ -24,17 +24,21 @@ class Played final : PageMemory,
                      LockListener,
                      BarrierMail,
                      BarrierListener,
+                     AttendanceListener,
                      DiffBuffers {
  public:
-  explicit Played(Rank me)
+  Played(Rank me, Rank fan_in, bool keeps_diffs)
       : bytes_(pages * page_bytes),
         twins_(pages),
         me_(me),
         pages_(me, ranks, *this, *this, *this),
         locks_(me, ranks, pages_, *this, *this),
-        barriers_(me, ranks, pages_, *this, *this),
-        receiver_(me, {ranks, pages}, page_bytes, pages_, locks_, barriers_, *this) {
+        barriers_(me, BarrierTree::of(ranks, fan_in), pages_, *this, *this),
+        attendance_(*this),
+        receiver_(me, {ranks, pages}, page_bytes, pages_, locks_, barriers_, attendance_, *this) {
+    pages_.use({keeps_diffs, keeps_diffs, page_bytes}, page_bytes);
     pages_.begin({}, pages / 2);
+    locks_.keep(1);
   }
 
   // False: the other rank broke the protocol, and the job is over.
@@ -63,7 +67,8 @@ class Played final : PageMemory,
         if (!is_busy_) is_busy_ = locks_.acquire(number) == Locks::Outcome::asked;
         return;
       case 3:
-        return static_cast<void>(locks_.release(number));
+        if (locks_.release(number)) locks_.wants_common_time();
+        return;
       default:
         if (!is_at_barrier_) {
           is_at_barrier_ = true;
@@ -115,6 +120,11 @@ class Played final : PageMemory,
   }
   void send_diff(Rank to, PageNumber, Sequence, std::span<const std::byte>) override { sends(to); }
   void flush_diffs() override {}
+  void ask_diffs(Rank to, PageNumber, const DiffRange&) override { sends(to); }
+  void tell_diffs(Rank to, PageNumber, std::span<const KeptDiff* const>) override { sends(to); }
+  void give_back(Rank to, Epoch, std::span<const GivenLock>) override { sends(to); }
+  void take_back(Rank to, std::span<const GivenLock>) override { sends(to); }
+  void contradicts(Rank rank, Where, Where) override { FUZZ_CHECK(rank < ranks); }
   void ask_lock(Rank to, LockId, bool, const VectorTime&) override { sends(to); }
   void forward(Rank to, LockId, Rank, bool, const VectorTime&) override { sends(to); }
   void grant(Rank to, LockId, Epoch, std::span<const Interval>) override { sends(to); }
@@ -126,9 +136,9 @@ class Played final : PageMemory,
     sends(to);
   }
   void let_go(Rank to, const VectorTime&, std::span<const Interval>) override { sends(to); }
-  void passed() override {
+  void passed(const VectorTime& common) override {
     is_at_barrier_ = false;
-    locks_.passed_barrier();
+    locks_.passed_barrier(common);
   }
   void mismatch(Rank, BarrierId, BarrierId) override {}
   void arrived_twice(Rank, BarrierId) override {}
@@ -144,6 +154,7 @@ class Played final : PageMemory,
   Pages pages_;
   Locks locks_;
   Barriers barriers_;
+  Attendance attendance_;
   Receiver receiver_;
 };
 
@@ -151,7 +162,10 @@ class Played final : PageMemory,
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzzing::Input input(data, size);
-  Played played(static_cast<Rank>(input.byte() % ranks));
+  // In a chain, the fan-in 1, rank 1 is an inner one.
+  const unsigned shape = input.byte();
+  Played played(static_cast<Rank>(shape % ranks), shape / ranks % 2 == 0 ? ranks : 1,
+                shape / ranks / 2 % 2 != 0);
   for (int steps = 0; !input.is_over() && steps < 200; steps++) {
     if (!played.step(input)) break;
   }

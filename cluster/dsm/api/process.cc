@@ -207,13 +207,13 @@ Failure Process::place(const void* address, std::size_t bytes, dsm_placement pla
   const Rank ranks = node_->ranks();
   switch (placement) {
     case DSM_FIRST_TOUCH:
-      replay_.leave_to_first_touch(first, count);
+      replay_.leave_to_first_touch(first, count, ranks);
       break;
     case DSM_BLOCKS:
       replay_.place_blocks(first, count, ranks);
       break;
     case DSM_ROUND_ROBIN:
-      replay_.place_round_robin(first, count, ranks);
+      replay_.place_round_robin(first, count);
       break;
     case DSM_RANK:
       if (rank < 0 || rank >= ranks) {

@@ -110,6 +110,9 @@ void Process::on_service(void* context, const fabric::Message& message) {
   ServiceHead head;
   if (fabric::read_whole(message.header, &head) &&
       process.services_->heard(from, head, message.payload)) {
+    if (head.call == ServiceCall::give) {
+      process.node_->heard_collective(from, head.ticket, head.number);
+    }
     if (process.services_->differing_rank()) {
       const Rank rank = *process.services_->differing_rank();
       process.node_->fail({Status::bad_argument, rank});
@@ -242,7 +245,9 @@ Failure Process::run_round(const Round& round, std::span<std::byte> bytes) {
     if (is_given) own.assign(bytes.begin(), bytes.end());
     {
       const Exclusion exclusion(node_->worker());
-      services_->give(round, own);
+      Round numbered = round;
+      numbered.barriers = node_->come_to_collective();
+      services_->give(numbered, own);
       if (services_->differing_rank()) {
         node_->fail({Status::bad_argument, *services_->differing_rank()});
       }
@@ -283,18 +288,23 @@ void Process::read_statistics(bool resets, dsm_statistics* statistics) {
   all.pages_ahead = now.pages.opened_ahead;
   all.copies_evicted = now.pages.evictions;
   all.copies_freed = now.pages.stale_given_back;
+  all.diff_pulls = now.pages.pulls;
+  all.writer_reads = now.pages.writer_reads;
   const platform::MutexLock held(statistics_mutex_);
   const dsm_statistics before = at_reset_;
   if (resets) at_reset_ = all;
   const auto since = [&](std::uint64_t dsm_statistics::*count) { all.*count -= before.*count; };
-  for (const auto count :
-       {&dsm_statistics::faults, &dsm_statistics::page_waits, &dsm_statistics::direct_pages,
-        &dsm_statistics::twins, &dsm_statistics::intervals, &dsm_statistics::diffs,
-        &dsm_statistics::diff_bytes, &dsm_statistics::diff_messages, &dsm_statistics::diff_stalls,
-        &dsm_statistics::locks, &dsm_statistics::lock_waits, &dsm_statistics::lock_wait_ns,
-        &dsm_statistics::barriers, &dsm_statistics::barrier_wait_ns, &dsm_statistics::messages,
-        &dsm_statistics::message_bytes, &dsm_statistics::pages_ahead,
-        &dsm_statistics::copies_evicted, &dsm_statistics::copies_freed}) {
+  for (const auto count : {&dsm_statistics::faults,       &dsm_statistics::page_waits,
+                           &dsm_statistics::direct_pages, &dsm_statistics::twins,
+                           &dsm_statistics::intervals,    &dsm_statistics::diffs,
+                           &dsm_statistics::diff_bytes,   &dsm_statistics::diff_messages,
+                           &dsm_statistics::diff_stalls,  &dsm_statistics::locks,
+                           &dsm_statistics::lock_waits,   &dsm_statistics::lock_wait_ns,
+                           &dsm_statistics::barriers,     &dsm_statistics::barrier_wait_ns,
+                           &dsm_statistics::messages,     &dsm_statistics::message_bytes,
+                           &dsm_statistics::pages_ahead,  &dsm_statistics::copies_evicted,
+                           &dsm_statistics::copies_freed, &dsm_statistics::diff_pulls,
+                           &dsm_statistics::writer_reads}) {
     since(count);
   }
   all.diff_memory = now.mail.waiting_bytes;
@@ -302,6 +312,9 @@ void Process::read_statistics(bool resets, dsm_statistics* statistics) {
   all.twin_memory = now.twin_bytes;
   all.copy_memory = now.pages.copies * node_->heap().page_bytes();
   all.copy_memory_most = now.pages.copies_most * node_->heap().page_bytes();
+  all.kept_memory = now.pages.kept_bytes;
+  all.kept_memory_most = now.pages.kept_bytes_most;
+  all.locks_known = now.remembered_locks;
   *statistics = all;
 }
 

@@ -5,16 +5,19 @@
 
 namespace iw::dsm {
 
-void Replay::leave_to_first_touch(PageNumber first, std::size_t count) {
+void Replay::leave_to_first_touch(PageNumber first, std::size_t count, Rank ranks) {
   const PageNumber end = first + count;
   for (const Placement& each : std::exchange(homes_, {})) {
     const PageNumber each_end = each.first + each.count;
     if (each.first < first) {
-      homes_.push_back({each.first, std::min(each_end, first) - each.first, each.home});
+      homes_.push_back(
+          {each.first, std::min(each_end, first) - each.first, each.home, each.is_by_turns});
     }
     if (each_end > end) {
       const PageNumber from = std::max(each.first, end);
-      homes_.push_back({from, each_end - from, each.home});
+      const PageNumber turns = each.is_by_turns ? from - each.first : 0;
+      homes_.push_back({from, each_end - from, static_cast<Rank>((each.home + turns) % ranks),
+                        each.is_by_turns});
     }
   }
 }
@@ -27,12 +30,12 @@ void Replay::place_blocks(PageNumber first, std::size_t count, Rank ranks) {
   }
 }
 
-void Replay::place_round_robin(PageNumber first, std::size_t count, Rank ranks) {
-  for (std::size_t i = 0; i < count; i++) place_at(first + i, 1, static_cast<Rank>(i % ranks));
+void Replay::place_round_robin(PageNumber first, std::size_t count) {
+  if (count > 0) homes_.push_back({first, count, 0, true});
 }
 
 void Replay::place_at(PageNumber first, std::size_t count, Rank home) {
-  if (count > 0) homes_.push_back({first, count, home});
+  if (count > 0) homes_.push_back({first, count, home, false});
 }
 
 }  // namespace iw::dsm

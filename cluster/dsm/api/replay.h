@@ -24,10 +24,11 @@ class Replay {
   std::uint64_t hash() const { return hash_; }
 
   // These pages have no chosen home.
-  void leave_to_first_touch(PageNumber first, std::size_t count);
+  void leave_to_first_touch(PageNumber first, std::size_t count, Rank ranks);
   // The pages are cut into pieces of equal size, one for each rank in turn.
   void place_blocks(PageNumber first, std::size_t count, Rank ranks);
-  void place_round_robin(PageNumber first, std::size_t count, Rank ranks);
+  // The first page is at rank 0.
+  void place_round_robin(PageNumber first, std::size_t count);
   void place_at(PageNumber first, std::size_t count, Rank home);
   // A later one counts before an earlier one.
   std::span<const Placement> homes() const { return homes_; }

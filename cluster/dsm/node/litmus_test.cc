@@ -2,6 +2,8 @@
 #include <interweave/dsm.h>
 
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "dsm/node/node_fixture.h"
 #include "testing/seed.h"
@@ -190,17 +192,23 @@ struct Case {
   const char* page;
   // More pages than a rank may have copies of.
   bool is_limited = false;
+  // Of the environment, with their values.
+  std::vector<std::pair<const char*, const char*>> switches{};
   friend std::ostream& operator<<(std::ostream& out, const Case& each) {
-    return out << each.transport << ", " << each.ranks << " ranks, " << each.page << " a page"
-               << (each.is_limited ? ", few copies" : "");
+    out << each.transport << ", " << each.ranks << " ranks, " << each.page << " a page"
+        << (each.is_limited ? ", few copies" : "");
+    for (const auto& [name, value] : each.switches) out << ", " << name << "=" << value;
+    return out;
   }
 };
 
-// With more ranks than processors each has fewer rounds.
+// With more ranks than processors each has fewer rounds. So has each switch.
 Environment environment_of(const Case& how) {
   constexpr Rank few = 4;
   std::mt19937 random = testing::seeded_random();
-  const std::uint64_t rounds = number_of_environment("IW_LITMUS_ROUNDS", 20);
+  constexpr std::uint64_t with_switches = 4;
+  std::uint64_t rounds = number_of_environment("IW_LITMUS_ROUNDS", 20);
+  if (!how.switches.empty()) rounds = rounds / with_switches + 1;
   Environment environment = {
       {"IW_FABRIC", how.transport},
       {"IW_DSM_PAGE", how.page},
@@ -210,8 +218,19 @@ Environment environment_of(const Case& how) {
     environment["IW_DSM_CACHE"] = "256K";
     environment["IW_LITMUS_MORE_PAGES"] = "128";
   }
+  for (const auto& [name, value] : how.switches) environment[name] = value;
   return environment;
 }
+
+// Pages come by messages: otherwise ranks of one machine would ask nobody.
+const std::vector<std::pair<const char*, const char*>> all_switches[] = {
+    {{"IW_DSM_DIRECT", "no"}, {"IW_DSM_PULL", "yes"}},
+    {{"IW_DSM_DIRECT", "no"}, {"IW_DSM_FETCH", "writer"}},
+    {{"IW_DSM_DIRECT", "no"},
+     {"IW_DSM_PULL", "yes"},
+     {"IW_DSM_FETCH", "writer"},
+     {"IW_DSM_KEEP", "4K"}},
+    {{"IW_DSM_FAN_IN", "1"}, {"IW_DSM_LOCKS", "2"}}};
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
@@ -219,6 +238,7 @@ std::vector<Case> all_cases() {
     for (const Rank ranks : {2, 3, 4, 8}) all.push_back({transport, ranks, "4K"});
     for (const char* page : {"8K", "64K"}) all.push_back({transport, 3, page});
     all.push_back({transport, 3, "4K", true});
+    for (const auto& each : all_switches) all.push_back({transport, 4, "4K", false, each});
   }
   all.push_back({testing::transports({"shm"}).front(), 16, "4K"});
   return all;

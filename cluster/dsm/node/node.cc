@@ -38,8 +38,9 @@ void Node::set_handlers(const Options& options, fabric::Worker& worker, Entries*
 }
 
 std::unique_ptr<Node> Node::start(const Options& options, std::string* error) {
-  const MeetingOptions how{options.heap, options.settings_hash, options.is_direct,
-                           fabric::Clock::now() + options.timeout};
+  const MeetingOptions how{
+      options.heap,   options.settings_hash,         options.is_direct,
+      options.fan_in, options.kept_diffs.are_pulled, fabric::Clock::now() + options.timeout};
   // The worker's handlers look at the entries until it is closed.
   auto entries = std::make_unique<Entries>();
   Meeting meeting;
@@ -47,12 +48,14 @@ std::unique_ptr<Node> Node::start(const Options& options, std::string* error) {
   set_handlers(options, *meeting.worker, entries.get());
   if (!map_heap(how, &meeting, error) || !connect_all(how, &meeting, error)) return nullptr;
   Meeting last;
+  last.me = meeting.me;
   last.rendezvous = std::move(meeting.rendezvous);
   std::unique_ptr<Trace> trace;
   if (!options.trace.empty()) {
     trace = Trace::open(options.trace, meeting.me, meeting.ranks, options.heap.page_bytes, error);
-    if (trace == nullptr) return nullptr;
   }
+  // All come to this, also those that cannot start.
+  if (!agree(how, options.trace.empty() || trace != nullptr, &last, error)) return nullptr;
   std::unique_ptr<Node> node(
       new Node(options, std::move(meeting), std::move(entries), std::move(trace)));
   // Nobody sends before all have a node.
@@ -80,8 +83,10 @@ Node::Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> ent
       pages_(me_, ranks_, checked_ ? static_cast<PageMemory&>(*checked_) : *heap_, traced_mail_,
              *this),
       locks_(me_, ranks_, pages_, traced_mail_, *this),
-      barriers_(me_, ranks_, pages_, mail_, *this),
-      receiver_(me_, bounds(), heap_->page_bytes(), pages_, locks_, barriers_, mail_),
+      tree_(BarrierTree::of(ranks_, options.fan_in)),
+      barriers_(me_, tree_, pages_, mail_, *this),
+      attendance_(*this),
+      receiver_(me_, bounds(), heap_->page_bytes(), pages_, locks_, barriers_, attendance_, mail_),
       begun_(ranks_),
       finished_(ranks_),
       is_gone_(ranks_),
@@ -91,6 +96,8 @@ Node::Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> ent
   if (options_.cache_bytes > 0) pages_.limit_copies(options_.cache_bytes / heap_->page_bytes());
   // A replay has one miss after the other.
   if (trace_ != nullptr) pages_.look_at_faults_only();
+  pages_.use(options_.kept_diffs, heap_->page_bytes());
+  locks_.keep(options_.kept_locks);
   for (Entry& each : *entries_) each.node = this;
   worker_->on_death([this](fabric::PeerId peer) { on_death(peer); });
 }
@@ -112,7 +119,7 @@ bool Node::is_valid(PageNumber end, std::span<const Placement> homes) const {
 
 void Node::place_all(std::span<const Placement> homes) {
   for (const Placement& each : homes) {
-    pages_.place(each.first, each.count, each.home);
+    pages_.place(each.first, each.count, each.home, each.is_by_turns);
   }
 }
 
@@ -328,6 +335,7 @@ Stats Node::stats() {
   stats.pages = pages_.counts();
   stats.twin_bytes = heap_->twin_bytes();
   stats.log_bytes = pages_.log().bytes();
+  stats.remembered_locks = locks_.remembered() + local_locks_.size();
   return stats;
 }
 
@@ -341,6 +349,8 @@ Result Node::finish() {
     if (is_finishing_) return {Status::bad_argument, me_};
     is_finishing_ = true;
     if (trace_ != nullptr) trace_->end();
+    come(Where::end);
+    if (failure_) return *failure_;
     JobHead head{};
     head.job = Job::finish;
     if (me_ != 0) {

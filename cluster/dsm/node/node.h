@@ -27,6 +27,7 @@
 #include "dsm/node/node_mail.h"
 #include "dsm/node/node_start.h"
 #include "dsm/node/trace.h"
+#include "dsm/protocol/attendance.h"
 #include "dsm/protocol/barriers.h"
 #include "dsm/protocol/locks.h"
 #include "dsm/protocol/messages.h"
@@ -50,7 +51,8 @@ struct Result {
 struct Placement {
   PageNumber first = 0;
   std::size_t count = 0;
-  Rank home = 0;
+  Rank home = 0;             // of the first page
+  bool is_by_turns = false;  // the next page is at the next rank
 };
 
 // Counts since the start, of this rank (PIPE, Table 2).
@@ -63,11 +65,17 @@ struct Stats {
   std::uint64_t locks = 0;       // acquires
   std::uint64_t lock_waits = 0;  // acquires that had to wait
   std::uint64_t barriers = 0;
-  std::uint64_t log_bytes = 0;    // of the log of intervals, now
-  std::uint64_t collections = 0;  // of logs
+  std::uint64_t log_bytes = 0;         // of the log of intervals, now
+  std::uint64_t collections = 0;       // of logs
+  std::uint64_t remembered_locks = 0;  // of which something is remembered, now
 };
 
-class Node final : FaultHandler, PageListener, LockListener, BarrierListener, MailListener {
+class Node final : FaultHandler,
+                   PageListener,
+                   LockListener,
+                   BarrierListener,
+                   AttendanceListener,
+                   MailListener {
  public:
   // A handler of a service above the node (conditions, counters). Ids from first_service to
   // fabric::message_ids - 1. Messages may come from the start on; they run with the exclusion held.
@@ -89,6 +97,12 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
     std::size_t log_bytes = std::size_t{64} << 20;
     // Of copies of pages away from their home, at most; 0: as many as there is memory for.
     std::size_t cache_bytes = 0;
+    // Of the tree of barriers; 0: as usual (barrier_tree.h).
+    Rank fan_in = 0;
+    // How many free locks stay at a rank [DSM-LOCK-7].
+    std::size_t kept_locks = Locks::kept_usual;
+    // Which diffs stay at their writers [DSM-PULL-1] [DSM-PULL-2].
+    DiffOptions kept_diffs;
     std::chrono::milliseconds timeout{60000};  // of the start
     std::vector<Service> services;
     // Pointers out of the heap are told (checked_memory.h).
@@ -100,7 +114,8 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   };
   // Options as the environment says: IW_DSM_HEAP (bytes, or with K, M, G, T), IW_DSM_PAGE,
   // IW_DSM_DIRECT=yes|no, IW_DSM_FAULTS=best|userfaultfd|sigsegv, IW_DSM_DIFFS=pipe|orig,
-  // IW_DSM_BUFFER, IW_DSM_DEPTH, IW_DSM_LOG, IW_DSM_CACHE, IW_DSM_CHECK=yes|no,
+  // IW_DSM_BUFFER, IW_DSM_DEPTH, IW_DSM_LOG, IW_DSM_CACHE, IW_DSM_CHECK=yes|no, IW_DSM_FAN_IN,
+  // IW_DSM_LOCKS, IW_DSM_PULL=yes|no, IW_DSM_FETCH=home|writer, IW_DSM_KEEP,
   // IW_DSM_TRACE, with which pages come by messages only [DSM-PAGE-9]. False, and why in *error.
   static bool read_environment(Options* options, std::string* error);
 
@@ -135,6 +150,13 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   bool has_lock(LockId lock);
   // bad_argument: another thread of this rank is at a barrier, or ranks are at different ones.
   Result barrier(BarrierId barrier);
+  // The thread comes to a collective of a service above. Returns how many barriers this rank has
+  // passed. Ranks that wait for each other in different places end the job. Under the exclusion.
+  std::uint64_t come_to_collective();
+  // Another rank has told that it is at one. Under the exclusion.
+  void heard_collective(Rank from, std::uint64_t barriers, std::uint64_t collectives) {
+    attendance_.heard(from, {Where::collective, barriers, collectives});
+  }
   // Opens many pages: asks for all, then waits. Another thread's acquire may close them again.
   Result touch(PageNumber first, std::size_t count, Access wanted);
 
@@ -191,9 +213,11 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   void acquired(LockId lock) override;
   void not_acquired(LockId lock) override;
   // BarrierListener
-  void passed() override;
+  void passed(const VectorTime& common) override;
   void mismatch(Rank rank, BarrierId there, BarrierId here) override;
   void arrived_twice(Rank rank, BarrierId barrier) override;
+  // AttendanceListener
+  void contradicts(Rank rank, Where theirs, Where mine) override;
   // MailListener
   void not_sent(Rank to, fabric::Status why) override;
 
@@ -202,8 +226,10 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   bool is_mine(const LocalLock& local) const;
   void begin_turn(LockId lock, LocalLock& local, bool is_try);
   void end_turn(LocalLock& local);
+  void forget_if_free(LockId lock);
   Result wait_for_lock(LockId lock, LocalLock& local, bool is_queued, Ticket* ticket);
   Result wait_for_room();
+  void come(Where where);
   bool is_valid(PageNumber end, std::span<const Placement> homes) const;
   void place_all(std::span<const Placement> homes);
   void note(const char* event, std::initializer_list<std::uint64_t> numbers = {}) {
@@ -221,11 +247,11 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   bool take_begin(Rank from, const JobHead& head);
   void compare_beginnings();
   bool take_finish(Rank from);
-  void compare_finish_with_barriers();
   bool take_end(const JobHead& head);
   void break_off(Rank from, Message kind);
   // Collection of logs (node_logs.cc).
   void collect_if_grown();
+  void ask_to_collect();
   void begin_collection();
   void take_known(Rank from, const VectorTime& known);
   void tell_log(Rank to, Job job, const VectorTime& time, std::span<const Interval> intervals);
@@ -252,11 +278,14 @@ class Node final : FaultHandler, PageListener, LockListener, BarrierListener, Ma
   TracedMail traced_mail_;
   Pages pages_;
   Locks locks_;
+  const BarrierTree tree_;
   Barriers barriers_;
+  Attendance attendance_;
   Receiver receiver_;
   std::unordered_map<LockId, LocalLock> local_locks_;
   bool is_at_barrier_ = false;
   std::uint64_t barriers_passed_ = 0;
+  std::uint64_t collectives_ = 0;
 
   // The beginning and the end. Rank 0 keeps the lists of all ranks.
   bool is_serving_ = false;  // the replay is over here

@@ -75,6 +75,34 @@ TEST_P(Deaths, EndTheJobForAllOthers) {
   }
 }
 
+ROLE(in_a_tree) {
+  Member at;
+  at.begin();
+  at.barrier();
+  parent.say("ready");
+  if (at.me() == number_of_environment("IW_TEST_VICTIM", 0)) parent.hear();
+  parent.say_value(at.node->barrier(100));
+  // The end of this rank would be another death.
+  parent.hear();
+  return 0;
+}
+
+// Ranks 1 and 2 are inner ones of a tree of seven, and rank 0 is its root. [DSM-BARRIER-5]
+TEST(DeathsInATree, OfEachInnerRankAreToldToAllThatWaitAtABarrier) {
+  constexpr Rank tree_ranks = 7;
+  for (Rank victim = 0; victim < 3; victim++) {
+    TestJob job("in_a_tree", tree_ranks,
+                {{"IW_DSM_FAN_IN", "2"}, {"IW_TEST_VICTIM", std::to_string(victim)}});
+    for (Rank rank = 0; rank < tree_ranks; rank++) job.at(rank).line().hear_text();
+    job.at(victim).kill();
+    for (Rank rank = 0; rank < tree_ranks; rank++) {
+      if (rank == victim) continue;
+      EXPECT_EQ(job.at(rank).line().hear_value<Result>(), (Result{Status::peer_dead, victim}))
+          << "rank " << rank;
+    }
+  }
+}
+
 ROLE(patient) {
   Member at;
   at.begin();

@@ -68,12 +68,20 @@ bool read_ways(Node::Options* options, std::string* error) {
                                            : FaultWay::userfaultfd;
   }
   const bool is_sound = Variable("IW_DSM_DIRECT").read(&options->is_direct, error) &&
-                        Variable("IW_DSM_CHECK").read(&options->checks_pointers, error);
+                        Variable("IW_DSM_CHECK").read(&options->checks_pointers, error) &&
+                        Variable("IW_DSM_PULL").read(&options->kept_diffs.are_pulled, error);
   if (!is_sound) return false;
+  const Variable fetch("IW_DSM_FETCH");
+  if (fetch.is_set()) {
+    const std::string_view from = fetch.text();
+    if (from != "home" && from != "writer") return fetch.refuse("home or writer", error);
+    options->kept_diffs.are_read_at_writers = from == "writer";
+  }
   const Variable trace("IW_DSM_TRACE");
   if (trace.is_set()) {
-    // Each page is to be a message, as between machines.
+    // Each page is to be a message, as between machines. The replay knows no kept diffs.
     options->trace = trace.text();
+    options->kept_diffs = {};
     options->is_direct = false;
   }
   if (diffs.is_set()) {
@@ -93,7 +101,8 @@ bool Node::read_environment(Options* options, std::string* error) {
   constexpr std::uint64_t cached_pages_least = 64;
   std::uint64_t heap = options->heap.bytes, page = options->heap.page_bytes,
                 buffer = options->buffer_bytes, depth = options->depth, log = options->log_bytes,
-                cache = options->cache_bytes;
+                cache = options->cache_bytes, fan_in = options->fan_in, locks = options->kept_locks,
+                kept = options->kept_diffs.kept_bytes_most;
   const bool is_sound =
       Variable("IW_DSM_PAGE").read(4096, page_bytes_max, &page, error) &&
       Variable("IW_DSM_HEAP").read(page, heap_most, &heap, error) &&
@@ -101,13 +110,18 @@ bool Node::read_environment(Options* options, std::string* error) {
       Variable("IW_DSM_DEPTH").read(1, depth_most, &depth, error) &&
       Variable("IW_DSM_LOG").read(log_bytes_least, heap_most, &log, error) &&
       Variable("IW_DSM_CACHE").read(cached_pages_least * page, heap_most, &cache, error) &&
-      read_ways(options, error);
+      Variable("IW_DSM_FAN_IN").read(1, ranks_max, &fan_in, error) &&
+      Variable("IW_DSM_LOCKS").read(1, heap_most, &locks, error) &&
+      Variable("IW_DSM_KEEP").read(0, heap_most, &kept, error) && read_ways(options, error);
   if (!is_sound) return false;
   if ((page & (page - 1)) != 0) {
     return Variable("IW_DSM_PAGE").refuse("a power of two", error);
   }
   options->log_bytes = log;
   options->cache_bytes = cache;
+  options->fan_in = static_cast<Rank>(fan_in);
+  options->kept_locks = locks;
+  options->kept_diffs.kept_bytes_most = kept;
   options->heap.page_bytes = page;
   options->heap.bytes = heap / page * page;
   options->buffer_bytes = buffer / 8 * 8;

@@ -40,6 +40,13 @@ void Node::end_turn(LocalLock& local) {
   wake();
 }
 
+// Some stay, because most locks are taken again soon.
+void Node::forget_if_free(LockId lock) {
+  constexpr std::size_t kept = 1024;
+  const auto found = local_locks_.find(lock);
+  if (local_locks_.size() > kept && !found->second.is_taken) local_locks_.erase(found);
+}
+
 void Node::acquired(LockId lock) { local_locks_[lock].answer = Answer::granted; }
 void Node::not_acquired(LockId lock) { local_locks_[lock].answer = Answer::refused; }
 
@@ -100,7 +107,10 @@ Result Node::try_lock(LockId lock, bool* got) {
   const Result result = wait_for_lock(lock, *local, false, nullptr);
   const Exclusion exclusion(*worker_);
   *got = local->answer == Answer::granted;
-  if (!*got && result.is_ok()) end_turn(*local);
+  if (!*got && result.is_ok()) {
+    end_turn(*local);
+    forget_if_free(lock);
+  }
   return result;
 }
 
@@ -123,6 +133,7 @@ Result Node::unlock(LockId lock) {
     if (!is_held || !locks_.release(lock)) return {Status::bad_argument, me_};
     note("R", {lock});
     end_turn(found->second);
+    forget_if_free(lock);
     collect_if_grown();
     is_full = mail_.is_full();
   }
@@ -140,20 +151,48 @@ Result Node::barrier(BarrierId barrier) {
     is_at_barrier_ = true;
     stats_.barriers++;
     before = barriers_passed_;
+    come(Where::barrier);
     barriers_.arrive(barrier);
     note("B", {barrier});
-    compare_finish_with_barriers();
     is_full = mail_.is_full();
   }
   const Result result = wait([&] { return barriers_passed_ > before; });
   return result.is_ok() && is_full ? wait_for_room() : result;
 }
 
-void Node::passed() {
+// [DSM-BARRIER-4] Arrivals and, at rank 0, what a rank gives to a collective tell it already.
+void Node::come(Where where) {
+  const Whereabouts here{where, barriers_passed_, collectives_};
+  mail_.be_at(here);
+  attendance_.come(here);
+  if (me_ == 0 || where == Where::barrier) return;
+  const Rank parent = tree_.parent(me_);
+  if (where == Where::end || parent != 0) mail_.tell_whereabouts(parent);
+}
+
+std::uint64_t Node::come_to_collective() {
+  collectives_++;
+  come(Where::collective);
+  return barriers_passed_;
+}
+
+void Node::contradicts(Rank rank, Where theirs, Where mine) {
+  if (failure_) return;
+  static constexpr const char* places[] = {"at a barrier", "in a collective", "in dsm_finish"};
+  std::fprintf(stderr,
+               "interweave: rank %u is %s, and rank %u is %s. All ranks must come to the same "
+               "barriers and collectives in the same order.\n",
+               rank, places[static_cast<std::size_t>(theirs)], me_,
+               places[static_cast<std::size_t>(mine)]);
+  // The rank that is further on is named: at the end, or in a collective.
+  fail({Status::bad_argument, theirs > mine ? rank : me_});
+}
+
+void Node::passed(const VectorTime& common) {
   is_at_barrier_ = false;
   barriers_passed_++;
   log_bytes_before_ = pages_.log().bytes();
-  locks_.passed_barrier();
+  locks_.passed_barrier(common);
 }
 
 void Node::mismatch(Rank rank, BarrierId there, BarrierId here) {

@@ -14,8 +14,13 @@
 namespace iw::dsm {
 
 void Node::collect_if_grown() {
+  const bool is_wanted_by_locks = locks_.wants_common_time();
   const std::size_t grown = pages_.log().bytes();
-  if (has_asked_to_collect_ || grown < log_bytes_before_ + options_.log_bytes) return;
+  if (is_wanted_by_locks || grown >= log_bytes_before_ + options_.log_bytes) ask_to_collect();
+}
+
+void Node::ask_to_collect() {
+  if (has_asked_to_collect_) return;
   has_asked_to_collect_ = true;
   if (me_ == 0) return begin_collection();
   JobHead head{};
@@ -45,7 +50,11 @@ void Node::take_known(Rank from, const VectorTime& known) {
   }
   is_collecting_ = false;
   for (Rank rank = 1; rank < ranks_; rank++) {
-    tell_log(rank, Job::forget, least, pages_.log().after(*known_[rank]));
+    const VectorTime& known_there = *known_[rank];
+    // In a tree, this may overtake the barrier that brings the rank what is forgotten here.
+    const bool has_all = pages_.log().has_all_after(known_there);
+    tell_log(rank, Job::forget, least,
+             has_all ? pages_.log().after(known_there) : std::vector<Interval>());
   }
   forget(least);
 }
@@ -64,6 +73,7 @@ void Node::forget(const VectorTime& time) {
   has_asked_to_collect_ = false;
   log_bytes_before_ = pages_.log().bytes();
   stats_.collections++;
+  if (locks_.all_know(time)) ask_to_collect();
 }
 
 bool Node::serve_collection(Rank from, Job job, fabric::Bytes payload) {

@@ -164,19 +164,33 @@ void NodeMail::tell_tried(Rank to, LockId lock, bool is_given) {
   send(to, Message::tell_tried, bytes_of(LockHead{lock, 0, 0, is_given ? 1u : 0u}), {});
 }
 
+void NodeMail::give_back(Rank to, Epoch epoch, std::span<const GivenLock> locks) {
+  send(to, Message::give_back, bytes_of(GiveBackHead{epoch}), std::as_bytes(locks));
+}
+
+void NodeMail::take_back(Rank to, std::span<const GivenLock> locks) {
+  send(to, Message::take_back, {}, std::as_bytes(locks));
+}
+
+void NodeMail::tell_whereabouts(Rank to) {
+  send(to, Message::come, bytes_of(ComeHead{here_.where, 0, here_.barriers, here_.collectives}),
+       {});
+}
+
 void NodeMail::arrive(Rank to, BarrierId barrier, const VectorTime& known,
                       std::span<const Interval> held) {
   scratch_.clear();
   append_time(known, &scratch_);
   append_intervals(held, &scratch_);
-  send(to, Message::arrive, bytes_of(BarrierHead{barrier}), scratch_);
+  send(to, Message::arrive, bytes_of(BarrierHead{barrier, here_.barriers, here_.collectives}),
+       scratch_);
 }
 
 void NodeMail::let_go(Rank to, const VectorTime& common, std::span<const Interval> lacking) {
   scratch_.clear();
   append_time(common, &scratch_);
   append_intervals(lacking, &scratch_);
-  send(to, Message::let_go, bytes_of(BarrierHead{0}), scratch_);
+  send(to, Message::let_go, bytes_of(BarrierHead{}), scratch_);
 }
 
 // Diffs.
@@ -205,6 +219,20 @@ void NodeMail::send_diff(Rank to, PageNumber page, Sequence sequence,
 
 void NodeMail::flush_diffs() {
   for (const Rank to : std::exchange(dirty_, {})) send_filling(to);
+}
+
+void NodeMail::ask_diffs(Rank to, PageNumber page, const DiffRange& range) {
+  send(to, Message::ask_diffs,
+       bytes_of(AskDiffsHead{page, range.first, range.last, range.count, 0}), {});
+}
+
+void NodeMail::tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) {
+  scratch_.clear();
+  for (const KeptDiff* each : diffs) {
+    const auto bytes = static_cast<std::uint32_t>(each->runs.size());
+    append_piece({page, each->sequence, bytes, 0, bytes, 0}, each->runs, &scratch_);
+  }
+  send(to, Message::tell_diffs, bytes_of(PageHead{page}), scratch_);
 }
 
 bool NodeMail::has_buffer(Rank to) {
@@ -251,10 +279,7 @@ std::size_t NodeMail::pack(Rank to, const Diff& diff, std::size_t offset) {
                         static_cast<std::uint32_t>(offset),
                         static_cast<std::uint32_t>(bytes),
                         0};
-    const std::size_t at = buffer.bytes.size();
-    buffer.bytes.resize(at + packed_bytes(bytes));
-    std::memcpy(&buffer.bytes[at], &head, sizeof head);
-    std::memcpy(&buffer.bytes[at + sizeof head], &diff.runs[offset], bytes);
+    append_piece(head, diff.runs.subspan(offset, bytes), &buffer.bytes);
     buffer.diff_bytes += bytes;
     offset += bytes;
   }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "dsm/dsm.gen.h"
+#include "dsm/protocol/attendance.h"
 #include "dsm/protocol/barriers.h"
 #include "dsm/protocol/fault_memory.h"
 #include "dsm/protocol/locks.h"
@@ -79,16 +80,24 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
   void send_diff(Rank to, PageNumber page, Sequence sequence,
                  std::span<const std::byte> runs) override;
   void flush_diffs() override;
+  void ask_diffs(Rank to, PageNumber page, const DiffRange& range) override;
+  void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) override;
   // LockMail
   void ask_lock(Rank to, LockId lock, bool is_try, const VectorTime& known) override;
   void forward(Rank to, LockId lock, Rank asker, bool is_try, const VectorTime& known) override;
   void grant(Rank to, LockId lock, Epoch epoch, std::span<const Interval> intervals) override;
   void refuse(Rank to, LockId lock) override;
   void tell_tried(Rank to, LockId lock, bool is_given) override;
+  void give_back(Rank to, Epoch epoch, std::span<const GivenLock> locks) override;
+  void take_back(Rank to, std::span<const GivenLock> locks) override;
   // BarrierMail
   void arrive(Rank to, BarrierId barrier, const VectorTime& known,
               std::span<const Interval> held) override;
   void let_go(Rank to, const VectorTime& common, std::span<const Interval> lacking) override;
+
+  // Where this rank is from now on: arrivals tell it.
+  void be_at(const Whereabouts& here) { here_ = here; }
+  void tell_whereabouts(Rank to);
 
   // DiffBuffers
   void acknowledge_diffs(Rank to) override;
@@ -163,6 +172,7 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
   const std::vector<fabric::PeerId> peers_;
   std::vector<std::optional<Rank>> ranks_;  // by peer
   MailListener& listener_;
+  Whereabouts here_;
   FaultVector<FaultPointer<Letter>> letters_;
   FaultVector<Letter*> free_letters_;
   std::size_t in_transport_ = 0;

@@ -35,9 +35,7 @@ void Node::break_off(Rank from, Message kind) {
 
 bool Node::serve(Message kind, Rank from, Bytes header, Bytes payload) {
   if (kind == Message::tell_job) return serve_job(from, header, payload);
-  if (!is_serving_ || !receiver_.take(kind, from, header, payload)) return false;
-  compare_finish_with_barriers();
-  return true;
+  return is_serving_ && receiver_.take(kind, from, header, payload);
 }
 
 // The job.
@@ -114,28 +112,12 @@ bool Node::take_finish(Rank from) {
   if (me_ != 0 || finished_[from]) return false;
   finished_[from] = true;
   finished_count_++;
-  compare_finish_with_barriers();
   if (finished_count_ < ranks_) return true;
   JobHead head{};
   head.job = Job::finished;
   tell_job_to_others(head);
   has_finished_ = true;
   return true;
-}
-
-// [DSM-BARRIER-4] A rank that finishes comes to no barrier any more, and the others would wait for
-// ever.
-void Node::compare_finish_with_barriers() {
-  if (me_ != 0 || failure_ || finished_count_ == 0) return;
-  const auto waiting = barriers_.first_waiting();
-  if (!waiting) return;
-  const auto finished = std::ranges::find(finished_, true) - finished_.begin();
-  std::fprintf(stderr,
-               "interweave: rank %u is in dsm_finish, and rank %u is at barrier %llu. All ranks "
-               "must come to the same barriers in the same order.\n",
-               static_cast<unsigned>(finished), waiting->first,
-               static_cast<unsigned long long>(waiting->second));
-  fail({Status::bad_argument, static_cast<Rank>(finished)});
 }
 
 // [DSM-END-2]

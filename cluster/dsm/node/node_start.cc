@@ -47,6 +47,10 @@ bool is_agreed(const std::vector<Settings>& all, std::string* error) {
       {"the heap's size (IW_DSM_HEAP)", [](const Settings& s) { return s.heap_bytes; }},
       {"the page's size (IW_DSM_PAGE)",
        [](const Settings& s) -> std::uint64_t { return s.page_bytes; }},
+      {"the barriers' fan-in (IW_DSM_FAN_IN)",
+       [](const Settings& s) -> std::uint64_t { return s.fan_in; }},
+      {"the pulling of diffs (IW_DSM_PULL)",
+       [](const Settings& s) -> std::uint64_t { return s.are_pulled; }},
       {"the services' settings", [](const Settings& s) { return s.settings_hash; }},
   };
   for (std::size_t i = 1; i < all.size(); i++) {
@@ -97,8 +101,13 @@ bool meet(const MeetingOptions& options, Meeting* meeting, std::string* error) {
 }
 
 bool map_heap(const MeetingOptions& options, Meeting* meeting, std::string* error) {
-  const Settings mine{protocol_version, static_cast<std::uint32_t>(options.heap.page_bytes),
-                      options.heap.bytes, options.settings_hash, meeting->worker->address()};
+  const Settings mine{protocol_version,
+                      static_cast<std::uint32_t>(options.heap.page_bytes),
+                      options.heap.bytes,
+                      options.settings_hash,
+                      options.fan_in,
+                      options.are_pulled ? 1u : 0u,
+                      meeting->worker->address()};
   if (!exchange(mine, options, meeting, &meeting->settings, error)) return false;
   if (!is_agreed(meeting->settings, error)) return false;
   if (options.is_direct) {
@@ -149,6 +158,22 @@ bool connect_all(const MeetingOptions& options, Meeting* meeting, std::string* e
     return false;
   }
   return true;
+}
+
+bool agree(const MeetingOptions& options, bool is_ready, Meeting* meeting, std::string* error) {
+  Ballot mine{};
+  mine.vote = is_ready ? Vote::mapped : Vote::failed;
+  std::vector<Ballot> all;
+  std::string why;
+  const bool has_met = exchange(mine, options, meeting, &all, &why);
+  if (!is_ready) return false;
+  if (!has_met) *error = why;
+  for (std::size_t i = 0; i < all.size(); i++) {
+    if (all[i].vote == Vote::mapped) continue;
+    *error = rank_text(static_cast<Rank>(i)) + " could not start; its own output says why";
+    return false;
+  }
+  return has_met;
 }
 
 bool meet_again(const MeetingOptions& options, Meeting* meeting, std::string* error) {

@@ -36,6 +36,8 @@ struct MeetingOptions {
   HeapOptions heap;
   std::uint64_t settings_hash = 0;
   bool is_direct = true;
+  Rank fan_in = 0;
+  bool are_pulled = false;
   fabric::Deadline deadline;
 };
 
@@ -46,6 +48,9 @@ struct MeetingOptions {
 [[nodiscard]] bool map_heap(const MeetingOptions& options, Meeting* meeting, std::string* error);
 // Connects with all other ranks, and looks whose memory may be within reach.
 [[nodiscard]] bool connect_all(const MeetingOptions& options, Meeting* meeting, std::string* error);
+// False at all ranks if one of them cannot start: `is_ready`. That rank has *error already.
+[[nodiscard]] bool agree(const MeetingOptions& options, bool is_ready, Meeting* meeting,
+                         std::string* error);
 // Returns when all ranks have come here.
 [[nodiscard]] bool meet_again(const MeetingOptions& options, Meeting* meeting, std::string* error);
 

@@ -1,5 +1,8 @@
 // Nodes of real processes: what calls refuse, how diffs and notices travel, and what costs a
 // message.
+#include <unistd.h>
+
+#include <filesystem>
 #include <thread>
 
 #include "dsm/node/node_fixture.h"
@@ -164,6 +167,83 @@ ROLE(different_barriers) {
 // [DSM-BARRIER-3] [DSM-END-2]
 TEST(Node, EndsTheJobAtDifferentBarriers) { TestJob("different_barriers", 2).expect_success(); }
 
+// The rank that comes to a collective, or finishes, is a leaf of the tree; its parent names it.
+ROLE(different_places) {
+  Member at;
+  at.begin();
+  Result result;
+  if (at.me() == 2 && number_of_environment("IW_TEST_FINISHES", 0) != 0) {
+    result = at.node->finish();
+  } else if (at.me() == 2) {
+    {
+      const fabric::Exclusion exclusion(at.node->worker());
+      at.node->come_to_collective();
+    }
+    result = at.node->wait([] { return false; });
+  } else {
+    result = at.node->barrier(7);
+  }
+  parent.say_value(result);
+  // The end of this rank would be a death.
+  parent.hear();
+  return 0;
+}
+
+// [DSM-BARRIER-4]
+TEST(Node, EndsTheJobWhenRanksWaitForEachOtherInDifferentPlaces) {
+  for (const char* finishes : {"0", "1"}) {
+    TestJob job("different_places", 3, {{"IW_DSM_FAN_IN", "1"}, {"IW_TEST_FINISHES", finishes}});
+    for (Rank rank = 0; rank < 3; rank++) {
+      EXPECT_EQ(job.at(rank).line().hear_value<Result>(), (Result{Status::bad_argument, 2}))
+          << "rank " << rank;
+    }
+  }
+}
+
+ROLE(no_trace) {
+  Node::Options options;
+  std::string error;
+  check(Node::read_environment(&options, &error), error.c_str());
+  check(Node::start(options, &error) == nullptr, "no start");
+  parent.say(error);
+  return 0;
+}
+
+TEST(Node, TellsAllRanksThatOneCannotWriteItsTrace) {
+  TestJob job("no_trace", 2, {{"IW_DSM_TRACE", "/dev/null/no"}});
+  for (Rank rank = 0; rank < 2; rank++) {
+    EXPECT_NE(job.at(rank).line().hear_text().find("/dev/null/no"), std::string::npos);
+  }
+  job.expect_success();
+  TestJob other("no_trace", 2,
+                {{"IW_DSM_TRACE", "/tmp/iw-dsm-no-trace-" + std::to_string(getpid())}},
+                {{"IW_DSM_TRACE", "/dev/null/no"}});
+  EXPECT_EQ(other.at(0).line().hear_text(), "rank 1 could not start; its own output says why");
+  other.at(1).line().hear_text();
+  other.expect_success();
+  std::filesystem::remove("/tmp/iw-dsm-no-trace-" + std::to_string(getpid()) + ".0");
+}
+
+// [DSM-LOCK-7] Without a barrier.
+ROLE(many_locks) {
+  const LockId locks = number_of_environment("IW_TEST_MANY_LOCKS", 20'000);
+  Member at;
+  at.begin();
+  std::uint64_t most = 0;
+  for (LockId lock = at.me(); lock < locks; lock += at.ranks()) {
+    at.lock(lock);
+    at.unlock(lock);
+    if (lock % 64 == at.me()) most = std::max(most, at.node->stats().remembered_locks);
+  }
+  at.barrier();
+  check(most < locks / 2, "locks are forgotten", most);
+  return at.finish();
+}
+
+TEST(Node, ForgetsLocksThatAreNobodys) {
+  TestJob("many_locks", 3, {{"IW_DSM_LOCKS", "500"}}).expect_success();
+}
+
 // 70,000 notices are more than a message holds. [DSM-MAIL-2]
 ROLE(many_notices) {
   constexpr std::size_t pages = 70'000;
@@ -320,6 +400,56 @@ ROLE(random_sums) {
   for (std::size_t i = 0; i < words; i++) check(at.words[i] == sums[i], "a word is its sum", i);
   at.barrier();
   return at.finish();
+}
+
+// [DSM-PULL-1] [DSM-PULL-2] [DSM-BARRIER-5]
+TEST(Node, SeesOneMemoryWithEachSwitch) {
+  for (const Environment& each :
+       {Environment{{"IW_DSM_PULL", "yes"}},
+        {{"IW_DSM_FETCH", "writer"}},
+        {{"IW_DSM_PULL", "yes"}, {"IW_DSM_FETCH", "writer"}, {"IW_DSM_KEEP", "8K"}}}) {
+    Environment switches = each;
+    switches["IW_DSM_DIRECT"] = "no";
+    switches["IW_DSM_FAN_IN"] = "1";
+    switches["IW_DSM_LOCKS"] = "2";
+    TestJob("random_sums", 4, switches).expect_success();
+  }
+}
+
+// Rank 0 is the home, rank 2 writes, and rank 1 reads what it has an older copy of.
+ROLE(reads_at_writer) {
+  constexpr Rank home = 0, reader = 1, writer = 2;
+  const bool is_pulled = std::getenv("IW_DSM_PULL") != nullptr;
+  const Placement homes[] = {{0, 1, home}};
+  Member at;
+  at.begin(litmus_pages, homes);
+  if (at.me() == reader) check(at.words[1] == 0, "the page is zeroes");
+  at.barrier();
+  if (at.me() == writer) at.words[0] = 7;
+  at.barrier();
+  if (at.me() == reader) check(at.words[0] == 7, "the store is seen", at.words[0]);
+  const PageCounts counts = at.node->stats().pages;
+  check(counts.writer_reads == (at.me() == reader ? 1u : 0u), "the writer is asked");
+  check((counts.kept_bytes > 0) == (at.me() == writer), "the writer keeps its diff");
+  check(counts.pulls == 0, "the home needs no diff");
+  check(at.node->stats().mail.diffs == (at.me() == writer && !is_pulled ? 1u : 0u),
+        "the home gets the diff if it does not pull");
+  at.barrier();
+  if (at.me() == home) check(at.words[0] == 7, "the home sees the store", at.words[0]);
+  at.barrier();
+  check(at.node->stats().pages.pulls == (at.me() == home && is_pulled ? 1u : 0u),
+        "the home pulls once");
+  return at.finish();
+}
+
+// [DSM-PULL-1] [DSM-PULL-2]
+TEST(Node, ReadsAtTheLastWriterAndPullsWhatTheHomeNeeds) {
+  for (const Environment& each : {Environment{}, {{"IW_DSM_PULL", "yes"}}}) {
+    Environment switches = each;
+    switches["IW_DSM_DIRECT"] = "no";
+    switches["IW_DSM_FETCH"] = "writer";
+    TestJob("reads_at_writer", 3, switches).expect_success();
+  }
 }
 
 class RandomSums : public ::testing::TestWithParam<const char*> {};

@@ -100,6 +100,13 @@ class TracedMail final : public PageMail, public LockMail {
     note("F", {});
     pages_.flush_diffs();
   }
+  // A trace is of a run without kept diffs.
+  void ask_diffs(Rank to, PageNumber page, const DiffRange& range) override {
+    pages_.ask_diffs(to, page, range);
+  }
+  void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) override {
+    pages_.tell_diffs(to, page, diffs);
+  }
   void ask_lock(Rank to, LockId lock, bool is_try, const VectorTime& known) override {
     note("K", {to, lock});
     locks_.ask_lock(to, lock, is_try, known);
@@ -114,6 +121,12 @@ class TracedMail final : public PageMail, public LockMail {
   void refuse(Rank to, LockId lock) override { locks_.refuse(to, lock); }
   void tell_tried(Rank to, LockId lock, bool is_given) override {
     locks_.tell_tried(to, lock, is_given);
+  }
+  void give_back(Rank to, Epoch epoch, std::span<const GivenLock> locks) override {
+    locks_.give_back(to, epoch, locks);
+  }
+  void take_back(Rank to, std::span<const GivenLock> locks) override {
+    locks_.take_back(to, locks);
   }
 
  private:

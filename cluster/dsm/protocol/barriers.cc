@@ -2,58 +2,69 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace iw::dsm {
 
 void Barriers::arrive(BarrierId barrier) {
   pages_.end_interval();
-  has_arrived_ = true;
-  const std::vector<Interval> held = pages_.log().all();
-  const VectorTime& known = pages_.log().known();
-  if (me_ == barrier_manager) return heard_arrive(me_, barrier, known, held);
-  mail_.arrive(barrier_manager, barrier, known, held);
+  take(me_, {barrier, pages_.log().known(), {}});
 }
 
-void Barriers::heard_arrive(Rank from, BarrierId barrier, const VectorTime& known,
+bool Barriers::heard_arrive(Rank from, BarrierId barrier, const VectorTime& known,
                             std::span<const Interval> held) {
+  if (!tree_.is_child(from, me_)) return false;
+  take(from, {barrier, known, {held.begin(), held.end()}});
+  return true;
+}
+
+void Barriers::take(Rank from, Arrival arrival) {
   for (const auto& each : arrived_) {
-    if (each && each->barrier != barrier) return listener_.mismatch(from, barrier, each->barrier);
+    if (!each || each->barrier == arrival.barrier) continue;
+    return listener_.mismatch(from, arrival.barrier, each->barrier);
   }
-  if (arrived_[from]) return listener_.arrived_twice(from, barrier);
-  arrived_[from] = Arrival{barrier, known, {held.begin(), held.end()}};
-  if (++arrivals_ == arrived_.size()) let_all_go();
+  auto& place = arrived_[place_of(from)];
+  if (place) return listener_.arrived_twice(from, arrival.barrier);
+  place = std::move(arrival);
+  if (++arrivals_ == arrived_.size()) gather();
 }
 
-std::optional<std::pair<Rank, BarrierId>> Barriers::first_waiting() const {
-  for (Rank rank = 0; rank < arrived_.size(); rank++) {
-    if (arrived_[rank]) return std::pair(rank, arrived_[rank]->barrier);
-  }
-  return std::nullopt;
-}
-
-// The manager has arrived as well, so its own pages may be invalidated now.
-void Barriers::let_all_go() {
+// This rank has arrived as well, so its own pages may be invalidated now.
+void Barriers::gather() {
+  const BarrierId barrier = arrived_[0]->barrier;
+  VectorTime least = arrived_[0]->known;
   std::vector<Interval> held;
-  for (auto& each : arrived_) std::ranges::move(each->held, std::back_inserter(held));
-  pages_.learn(held);
-  const VectorTime common = pages_.log().known();
-  for (Rank rank = 0; rank < arrived_.size(); rank++) {
-    if (rank == me_) continue;
-    mail_.let_go(rank, common, pages_.log().after(arrived_[rank]->known));
+  for (auto& each : arrived_) {
+    std::ranges::move(std::exchange(each->held, {}), std::back_inserter(held));
+    for (Rank writer = 0; writer < least.size(); writer++) {
+      least[writer] = std::min(least[writer], each->known[writer]);
+    }
+  }
+  has_begun_period_ = pages_.learn(held);
+  if (me_ == 0) return let_all_go(VectorTime(pages_.log().known()));
+  mail_.arrive(tree_.parent(me_), barrier, least, pages_.log().all());
+}
+
+void Barriers::let_all_go(const VectorTime& common) {
+  for (std::size_t child = 1; child < arrived_.size(); child++) {
+    const auto rank = static_cast<Rank>(tree_.first_child(me_) + child - 1);
+    mail_.let_go(rank, common, pages_.log().after(arrived_[child]->known));
   }
   arrived_.assign(arrived_.size(), std::nullopt);
   arrivals_ = 0;
-  has_arrived_ = false;
   pages_.forget_up_to(common);
-  listener_.passed();
+  listener_.passed(common);
 }
 
-bool Barriers::heard_let_go(const VectorTime& common, std::span<const Interval> lacking) {
-  if (!has_arrived_) return false;
-  pages_.learn(lacking);
-  has_arrived_ = false;
-  pages_.forget_up_to(common);
-  listener_.passed();
+bool Barriers::heard_let_go(Rank from, const VectorTime& common,
+                            std::span<const Interval> lacking) {
+  if (me_ == 0 || from != tree_.parent(me_) || arrivals_ != arrived_.size()) return false;
+  if (has_begun_period_) {
+    pages_.learn_rest(lacking);
+  } else {
+    pages_.learn(lacking);
+  }
+  let_all_go(common);
   return true;
 }
 

@@ -1,5 +1,7 @@
 #include "dsm/protocol/interval_log.h"
 
+#include <algorithm>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
@@ -24,6 +26,10 @@ std::vector<Interval> IntervalLog::after(const VectorTime& since) const {
   return found;
 }
 
+bool IntervalLog::has_all_after(const VectorTime& since) const {
+  return std::ranges::equal(since, forgotten_, std::ranges::greater_equal());
+}
+
 void IntervalLog::append_after(Stamp since, std::vector<Interval>* found) const {
   const std::deque<Interval>& all = held_[since.writer];
   const auto is_known = [&](const Interval& each) { return each.stamp.sequence <= since.sequence; };
@@ -32,6 +38,7 @@ void IntervalLog::append_after(Stamp since, std::vector<Interval>* found) const 
 
 void IntervalLog::forget_up_to(const VectorTime& time) {
   for (Rank writer = 0; writer < known_.size(); writer++) {
+    forgotten_[writer] = std::max(forgotten_[writer], time[writer]);
     std::deque<Interval>& all = held_[writer];
     while (!all.empty() && all.front().stamp.sequence <= time[writer]) {
       bytes_ -= bytes_of(all.front());

@@ -21,7 +21,7 @@ struct Interval {
 
 class IntervalLog {
  public:
-  explicit IntervalLog(Rank ranks) : known_(ranks, 0), held_(ranks) {}
+  explicit IntervalLog(Rank ranks) : known_(ranks, 0), forgotten_(ranks, 0), held_(ranks) {}
 
   const VectorTime& known() const { return known_; }
 
@@ -29,6 +29,8 @@ class IntervalLog {
   bool add(Interval interval);
   // All intervals that a rank with that time lacks, those of a writer in their order.
   std::vector<Interval> after(const VectorTime& since) const;
+  // False: a rank with that time lacks an interval that is forgotten here. A barrier brings it.
+  bool has_all_after(const VectorTime& since) const;
   // All that the log holds.
   std::vector<Interval> all() const { return after(VectorTime(known_.size(), 0)); }
   // Everybody knows of the intervals up to that time.
@@ -44,6 +46,7 @@ class IntervalLog {
   void append_after(Stamp since, std::vector<Interval>* found) const;
 
   VectorTime known_;
+  VectorTime forgotten_;
   std::vector<std::deque<Interval>> held_;  // by writer, the oldest first
   std::size_t bytes_ = 0;
 };

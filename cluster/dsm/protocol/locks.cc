@@ -1,5 +1,7 @@
 #include "dsm/protocol/locks.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 namespace iw::dsm {
@@ -12,18 +14,22 @@ Rank Locks::home_of(LockId lock) const {
 
 Locks::Outcome Locks::acquire(LockId lock) {
   Lock& here = locks_[lock];
-  if (here.place == Place::here) {
-    here.place = Place::held;
-    return Outcome::held;
-  }
-  return ask(lock, false);
+  if (here.place != Place::here) return ask(lock, false);
+  take_from_here(here);
+  return Outcome::held;
+}
+
+void Locks::take_from_here(Lock& here) {
+  here.place = Place::held;
+  here.is_idle = false;
+  free_count_--;
 }
 
 Locks::Outcome Locks::try_acquire(LockId lock) {
   Lock& here = locks_[lock];
   if (here.place == Place::away) return ask(lock, true);
   if (here.place != Place::here) return Outcome::busy;
-  here.place = Place::held;
+  take_from_here(here);
   return Outcome::held;
 }
 
@@ -40,17 +46,31 @@ Locks::Outcome Locks::ask(LockId lock, bool is_try) {
 }
 
 bool Locks::release(LockId lock) {
-  Lock& here = locks_[lock];
-  if (here.place != Place::held) return false;
-  here.place = Place::here;
-  if (here.next) hand_over(lock, here, *std::exchange(here.next, std::nullopt));
+  const auto found = locks_.find(lock);
+  if (found == locks_.end() || found->second.place != Place::held) return false;
+  Lock& here = found->second;
+  if (!here.next) {
+    here.place = Place::here;
+    free_count_++;
+    return true;
+  }
+  here.place = Place::away;
+  hand_over(lock, *std::exchange(here.next, std::nullopt));
+  forget_if_away(lock);
   return true;
+}
+
+void Locks::forget_if_away(LockId lock) {
+  const auto found = locks_.find(lock);
+  if (found == locks_.end()) return;
+  const Lock& here = found->second;
+  const bool is_away = here.place == Place::away && here.given_back == Return::none && !here.next;
+  if (is_away) locks_.erase(found);
 }
 
 // The interval ends here, not at each release: a lock that comes back to its last owner costs
 // nothing [DSM-LOCK-3].
-void Locks::hand_over(LockId lock, Lock& here, const Asker& to) {
-  here.place = Place::away;
+void Locks::hand_over(LockId lock, const Asker& to) {
   pages_.end_interval();
   const std::vector<Interval> lacking = pages_.log().after(to.known);
   if (to.rank == me_) return take_or_keep({lock, epoch_, lacking});
@@ -71,8 +91,8 @@ void Locks::take_question(LockId lock, Home& home, const Question& question) {
   const auto& [asker, is_try, known] = question;
   if (!home.tail) {
     home.tail = asker;
-    if (asker == me_) return take_or_keep({lock, 0, {}});
-    return mail_.grant(asker, lock, 0, {});
+    if (asker == me_) return take_or_keep({lock, epoch_of_givers_, {}});
+    return mail_.grant(asker, lock, epoch_of_givers_, {});
   }
   const Rank tail = *home.tail;
   if (is_try) {
@@ -88,15 +108,23 @@ bool Locks::heard_forward(LockId lock, Rank asker, bool is_try, const VectorTime
   const auto found = locks_.find(lock);
   if (found == locks_.end()) return false;
   Lock& here = found->second;
-  if (here.place == Place::away || (!is_try && here.next)) return false;
+  const bool is_owner = here.place != Place::away || here.given_back == Return::open;
+  if (!is_owner || (!is_try && here.next)) return false;
   take_forward(lock, here, {asker, known}, is_try);
   return true;
 }
 
 void Locks::take_forward(LockId lock, Lock& here, const Asker& asker, bool is_try) {
-  const bool is_here = here.place == Place::here;
-  if (is_here) {
-    hand_over(lock, here, asker);
+  const bool is_given_back = here.given_back == Return::open;
+  const bool is_here = here.place == Place::here || is_given_back;
+  if (is_given_back) {
+    here.given_back = Return::handed_over;
+    hand_over(lock, asker);
+  } else if (is_here) {
+    here.place = Place::away;
+    free_count_--;
+    hand_over(lock, asker);
+    forget_if_away(lock);
   } else if (!is_try) {
     here.next = asker;
   } else if (asker.rank == me_) {
@@ -112,13 +140,19 @@ void Locks::take_forward(LockId lock, Lock& here, const Asker& asker, bool is_tr
 bool Locks::heard_tell_tried(Rank from, LockId lock, bool is_given) {
   const auto found = homes_.find(lock);
   if (found == homes_.end() || !found->second.trying || found->second.tail != from) return false;
-  end_try(lock, found->second, is_given);
+  Home& home = found->second;
+  end_try(lock, home, is_given);
+  if (!home.tail && home.waiting.empty()) homes_.erase(lock);
   return true;
 }
 
 void Locks::end_try(LockId lock, Home& home, bool is_given) {
   if (is_given) home.tail = home.trying;
   home.trying.reset();
+  if (std::exchange(home.is_given_back, false)) {
+    const GivenLock answer{lock, 1, 0};
+    if (is_given) mail_.take_back(*std::exchange(home.tail, std::nullopt), std::span(&answer, 1));
+  }
   while (!home.waiting.empty() && !home.trying) {
     const Question next = std::move(home.waiting.front());
     home.waiting.pop_front();
@@ -135,6 +169,7 @@ bool Locks::heard_refuse(LockId lock) {
 
 void Locks::take_refusal(LockId lock) {
   locks_[lock].place = Place::away;
+  forget_if_away(lock);
   listener_.not_acquired(lock);
 }
 
@@ -153,13 +188,100 @@ void Locks::take_or_keep(Grant grant) {
 
 void Locks::take_grant(const Grant& grant) {
   pages_.learn(grant.intervals);
-  locks_[grant.lock].place = Place::held;
+  Lock& here = locks_[grant.lock];
+  here.place = Place::held;
+  here.is_idle = false;
   listener_.acquired(grant.lock);
 }
 
-void Locks::passed_barrier() {
+void Locks::passed_barrier(const VectorTime& common) {
   epoch_++;
   for (Grant& each : std::exchange(early_, {})) take_or_keep(std::move(each));
+  all_know(common);
+}
+
+// Giving back [DSM-LOCK-7].
+
+bool Locks::wants_common_time() {
+  if (batch_) return true;
+  if (free_count_ <= kept_most_) return false;
+  pages_.end_interval();
+  batch_ = pages_.log().known();
+  for (auto& [lock, here] : locks_) here.is_idle = here.place == Place::here;
+  return true;
+}
+
+bool Locks::all_know(const VectorTime& common) {
+  if (!batch_) return false;
+  const bool is_late_enough = std::ranges::equal(common, *batch_, std::ranges::greater_equal());
+  if (is_late_enough) give_back_batch();
+  return !is_late_enough;
+}
+
+void Locks::give_back_batch() {
+  batch_.reset();
+  std::map<Rank, std::vector<GivenLock>> by_home;
+  for (const auto& [lock, here] : locks_) {
+    // The home has to answer to the last time first: the lock may have come back before.
+    const bool may_go =
+        here.place == Place::here && here.is_idle && here.given_back == Return::none;
+    if (may_go) by_home[home_of(lock)].push_back({lock, 0, 0});
+  }
+  for (const auto& [home, locks] : by_home) {
+    for (const GivenLock& each : locks) {
+      // One that was tried for stays, if this rank as its home was not told of it yet.
+      if (home == me_ && !take_back_one(me_, each.lock)) continue;
+      free_count_--;
+      if (home == me_) {
+        locks_.erase(each.lock);
+      } else {
+        locks_[each.lock].place = Place::away;
+        locks_[each.lock].given_back = Return::open;
+      }
+    }
+    constexpr std::size_t most = given_locks_max;
+    for (std::size_t i = 0; i < locks.size() && home != me_; i += most) {
+      mail_.give_back(home, epoch_, std::span(locks).subspan(i, std::min(most, locks.size() - i)));
+    }
+  }
+  epoch_of_givers_ = std::max(epoch_of_givers_, epoch_);
+}
+
+// A lock that is not the giver's any more was forwarded, and the forward is on its way.
+bool Locks::take_back_one(Rank from, LockId lock) {
+  const auto found = homes_.find(lock);
+  const bool is_free = found != homes_.end() && found->second.tail == from &&
+                       !found->second.trying && found->second.waiting.empty();
+  if (is_free) homes_.erase(found);
+  return is_free;
+}
+
+void Locks::heard_give_back(Rank from, Epoch epoch, std::span<const GivenLock> locks) {
+  epoch_of_givers_ = std::max(epoch_of_givers_, epoch);
+  std::vector<GivenLock> answer;
+  for (const GivenLock& each : locks) {
+    const auto found = homes_.find(each.lock);
+    if (found != homes_.end() && found->second.trying == from) {
+      // Its grant came from the tail, whose own word is on its way here.
+      found->second.is_given_back = true;
+    } else {
+      answer.push_back({each.lock, take_back_one(from, each.lock) ? 1u : 0u, 0});
+    }
+  }
+  if (!answer.empty()) mail_.take_back(from, answer);
+}
+
+bool Locks::heard_take_back(Rank from, std::span<const GivenLock> locks) {
+  for (const GivenLock& each : locks) {
+    const auto found = locks_.find(each.lock);
+    const Return expected = each.is_taken != 0 ? Return::open : Return::handed_over;
+    const bool is_expected =
+        home_of(each.lock) == from && found != locks_.end() && found->second.given_back == expected;
+    if (!is_expected) return false;
+    found->second.given_back = Return::none;
+    forget_if_away(each.lock);
+  }
+  return true;
 }
 
 }  // namespace iw::dsm

@@ -44,6 +44,14 @@ void append_stamps(std::span<const Stamp> stamps, std::vector<std::byte>* to) {
   for (const Stamp& each : stamps) append(ToldStamp{each.sequence, each.writer, 0}, to);
 }
 
+void append_piece(const DiffHead& head, std::span<const std::byte> bytes,
+                  std::vector<std::byte>* to) {
+  const std::size_t at = to->size();
+  to->resize(at + packed_bytes(bytes.size()));
+  std::memcpy(&(*to)[at], &head, sizeof head);
+  std::memcpy(&(*to)[at + sizeof head], bytes.data(), bytes.size());
+}
+
 bool take_time(const Bounds& bounds, std::span<const std::byte>* bytes, VectorTime* time) {
   if (bytes->size() < bounds.ranks * sizeof(Sequence)) return false;
   take_all(bytes, bounds.ranks, time);
@@ -73,6 +81,15 @@ bool read_stamps(const Bounds& bounds, std::span<const std::byte> bytes,
     ToldStamp told;
     if (!fabric::read_first(bytes, &told, &bytes) || told.writer >= bounds.ranks) return false;
     stamps->push_back({static_cast<Rank>(told.writer), told.sequence});
+  }
+  return true;
+}
+
+bool read_given_locks(std::span<const std::byte> bytes, std::vector<GivenLock>* locks) {
+  locks->clear();
+  if (bytes.size() > given_locks_max * sizeof(GivenLock)) return false;
+  while (!bytes.empty()) {
+    if (!fabric::read_first(bytes, &locks->emplace_back(), &bytes)) return false;
   }
   return true;
 }

@@ -34,6 +34,9 @@ void append_stamps(std::span<const Stamp> stamps, std::vector<std::byte>* to);
                                   std::vector<Interval>* intervals);
 [[nodiscard]] bool read_stamps(const Bounds& bounds, std::span<const std::byte> bytes,
                                FaultVector<Stamp>* stamps);
+// At most given_locks_max.
+[[nodiscard]] bool read_given_locks(std::span<const std::byte> bytes,
+                                    std::vector<GivenLock>* locks);
 
 // A piece of a diff, in the message.
 struct DiffPiece {
@@ -44,6 +47,8 @@ struct DiffPiece {
 inline constexpr std::size_t packed_bytes(std::size_t bytes) {
   return sizeof(DiffHead) + (bytes + 7) / 8 * 8;
 }
+void append_piece(const DiffHead& head, std::span<const std::byte> bytes,
+                  std::vector<std::byte>* to);
 // A diff of a page has at most so many bytes [DSM-DIFF-1].
 inline constexpr std::size_t diff_bytes_most(std::size_t page) { return page / 2 * 5 + 8; }
 // Takes a piece from the beginning of *bytes. False: it is malformed, or its page or size is not

@@ -60,6 +60,21 @@ TEST(Messages, StampsOfStrangeRanksAreRefused) {
   EXPECT_FALSE(read_stamps(bounds, Bytes(bytes).first(17), &read));
 }
 
+TEST(Messages, GivenLocksThatAreCutOrTooManyAreRefused) {
+  const GivenLock given[] = {{7, 0, 0}, {8, 1, 0}};
+  const Bytes bytes = std::as_bytes(std::span(given));
+  std::vector<GivenLock> read;
+  ASSERT_TRUE(read_given_locks(bytes, &read));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[1].lock, 8u);
+  EXPECT_EQ(read[1].is_taken, 1u);
+  EXPECT_FALSE(read_given_locks(bytes.first(bytes.size() - 1), &read));
+  const std::vector<GivenLock> many(given_locks_max + 1);
+  EXPECT_FALSE(read_given_locks(std::as_bytes(std::span(many)), &read));
+  const GivenLock strange{7, 2, 0};
+  EXPECT_FALSE(read_given_locks(fabric::bytes_of(strange), &read)) << "taken twice";
+}
+
 TEST(Messages, PiecesOfDiffsThatLieOutsideAreRefused) {
   const auto is_taken = [](DiffHead head, std::size_t behind) {
     std::vector<std::byte> bytes(sizeof head + behind);
@@ -97,6 +112,8 @@ class Refusals : public ::testing::Test, public PageMemory, public PageMail, pub
   void tell_page(Rank, PageNumber, std::span<const Stamp>, std::span<const std::byte>) override {}
   void send_diff(Rank, PageNumber, Sequence, std::span<const std::byte>) override {}
   void flush_diffs() override {}
+  void ask_diffs(Rank, PageNumber, const DiffRange&) override {}
+  void tell_diffs(Rank, PageNumber, std::span<const KeptDiff* const>) override {}
 
   std::vector<std::byte> page_ = std::vector<std::byte>(page_bytes);
   int fills_ = 0;
@@ -114,6 +131,17 @@ TEST_F(Refusals, ADiffCountsOnceAndAtTheHomeOnly) {
   EXPECT_FALSE(pages_.heard_diff(1, 0, 1, page_)) << "it goes backwards";
   EXPECT_FALSE(pages_.heard_diff(1, 1, 1, page_)) << "the home is another";
   EXPECT_FALSE(pages_.heard_diff(1, 2, 1, page_)) << "the home is not known";
+}
+
+// [DSM-PULL-1]
+TEST_F(Refusals, OnlyTheHomeAsksForAllDiffsAndOnlyWhereTheyStay) {
+  pages_.begin({}, 100);
+  pages_.place(1, 1, 2);
+  ASSERT_EQ(pages_.touch(1, Access::read), Pages::Touch::asked);
+  EXPECT_FALSE(pages_.heard_ask_diffs(2, 1, {})) << "they do not stay here";
+  pages_.use({.are_pulled = true}, page_bytes);
+  EXPECT_FALSE(pages_.heard_ask_diffs(1, 1, {})) << "the home is another";
+  EXPECT_TRUE(pages_.heard_ask_diffs(2, 1, {}));
 }
 
 TEST_F(Refusals, AnswersCountOnlyIfTheyAreWaitedFor) {

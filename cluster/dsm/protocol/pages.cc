@@ -15,7 +15,7 @@ void Pages::begin(std::span<const PageNumber> written_by_0, PageNumber end) {
   }
 }
 
-void Pages::place(PageNumber first, std::size_t count, Rank home) {
+void Pages::place(PageNumber first, std::size_t count, Rank home, bool is_by_turns) {
   if (count == 0) return;
   const PageNumber end = first + count;
   // Older stretches keep their parts before and behind the new one.
@@ -29,14 +29,16 @@ void Pages::place(PageNumber first, std::size_t count, Rank home) {
     if (next->second.end > end) placed_.emplace(end, next->second);
     next = placed_.erase(next);
   }
-  placed_.emplace(first, Stretch{end, home});
+  placed_.emplace(first, Stretch{end, home, is_by_turns, first});
 }
 
 std::optional<Rank> Pages::chosen_home(PageNumber page) const {
   const auto behind = placed_.upper_bound(page);
   if (behind == placed_.begin()) return std::nullopt;
   const Stretch& found = std::prev(behind)->second;
-  return page < found.end ? std::optional(found.home) : std::nullopt;
+  if (page >= found.end) return std::nullopt;
+  const PageNumber turns = found.is_by_turns ? page - found.origin : 0;
+  return static_cast<Rank>((found.home + turns) % ranks_);
 }
 
 void Pages::look_up_home(PageNumber page, State& state) const {
@@ -47,6 +49,7 @@ Pages::Touch Pages::touch(PageNumber page, Access wanted) {
   State& state = state_of(page);
   if (state.access >= wanted) return Touch::open;
   const bool was_asked = state.is_asked;
+  if (wanted == Access::write) give_up_diffs_of_writers(page, state);
   if (!state.is_valid()) fetch(page, state);
   if (!state.is_valid()) {
     if (looks_ahead_ && state.is_asked && !was_asked) ask_ahead(page, state);
@@ -89,21 +92,28 @@ void Pages::fetch(PageNumber page, State& state) {
     return mail_.ask_home(directory, page);
   }
   if (state.home == me_) {
-    // what is needed comes by diffs
-    if (!state.has_copy) fetch_initial(page, state);
-    return;
+    if (!state.has_copy) return fetch_initial(page, state);
+    // What is needed comes by diffs.
+    return pull_for_itself(page, state);
   }
-  const std::span<const Stamp> needed = begin_question(state);
+  const std::span<const Stamp> needed = begin_question(page, state);
   if (direct_ != nullptr && read_directly(page, state, needed)) return;
   state.is_asked = true;
+  if (ask_writer(page, state)) return;
+  asks_home(page);
+  send_unsent(page, *state.home);
   mail_.ask_page(*state.home, page, needed);
 }
 
 // The intervals that its home has to have. Valid until the next question.
-std::span<const Stamp> Pages::begin_question(State& state) {
+std::span<const Stamp> Pages::begin_question(PageNumber page, State& state) {
   state.asked.assign(state.needed.stamps().begin(), state.needed.stamps().end());
   question_.assign(state.asked.begin(), state.asked.end());
   if (state.own != 0) question_.push_back({me_, state.own});
+  if (const Kept* kept = kept_states_.find(page)) {
+    const auto ahead = kept->from_writers.stamps();
+    question_.insert(question_.end(), ahead.begin(), ahead.end());
+  }
   return question_;
 }
 
@@ -128,6 +138,7 @@ void Pages::take_bytes(PageNumber page, State& state, std::span<const Stamp> the
   for (const Stamp each : state.asked) has.raise(each);
   for (const Stamp each : there) has.raise(each);
   state.needed.drop_covered_by(has);
+  has_bytes_of_home(page, state);
 }
 
 void Pages::fetch_initial(PageNumber page, State& state) {
@@ -212,7 +223,7 @@ void Pages::end_interval() {
       counts_.twins--;
       join_line(page, state);
       if (runs.empty()) continue;
-      mail_.send_diff(*state.home, page, interval.stamp.sequence, runs);
+      send_or_keep(page, *state.home, interval.stamp.sequence, runs);
       state.own = interval.stamp.sequence;
     }
     history_.written(state.history);
@@ -236,7 +247,11 @@ bool Pages::is_written(const Interval& interval) const {
   });
 }
 
-void Pages::learn(std::span<const Interval> intervals) {
+bool Pages::learn(std::span<const Interval> intervals) { return take_notice(intervals, true); }
+
+void Pages::learn_rest(std::span<const Interval> intervals) { take_notice(intervals, false); }
+
+bool Pages::take_notice(std::span<const Interval> intervals, bool begins_period) {
   bool has_new = false, has_written = false;
   for (const Interval& each : intervals) {
     if (!is_new(each)) continue;
@@ -244,11 +259,12 @@ void Pages::learn(std::span<const Interval> intervals) {
     has_written = has_written || is_written(each);
   }
   if (has_written) end_interval();
-  if (has_new) history_.begin_period();
+  if (has_new && begins_period) history_.begin_period();
   for (const Interval& each : intervals) {
     if (log_.add(each)) invalidate_all(each);
   }
   give_back_stale();
+  return has_new;
 }
 
 // Closes neighbours together.
@@ -273,6 +289,7 @@ bool Pages::invalidate(PageNumber page, Stamp by) {
   if (state.home == me_ && state.flushed.of(by.writer) >= by.sequence) return false;
   const bool was_valid = state.is_valid();
   state.needed.raise(by);
+  if (options_.are_read_at_writers) lacks(page, by);
   if (was_valid && state.home != me_) begin_stale(page, state);
   const Access was = std::exchange(state.access, Access::none);
   if (was == Access::none) return false;
@@ -338,7 +355,10 @@ void Pages::serve(PageNumber page, State& state) {
     const auto is_there = [&](Stamp stamp) {
       return stamp.writer == me_ || state.flushed.of(stamp.writer) >= stamp.sequence;
     };
-    if (!std::ranges::all_of(each.needed, is_there)) return false;
+    if (!std::ranges::all_of(each.needed, is_there)) {
+      pull(page, state, each.needed, each.rank);
+      return false;
+    }
     mail_.tell_page(each.rank, page, state.flushed.stamps(), memory_.read(page));
     return true;
   });
@@ -347,7 +367,10 @@ void Pages::serve(PageNumber page, State& state) {
 bool Pages::heard_tell_page(Rank from, PageNumber page, std::span<const Stamp> there,
                             std::span<const std::byte> bytes) {
   State& state = state_of(page);
-  if (!state.is_asked || state.home != from || from == me_) return false;
+  const Kept* const kept = kept_states_.find(page);
+  const bool is_asked_of_writer = kept != nullptr && kept->asked.count > 0;
+  const bool is_expected = state.is_asked && !is_asked_of_writer && state.home == from;
+  if (!is_expected || from == me_) return false;
   state.is_asked = false;
   take_bytes(page, state, there, bytes);
   // Another thread may have acquired a lock meanwhile, and learned of an interval that the home did
@@ -365,6 +388,9 @@ bool Pages::heard_diff(Rank from, PageNumber page, Sequence sequence,
   if (direct_ != nullptr) direct_->tell_flushed(page, {from, sequence});
   const bool was_valid = state.is_valid();
   state.needed.drop_covered_by(state.flushed);
+  // A thread may wait for the page, and another one may have learned of more intervals meanwhile.
+  if (state.is_asked) pull(page, state, state.needed.stamps(), me_);
+  if (state.is_valid()) state.is_asked = false;
   serve(page, state);
   if (!was_valid && state.is_valid()) listener_.ready(page);
   return true;

@@ -1,7 +1,7 @@
 // The pages of one rank: faults, homes, intervals and diffs. A pure state machine: it touches no
 // memory of the application, sends nothing itself and never waits. The memory that a fault needs
-// for its own page is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to
-// [DSM-PAGE-8] of spec/cluster/dsm.x (PIPE, section 2.1).
+// for its own page is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to [DSM-PAGE-8],
+// [DSM-PULL-1] and [DSM-PULL-2] of spec/cluster/dsm.x (PIPE, sections 2.1, 3 and 7).
 //
 // A page of one rank:
 //
@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "dsm/protocol/access_history.h"
+#include "dsm/protocol/diff_store.h"
 #include "dsm/protocol/fault_memory.h"
 #include "dsm/protocol/interval_log.h"
 #include "dsm/protocol/page_memory.h"
@@ -53,6 +54,10 @@ class PageMail {
                          std::span<const std::byte> runs) = 0;
   // The interval has no more diffs.
   virtual void flush_diffs() = 0;
+  // The range is that of a reader. Its count is 0 if the home asks for all that were not sent.
+  virtual void ask_diffs(Rank to, PageNumber page, const DiffRange& range) = 0;
+  // All that were asked for, or none.
+  virtual void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) = 0;
 };
 
 // Pages and tables that are read in other ranks' memory, without their processors [DSM-PAGE-9].
@@ -113,7 +118,18 @@ class PageTable {
   FaultVector<FaultPointer<Chunk>> chunks_;
 };
 
+// Which diffs stay at their writers.
+struct DiffOptions {
+  bool are_pulled = false;           // by their homes [DSM-PULL-1]; equal at all ranks
+  bool are_read_at_writers = false;  // [DSM-PULL-2]
+  std::size_t kept_bytes_most = std::size_t{16} << 20;
+};
+
 struct PageCounts {
+  std::uint64_t pulls = 0;         // questions of this rank, as a home, for diffs
+  std::uint64_t writer_reads = 0;  // of pages, by the diffs of their last writer
+  std::uint64_t kept_bytes = 0;    // of diffs that this rank keeps, now
+  std::uint64_t kept_bytes_most = 0;
   std::uint64_t intervals = 0;     // in which this rank changed pages
   std::uint64_t direct_reads = 0;  // of pages, in the memory of their homes
   std::uint64_t twins_made = 0;
@@ -135,12 +151,18 @@ class Pages {
 
   // Before begin(). Outlives this. Without it, pages come by messages.
   void use(DirectPages* direct) { direct_ = direct; }
+  // Before begin(), too.
+  void use(const DiffOptions& options, std::size_t page_bytes) {
+    options_ = options;
+    page_bytes_ = page_bytes;
+  }
   // The replay is over [DSM-START-1]. Rank 0 wrote these pages in it; pages from `end` on are
   // zeroes everywhere.
   void begin(std::span<const PageNumber> written_by_0, PageNumber end);
   // The homes are chosen, by all ranks alike, before anybody touches the pages. The last choice for
   // a page counts. Takes memory for a stretch of pages, not for each.
-  void place(PageNumber first, std::size_t count, Rank home);
+  // By turns: the next page is at the next rank.
+  void place(PageNumber first, std::size_t count, Rank home, bool is_by_turns = false);
 
   // Copies of pages away from their home, at most. Pages that are written count, and stay.
   static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
@@ -160,8 +182,10 @@ class Pages {
   // Diffs what was written since the last interval, and sends the diffs to the pages' homes.
   void end_interval();
   // At an acquire or a barrier: these intervals happened before [DSM-TIME-2]. All of one
-  // synchronisation, because a period begins.
-  void learn(std::span<const Interval> intervals);
+  // synchronisation, because a period begins if some are new; returns whether it did.
+  bool learn(std::span<const Interval> intervals);
+  // More of the same synchronisation: no other period begins.
+  void learn_rest(std::span<const Interval> intervals);
 
   // This rank is the page's home and has its bytes.
   bool is_at_home(PageNumber page) const {
@@ -175,7 +199,12 @@ class Pages {
   }
 
   const IntervalLog& log() const { return log_; }
-  const PageCounts& counts() const { return counts_; }
+  PageCounts counts() const {
+    PageCounts all = counts_;
+    all.kept_bytes = kept_.bytes();
+    all.kept_bytes_most = kept_.bytes_most();
+    return all;
+  }
   void forget_up_to(const VectorTime& time) { log_.forget_up_to(time); }
 
   // False: the message is not one that the protocol allows now. Its sender broke the protocol.
@@ -190,6 +219,12 @@ class Pages {
   // False, too: the runs are malformed.
   [[nodiscard]] bool heard_diff(Rank from, PageNumber page, Sequence sequence,
                                 std::span<const std::byte> runs);
+  [[nodiscard]] bool heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range);
+  struct ToldDiff {
+    Sequence sequence;
+    std::span<const std::byte> runs;
+  };
+  [[nodiscard]] bool heard_tell_diffs(Rank from, PageNumber page, std::span<const ToldDiff> diffs);
 
  private:
   struct Waiting {
@@ -228,13 +263,27 @@ class Pages {
     bool is_valid() const { return has_copy && needed.empty(); }
   };
 
+  // More of a page's state, where diffs stay at their writers.
+  struct Kept {
+    // The intervals that made the copy stale since it was asked for last, if they are of one
+    // writer.
+    DiffRange lacking;
+    Rank lacking_of = 0;
+    // This writer was asked for these. Count 0: it was not, or has answered.
+    DiffRange asked;
+    // The copy has these diffs from their writers. The home may lack them.
+    SparseTime from_writers;
+    // At home: whose diffs were asked for.
+    SparseTime pulled;
+  };
+
   State& state_of(PageNumber page) { return states_.of(page); }
   Rank directory_of(PageNumber page) const { return static_cast<Rank>(page % ranks_); }
   bool prepare(PageNumber page, State& state, Access access);
   Touch open(PageNumber page, State& state, Access wanted);
   std::optional<Rank> chosen_home(PageNumber page) const;
   void look_up_home(PageNumber page, State& state) const;
-  std::span<const Stamp> begin_question(State& state);
+  std::span<const Stamp> begin_question(PageNumber page, State& state);
   void fetch(PageNumber page, State& state);
   bool read_directly(PageNumber page, State& state, std::span<const Stamp> needed);
   void take_bytes(PageNumber page, State& state, std::span<const Stamp> there,
@@ -247,12 +296,26 @@ class Pages {
   void publish_read();
   void keep_private();
   void protect_written();
+  bool take_notice(std::span<const Interval> intervals, bool begins_period);
   bool is_new(const Interval& interval) const;
   bool is_written(const Interval& interval) const;
   // The page has to be closed for the application.
   bool invalidate(PageNumber page, Stamp by);
   void invalidate_all(const Interval& interval);
   void take_home(PageNumber page, State& state, Rank home);
+  // pages_kept.cc
+  bool are_kept() const { return options_.are_pulled || options_.are_read_at_writers; }
+  void send_or_keep(PageNumber page, Rank home, Sequence sequence, std::span<const std::byte> runs);
+  void send_unsent(PageNumber page, Rank home);
+  void pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank except);
+  void pull_for_itself(PageNumber page, State& state);
+  void lacks(PageNumber page, Stamp by);
+  bool ask_writer(PageNumber page, const State& state);
+  void asks_home(PageNumber page);
+  void has_bytes_of_home(PageNumber page, const State& state);
+  bool is_ahead_of_home(PageNumber page) const;
+  void give_up_diffs_of_writers(PageNumber page, State& state);
+  static bool is_answer_to(const DiffRange& asked, std::span<const ToldDiff> diffs);
   // pages_ahead.cc
   class Opening;
   Touch open_with_neighbours(PageNumber page, State& state, Access wanted);
@@ -286,7 +349,9 @@ class Pages {
   // Chosen homes of stretches of pages, by the first page. Stretches do not overlap.
   struct Stretch {
     PageNumber end;
-    Rank home;
+    Rank home;  // of the page `origin`
+    bool is_by_turns;
+    PageNumber origin;
   };
   std::map<PageNumber, Stretch> placed_;
   FaultVector<PageNumber> written_;  // in the present interval
@@ -304,6 +369,10 @@ class Pages {
   std::uint32_t stale_periods_ = 16;
   std::size_t copies_most_ = no_limit;
   FaultDeque<PageNumber> line_;  // copies, if they are limited, in the order in which they came
+  DiffOptions options_;
+  std::size_t page_bytes_ = 0;
+  DiffStore kept_;
+  PageTable<Kept> kept_states_;  // empty unless diffs stay at their writers
   PageCounts counts_;
 };
 

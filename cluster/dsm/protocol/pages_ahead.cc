@@ -72,7 +72,7 @@ void Pages::open_expected(PageNumber page, Access wanted, Opening& opening) {
     State* const state = states_.find(next);
     const bool may_open =
         state != nullptr && state->access < wanted && is_expected(next, *state, wanted);
-    if (!may_open) continue;
+    if (!may_open || (wanted == Access::write && is_ahead_of_home(next))) continue;
     if (!state->is_valid() && !fetch_ahead(next, *state)) continue;
     if (!prepare(next, *state, wanted)) return;
     opening.add(next, wanted);
@@ -86,7 +86,7 @@ void Pages::open_expected(PageNumber page, Access wanted, Opening& opening) {
 bool Pages::fetch_ahead(PageNumber page, State& state) {
   const bool is_stale_copy = state.has_copy && !state.is_asked && state.home != me_;
   if (direct_ == nullptr || !is_stale_copy) return false;
-  return read_directly(page, state, begin_question(state)) && state.is_valid();
+  return read_directly(page, state, begin_question(page, state)) && state.is_valid();
 }
 
 // The answers come while the thread waits for the page.

@@ -63,6 +63,14 @@ bool Receiver::take_whole(Message kind, Rank from, Bytes header, Bytes payload) 
     case Message::arrive:
     case Message::let_go:
       return take_barrier(kind, from, header, payload);
+    case Message::come:
+      return take_come(from, header, payload);
+    case Message::give_back:
+    case Message::take_back:
+      return take_given_locks(kind, from, header, payload);
+    case Message::ask_diffs:
+    case Message::tell_diffs:
+      return take_kept_diffs(kind, from, header, payload);
     default:
       return take_lock(kind, from, header, payload);
   }
@@ -143,7 +151,47 @@ bool Receiver::take_diff_piece(Rank from, const DiffPiece& piece) {
   return pages_.heard_diff(from, whole.head.page, whole.head.sequence, whole.runs);
 }
 
+bool Receiver::take_kept_diffs(Message kind, Rank from, Bytes header, Bytes payload) {
+  if (kind == Message::ask_diffs) {
+    AskDiffsHead head;
+    return read_whole(header, &head) && payload.empty() && head.page < bounds_.pages &&
+           pages_.heard_ask_diffs(from, head.page, {head.first, head.last, head.count});
+  }
+  PageHead head;
+  if (!read_whole(header, &head) || head.page >= bounds_.pages) return false;
+  std::vector<Pages::ToldDiff> diffs;
+  while (!payload.empty()) {
+    DiffPiece piece;
+    const bool is_sound = take_piece(bounds_, page_bytes_, &payload, &piece) &&
+                          piece.head.page == head.page && piece.head.bytes == piece.head.all_bytes;
+    if (!is_sound) return false;
+    diffs.push_back({piece.head.sequence, piece.bytes});
+  }
+  return pages_.heard_tell_diffs(from, head.page, diffs);
+}
+
 // Locks and barriers.
+
+bool Receiver::take_given_locks(Message kind, Rank from, Bytes header, Bytes payload) {
+  GiveBackHead head;
+  const bool is_given = kind == Message::give_back;
+  const bool is_sound = is_given ? read_whole(header, &head) : header.empty();
+  std::vector<GivenLock> locks;
+  if (!is_sound || !read_given_locks(payload, &locks)) return false;
+  if (!is_given) return locks_.heard_take_back(from, locks);
+  for (const GivenLock& each : locks) {
+    if (each.is_taken != 0 || locks_.home_of(each.lock) != me_) return false;
+  }
+  locks_.heard_give_back(from, head.epoch, locks);
+  return true;
+}
+
+bool Receiver::take_come(Rank from, Bytes header, Bytes payload) {
+  ComeHead head;
+  if (!read_whole(header, &head) || !payload.empty()) return false;
+  attendance_.heard(from, {head.where, head.barriers, head.collectives});
+  return true;
+}
 
 bool Receiver::take_lock(Message kind, Rank from, Bytes header, Bytes payload) {
   LockHead head;
@@ -184,10 +232,10 @@ bool Receiver::take_barrier(Message kind, Rank from, Bytes header, Bytes payload
                         read_intervals(bounds_, payload, &intervals);
   if (!is_sound) return false;
   if (kind == Message::let_go) {
-    return from == barrier_manager && barriers_.heard_let_go(time, intervals);
+    return barriers_.heard_let_go(from, time, intervals);
   }
-  if (me_ != barrier_manager) return false;
-  barriers_.heard_arrive(from, head.barrier, time, intervals);
+  if (!barriers_.heard_arrive(from, head.barrier, time, intervals)) return false;
+  attendance_.heard(from, {Where::barrier, head.barriers, head.collectives});
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dsm/dsm.gen.h"
+#include "dsm/protocol/attendance.h"
 #include "dsm/protocol/barriers.h"
 #include "dsm/protocol/locks.h"
 #include "dsm/protocol/messages.h"
@@ -29,13 +30,14 @@ class DiffBuffers {
 class Receiver {
  public:
   Receiver(Rank me, const Bounds& bounds, std::size_t page_bytes, Pages& pages, Locks& locks,
-           Barriers& barriers, DiffBuffers& diffs)
+           Barriers& barriers, Attendance& attendance, DiffBuffers& diffs)
       : me_(me),
         bounds_(bounds),
         page_bytes_(page_bytes),
         pages_(pages),
         locks_(locks),
         barriers_(barriers),
+        attendance_(attendance),
         diffs_(diffs),
         parts_(bounds.ranks),
         partial_(bounds.ranks) {}
@@ -53,9 +55,12 @@ class Receiver {
   bool take_homes(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
   bool take_page(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
   bool take_diffs(Rank from, fabric::Bytes header, fabric::Bytes payload);
+  bool take_kept_diffs(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
   bool take_diff_piece(Rank from, const DiffPiece& piece);
   bool take_lock(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
   bool take_lock_request(Message kind, Rank from, const LockHead& head, fabric::Bytes payload);
+  bool take_given_locks(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
+  bool take_come(Rank from, fabric::Bytes header, fabric::Bytes payload);
   bool take_barrier(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
 
   const Rank me_;
@@ -64,6 +69,7 @@ class Receiver {
   Pages& pages_;
   Locks& locks_;
   Barriers& barriers_;
+  Attendance& attendance_;
   DiffBuffers& diffs_;
 
   // Of payloads and diffs of which a part has come, by rank.

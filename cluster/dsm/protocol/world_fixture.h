@@ -47,16 +47,16 @@ class ModelRank final : public PageMemory,
                         public BarrierMail,
                         public BarrierListener {
  public:
-  ModelRank(World& world, Rank me, Rank ranks, std::size_t page_count)
+  ModelRank(World& world, Rank me, const BarrierTree& tree, std::size_t page_count)
       : world_(world),
         me_(me),
         bytes_(page_count * page_bytes),
         twins_(page_count),
         access_(page_count, Access::none),
-        rows_(page_count, VectorTime(ranks)),
-        pages(me, ranks, *this, *this, *this),
-        locks(me, ranks, pages, *this, *this),
-        barriers(me, ranks, pages, *this, *this) {}
+        rows_(page_count, VectorTime(tree.ranks)),
+        pages(me, tree.ranks, *this, *this, *this),
+        locks(me, tree.ranks, pages, *this, *this),
+        barriers(me, tree, pages, *this, *this) {}
 
   // What the rank's program stored in the replay.
   void store_initially(std::uint64_t word, Word value) {
@@ -67,6 +67,17 @@ class ModelRank final : public PageMemory,
   std::size_t threads() const { return threads_.size(); }
   bool is_done() const {
     return std::ranges::all_of(threads_, [](const Thread& each) { return each.is_done(); });
+  }
+  // A page, a lock, the barrier or another thread.
+  std::string waits() const {
+    std::string text;
+    for (const Thread& each : threads_) {
+      if (!each.waits_for) continue;
+      static constexpr const char* kinds[] = {"page", "lock", "barrier", "thread"};
+      text += std::string(kinds[static_cast<std::size_t>(each.waits_for->kind)]) + " " +
+              std::to_string(each.waits_for->number) + ", ";
+    }
+    return text;
   }
   bool may_step(std::size_t thread) const {
     return !threads_[thread].is_done() && !threads_[thread].waits_for;
@@ -126,6 +137,8 @@ class ModelRank final : public PageMemory,
   void send_diff(Rank to, PageNumber page, Sequence sequence,
                  std::span<const std::byte> runs) override;
   void flush_diffs() override {}
+  void ask_diffs(Rank to, PageNumber page, const DiffRange& range) override;
+  void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) override;
 
   // DirectPages
   void tell_present(PageNumber page) override { rows_[page][me_] = 1; }
@@ -147,6 +160,8 @@ class ModelRank final : public PageMemory,
   void grant(Rank to, LockId lock, Epoch epoch, std::span<const Interval> intervals) override;
   void refuse(Rank to, LockId lock) override;
   void tell_tried(Rank to, LockId lock, bool is_given) override;
+  void give_back(Rank to, Epoch epoch, std::span<const GivenLock> given) override;
+  void take_back(Rank to, std::span<const GivenLock> given) override;
   void acquired(LockId lock) override;
   void not_acquired(LockId lock) override;
 
@@ -154,8 +169,8 @@ class ModelRank final : public PageMemory,
   void arrive(Rank to, BarrierId barrier, const VectorTime& known,
               std::span<const Interval> held) override;
   void let_go(Rank to, const VectorTime& common, std::span<const Interval> lacking) override;
-  void passed() override {
-    locks.passed_barrier();
+  void passed(const VectorTime& common) override {
+    locks.passed_barrier(common);
     wake({Awaited::Kind::barrier, 0});
   }
   void mismatch(Rank rank, BarrierId there, BarrierId here) override {
@@ -218,14 +233,17 @@ struct Choice {
   Rank from = 0;
   Rank to = 0;
   std::size_t thread = 0;
+  friend bool operator==(const Choice&, const Choice&) = default;
 };
 
 class World {
  public:
-  World(Rank ranks, std::size_t pages)
+  // `fan_in` 0: as usual.
+  World(Rank ranks, std::size_t pages, Rank fan_in = 0)
       : truth(pages * words_a_page), channels_(ranks), diff_channels_(ranks) {
     for (Rank rank = 0; rank < ranks; rank++) {
-      all_.push_back(std::make_unique<ModelRank>(*this, rank, ranks, pages));
+      all_.push_back(
+          std::make_unique<ModelRank>(*this, rank, BarrierTree::of(ranks, fan_in), pages));
       channels_[rank].resize(ranks);
       diff_channels_[rank].resize(ranks);
     }
@@ -276,6 +294,7 @@ class World {
   std::size_t messages = 0;
   std::size_t diffs = 0;
   std::size_t direct_reads = 0;
+  std::size_t locks_given_back = 0;
 
  private:
   std::vector<std::unique_ptr<ModelRank>> all_;
@@ -354,6 +373,7 @@ inline void ModelRank::release(Thread& thread, LockId lock) {
   in_use_.erase(lock);
   thread.next++;
   EXPECT_TRUE(locks.release(lock));
+  locks.wants_common_time();
   wake({Awaited::Kind::thread, lock});
 }
 
@@ -479,14 +499,43 @@ inline void ModelRank::tell_tried(Rank to, LockId lock, bool is_given) {
 }
 inline void ModelRank::arrive(Rank to, BarrierId barrier, const VectorTime& known,
                               std::span<const Interval> held) {
-  world_.send(me_, to,
-              [barrier, known, from = me_, sent = std::vector(held.begin(), held.end())](
-                  ModelRank& at) { at.barriers.heard_arrive(from, barrier, known, sent); });
+  world_.send(
+      me_, to,
+      [barrier, known, from = me_, sent = std::vector(held.begin(), held.end())](ModelRank& at) {
+        EXPECT_TRUE(at.barriers.heard_arrive(from, barrier, known, sent));
+      });
 }
 inline void ModelRank::let_go(Rank to, const VectorTime& common,
                               std::span<const Interval> lacking) {
-  world_.send(me_, to, [common, sent = std::vector(lacking.begin(), lacking.end())](ModelRank& at) {
-    EXPECT_TRUE(at.barriers.heard_let_go(common, sent));
+  world_.send(me_, to,
+              [common, from = me_, sent = std::vector(lacking.begin(), lacking.end())](
+                  ModelRank& at) { EXPECT_TRUE(at.barriers.heard_let_go(from, common, sent)); });
+}
+inline void ModelRank::give_back(Rank to, Epoch epoch, std::span<const GivenLock> given) {
+  world_.locks_given_back += given.size();
+  world_.send(me_, to,
+              [epoch, from = me_, sent = std::vector(given.begin(), given.end())](ModelRank& at) {
+                at.locks.heard_give_back(from, epoch, sent);
+              });
+}
+inline void ModelRank::take_back(Rank to, std::span<const GivenLock> given) {
+  world_.send(me_, to, [from = me_, sent = std::vector(given.begin(), given.end())](ModelRank& at) {
+    EXPECT_TRUE(at.locks.heard_take_back(from, sent));
+  });
+}
+inline void ModelRank::ask_diffs(Rank to, PageNumber page, const DiffRange& range) {
+  world_.send(me_, to, [=, from = me_](ModelRank& at) {
+    EXPECT_TRUE(at.pages.heard_ask_diffs(from, page, range));
+  });
+}
+inline void ModelRank::tell_diffs(Rank to, PageNumber page,
+                                  std::span<const KeptDiff* const> diffs) {
+  std::vector<KeptDiff> sent;
+  for (const KeptDiff* each : diffs) sent.push_back(*each);
+  world_.send(me_, to, [page, from = me_, sent](ModelRank& at) {
+    std::vector<Pages::ToldDiff> told;
+    for (const KeptDiff& each : sent) told.push_back({each.sequence, each.runs});
+    EXPECT_TRUE(at.pages.heard_tell_diffs(from, page, told));
   });
 }
 

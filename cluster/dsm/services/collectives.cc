@@ -76,7 +76,7 @@ void combine(ServiceShape shape, std::span<std::byte> into, std::span<const std:
 }
 
 void Collectives::give(const Round& round, std::span<const std::byte> mine) {
-  ServiceHead head = service(ServiceCall::give, ++number_, 0, round.bytes);
+  ServiceHead head = service(ServiceCall::give, ++number_, round.barriers, round.bytes);
   head.shape = round.shape;
   head.source = round.source;
   mine_ = round;
@@ -88,7 +88,7 @@ void Collectives::give(const Round& round, std::span<const std::byte> mine) {
 bool Collectives::heard_give(Rank from, const ServiceHead& head, std::span<const std::byte> bytes) {
   if (me_ != round_manager || from >= ranks_ || head.number != ended_ + 1) return false;
   const Round round{head.shape, static_cast<Rank>(head.source),
-                    static_cast<std::size_t>(head.value)};
+                    static_cast<std::size_t>(head.value), head.ticket};
   if (head.source >= ranks_ || !is_valid(round, ranks_) || given_[from] ||
       bytes.size() != bytes_of_gift(round, from)) {
     return false;

@@ -20,6 +20,7 @@ struct Round {
   ServiceShape shape = ServiceShape::broadcast;
   Rank source = 0;  // of a broadcast
   std::size_t bytes = 0;
+  std::uint64_t barriers = 0;  // that a rank has passed before
   friend bool operator==(const Round&, const Round&) = default;
 };
 

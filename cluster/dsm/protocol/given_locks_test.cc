@@ -1,0 +1,45 @@
+// Locks that go back to their homes [DSM-LOCK-7].
+#include "dsm/protocol/programs_fixture.h"
+
+namespace iw::dsm {
+namespace {
+
+// A lock goes back to its home in every moment of another rank's request. [DSM-LOCK-7]
+TEST(AllOrders, ALockThatIsGivenBackIsHeldByOneRank) {
+  constexpr Switches gives_back{.kept_locks = 0};
+  std::size_t given_back = 0;
+  const auto count = [&](World& world) { given_back += world.locks_given_back; };
+  const Program section = {acquire(3), load(0), store(0, 9), release(3)};
+  Program again = {acquire(3), store(0, 1), release(3), barrier(1)};
+  append(&again, section);
+  const Program tries = {barrier(1), try_acquire(3), load(0), store(0, 9), release(3)};
+  Program waits = {barrier(1)};
+  append(&waits, section);
+  for (const std::vector<Program>& each :
+       {std::vector{again, waits}, {waits, again}, {again, tries}, {tries, again}}) {
+    EXPECT_GT(run_all_orders(each, {}, gives_back, 2, count), 5u);
+  }
+  EXPECT_GT(given_back, 0u);
+}
+
+// [DSM-LOCK-7]
+TEST(Locks, OfManyNumbersLeaveNothingBehind) {
+  constexpr std::size_t kept = 100;
+  Program many = {};
+  BarrierId number = 0;
+  for (LockId lock = 0; lock < 20 * kept; lock++) {
+    append(&many, {acquire(lock), release(lock)});
+    if (lock % kept == 0) many.push_back(barrier(++number));
+  }
+  many.push_back(barrier(++number));
+  Program waits;
+  for (BarrierId each = 1; each <= number; each++) waits.push_back(barrier(each));
+  auto world = world_of({many, waits}, 2, 1, {}, {.kept_locks = kept});
+  run(*world, [](std::size_t) { return 0; });
+  for (Rank rank = 0; rank < 2; rank++) {
+    EXPECT_LE(world->rank(rank).locks.remembered(), 4 * kept) << "rank " << rank;
+  }
+}
+
+}  // namespace
+}  // namespace iw::dsm
