@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.interweave.Interface.Error;
 
 /**
  * The types of an .x file in words, and their classes. Generated text fills and registers it; the
@@ -140,13 +141,27 @@ public final class IW_Types {
   private void include(Class<?> type) {
     if (classes.containsKey(type)) return;
     if (isKnown(type)) {
-      IW_Types known = BY_CLASS.get(type);
-      definitions.putAll(known.definitions);
+      for (Definition each : BY_CLASS.get(type).definitions.values()) {
+        checkSame(definitions.put(each.name(), each), each);
+      }
       return;
     }
     HandWritten fields = HandWritten.of(type);
-    structure(nameOf(type), type.asSubclass(IW_Object.class), fields.words());
+    String name = nameOf(type);
+    Definition before = definitions.get(name);
+    structure(name, type.asSubclass(IW_Object.class), fields.words());
+    checkSame(before, definitions.get(name));
     for (Class<?> each : fields.targets()) include(each);
+  }
+
+  /** Words name types, so a name may not stand for two types. */
+  private static void checkSame(Definition before, Definition now) {
+    if (before == null) return;
+    if (before.kind() == now.kind() && before.words().equals(now.words())) return;
+    throw InterweaveException.of(
+        Error.BAD_ARGUMENT,
+        "two types of the class, and of those that its pointers lead to, are named `" + now.name()
+            + "`: rename one");
   }
 
   /** The name of a class's type, which may be registered later. */

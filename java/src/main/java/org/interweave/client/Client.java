@@ -321,9 +321,12 @@ public final class Client implements AutoCloseable {
     closings.incrementAndGet();
   }
 
-  /** The program has lost a segment without closing it. Closes the segment, and says so once. */
+  /**
+   * The program has lost a segment without closing it. Closes the segment, and says so once. Not
+   * one that lives: another thread may have opened the URL anew since this one looked.
+   */
   void lost(Opening opening) {
-    if (opening == null) return;
+    if (opening == null || opening.get() != null) return;
     lock.lock();
     try {
       if (!segments.remove(opening.url, opening)) return;

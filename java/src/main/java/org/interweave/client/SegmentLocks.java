@@ -5,6 +5,7 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.ACQUIRE_WRIT
 import static org.interweave.wire.protocol.SessionCodec.MessageType.READER_ACQUIRED;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.WRITER_ACQUIRED;
 
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
@@ -452,8 +453,33 @@ final class SegmentLocks {
     return diff;
   }
 
+  /**
+   * Releases the section on another thread. The section belongs to the future from now on: no lock
+   * of the calling thread is nested in it, and a close does not end it.
+   */
+  CompletableFuture<Long> releaseAsync(Writing of) {
+    link.lock.lock();
+    try {
+      if (isUnderWay(of)) {
+        if (leaveNested()) return CompletableFuture.completedFuture(copy.version());
+        writer = new Object();
+      }
+    } finally {
+      link.lock.unlock();
+    }
+    boolean isBegun = false;
+    try {
+      CompletableFuture<Long> version = Waits.beginForSure(() -> releaseOrAbort(of));
+      isBegun = true;
+      return version;
+    } finally {
+      // There may be no memory for a thread.
+      if (!isBegun) abort(of);
+    }
+  }
+
   /** The section is over afterwards, whatever is thrown. */
-  long releaseOrAbort(Writing of) {
+  private long releaseOrAbort(Writing of) {
     try {
       return release(of);
     } catch (RuntimeException | java.lang.Error wrong) {

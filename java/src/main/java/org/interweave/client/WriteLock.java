@@ -114,14 +114,15 @@ public final class WriteLock extends SegmentLock {
    * Makes the changes a version, without waiting for the server. The lock is given back whatever
    * becomes of the release: after any error the changes are undone. Store nothing until the future
    * is done. Cancelling the future does not stop the release. The segment's timeout is the
-   * deadline.
+   * deadline. The next lock of the calling thread, and the last close of the segment, wait for the
+   * release. A nested lock is given back at once, and the release is that of the last one.
    *
    * @return the version; fails as {@link #release} would
    */
   public CompletableFuture<Long> releaseAsync() {
     if (isOver) return CompletableFuture.failedFuture(givenBack());
     isOver = true;
-    return Waits.beginForSure(() -> locks.releaseOrAbort(writing));
+    return locks.releaseAsync(writing);
   }
 
   boolean isUnderWay() {

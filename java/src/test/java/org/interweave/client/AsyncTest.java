@@ -180,6 +180,50 @@ class AsyncTest {
     assertEquals(8, read(segment));
   }
 
+  /** The thread that began the release has no part in the section any more. */
+  @Test
+  void aCloseWaitsForARelease() {
+    for (int i = 1; i <= 20; ++i) {
+      Segment segment = client.open(server.url("/leaving"));
+      WriteLock lock = segment.write();
+      if (i == 1) lock.allocate("int", 1, "n");
+      lock.value("n").set(i);
+      CompletableFuture<Long> version = lock.releaseAsync();
+      segment.close();
+      assertEquals(i, version.join());
+    }
+    assertEquals(20, read(other.open(server.url("/leaving"))));
+  }
+
+  @Test
+  void theNextLockWaitsForARelease() {
+    Segment segment = made("/next");
+    for (int i = 0; i < 20; ++i) {
+      WriteLock first = segment.write();
+      first.value("n").set(2 * i + 10);
+      CompletableFuture<Long> version = first.releaseAsync();
+      WriteLock second = segment.write();
+      second.value("n").set(2 * i + 11);
+      assertEquals(2 * i + 3, second.release());
+      assertEquals(2 * i + 2, version.join());
+    }
+    assertEquals(49, read(other.open(server.url("/next"))));
+  }
+
+  @Test
+  void aNestedLockIsGivenBackAtOnce() {
+    Segment segment = made("/nested");
+    for (int i = 0; i < 20; ++i) {
+      WriteLock outer = segment.write();
+      WriteLock inner = segment.write();
+      inner.value("n").set(i + 9);
+      CompletableFuture<Long> before = inner.releaseAsync();
+      assertEquals(i + 2, outer.release());
+      assertEquals(i + 1, before.join());
+    }
+    assertEquals(28, read(other.open(server.url("/nested"))));
+  }
+
   @Test
   void aCloseWaitsForTheirLocks() {
     OpenOptions hasty = OpenOptions.DEFAULT.timeout(Duration.ofMillis(50));

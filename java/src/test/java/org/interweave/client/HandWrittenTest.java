@@ -137,6 +137,7 @@ class HandWrittenTest {
     refused("no public constructor (IW_Place)", Unconstructed.class);
     refused("it is abstract", IW_Array.class);
     refused("no field has an IW_Field", Empty.class);
+    refused("are named `twin`", Elder.twin.class);
   }
 
   /** A field of a type that has no form on the wire. */
@@ -193,6 +194,38 @@ class HandWrittenTest {
 
     Unconstructed(IW_Place place) {
       super(place);
+    }
+  }
+
+  /** Its class's name is that of another class, to which it leads. */
+  public static class Elder {
+    /** For the library. */
+    public Elder() {}
+
+    /** Leads to the other one. */
+    public static class twin extends Empty {
+      @IW_Field(order = 0) public Younger.twin other;
+
+      /** For the library. */
+      public twin(IW_Place place) {
+        super(place);
+      }
+    }
+  }
+
+  /** The other class of that name. */
+  public static class Younger {
+    /** For the library. */
+    public Younger() {}
+
+    /** Has other fields. */
+    public static class twin extends Empty {
+      @IW_Field(order = 0) public double value;
+
+      /** For the library. */
+      public twin(IW_Place place) {
+        super(place);
+      }
     }
   }
 

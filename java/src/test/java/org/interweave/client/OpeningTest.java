@@ -122,6 +122,15 @@ class OpeningTest {
     }
   }
 
+  /** Of two threads that notice the loss, the slower one may find what the other has opened. */
+  @Test
+  void aSegmentThatLivesIsNotTakenForALostOne() {
+    Segment segment = client.open(server.url("/lives"));
+    client.lost(segment.opening());
+    assertEquals(1, segment.write(lock -> lock.allocate("int", 1, "n").set(1)));
+    assertEquals(List.of(), List.copyOf(said));
+  }
+
   @Test
   void aSwitchAddsWhereItWasOpened() throws Exception {
     Process process =
