@@ -455,6 +455,18 @@ fn lock_12_a_release_that_has_stalled_makes_room() {
 }
 
 #[test]
+fn lock_12_a_release_that_is_whole_is_not_given_up() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 8 * MIB));
+    assert!(senders.begins(2, 6 * MIB));
+    assert!(senders.comes(2, 6 * MIB));
+    assert!(!senders.comes(1, 5 * MIB), "2 began last, and is whole");
+    assert!(senders.world.refused_bulk.is_empty());
+    assert!(senders.begins(1, 4 * MIB));
+    assert!(senders.comes(1, 4 * MIB));
+}
+
+#[test]
 fn lock_12_bulk_that_was_given_up_is_freed_before_its_lock_brings_other_bulk() {
     let mut senders = Senders::with_room(10 * MIB);
     assert!(senders.begins(1, 8 * MIB));

@@ -27,6 +27,8 @@ struct UnderWay {
     order: u64,
     /// What has come of the release. Of several parts, the first part has it all.
     came: u64,
+    /// What the release announced.
+    total: u64,
     /// `came` at the time `chunk_ns`, which moves on with each chunk.
     chunk_came: u64,
     chunk_ns: u64,
@@ -36,8 +38,13 @@ struct UnderWay {
 }
 
 impl UnderWay {
+    /// Whether to give it up frees memory. The bulk of a whole release is its request's.
+    fn can_be_given_up(&self) -> bool {
+        self.came > 0 && self.came < self.total
+    }
+
     fn has_stalled(&self, before_ns: u64) -> bool {
-        self.came > 0 && self.chunk_ns < before_ns
+        self.can_be_given_up() && self.chunk_ns < before_ns
     }
 }
 
@@ -51,11 +58,14 @@ pub struct Receiving {
 impl Receiving {
     fn begin(&mut self, connection: u64, r: &ReleaseWriter, now_ns: u64) {
         self.begun += 1;
+        let parts = r.parts.iter().map(|part| part.diff_bytes);
+        let total = parts.fold(0, u64::saturating_add);
         for part in &r.parts {
             let under_way = UnderWay {
                 connection,
                 order: self.begun,
                 came: 0,
+                total,
                 chunk_came: 0,
                 chunk_ns: now_ns,
                 is_given_up: false,
@@ -96,7 +106,7 @@ impl Receiving {
     /// Returns its number and connection.
     fn give_up_one(&mut self, before_ns: u64) -> Option<(u64, u64)> {
         self.give_up_last(|u| u.has_stalled(before_ns))
-            .or_else(|| self.give_up_last(|u| u.came > 0))
+            .or_else(|| self.give_up_last(UnderWay::can_be_given_up))
     }
 
     /// Gives up the release that began last of some.
