@@ -23,11 +23,15 @@ fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
 }
 
 fn hello() -> Vec<u8> {
+    hello_as([0; 16])
+}
+
+fn hello_as(session: SessionId) -> Vec<u8> {
     let body = Hello {
         magic: *b"IWV1",
         version_min: PROTOCOL_VERSION_MIN,
         version_max: PROTOCOL_VERSION_MAX,
-        session: [0; 16],
+        session,
         token: String::new(),
         client: "hostile".to_string(),
         fields: Vec::new(),
@@ -70,6 +74,33 @@ fn error_of(message: Option<&Message>) -> ErrorCode {
     let plain = || message.decode::<PlainError>().map(|error| error.code);
     let reply = message.decode::<ErrorReply>().map(|error| error.code);
     reply.or_else(|_| plain()).expect("an error")
+}
+
+/// The next message that is not a heartbeat, which a slow machine may bring at any time.
+fn next_answer(decoder: &mut FrameDecoder) -> Option<Message> {
+    loop {
+        let message = decoder.next_message().expect("the server speaks well")?;
+        if message.kind() != Some(MessageType::Heartbeat) {
+            return Some(message);
+        }
+    }
+}
+
+/// Reads until the request on that stream has its answer.
+fn until_answered(stream: &mut TcpStream, wanted: u32) {
+    let mut decoder = FrameDecoder::new(1 << 20);
+    let mut bytes = [0; 4096];
+    loop {
+        while let Some(message) = decoder.next_message().expect("the server speaks well") {
+            if message.envelope.stream == wanted {
+                return;
+            }
+        }
+        match stream.read(&mut bytes).expect("an answer") {
+            0 => panic!("the server closed without an answer on stream {wanted}"),
+            count => decoder.push(&bytes[..count]),
+        }
+    }
 }
 
 /// A client of the same server that works meanwhile.
@@ -202,9 +233,52 @@ fn bulk_that_nobody_may_send_is_not_kept() {
     stream.read_to_end(&mut answer).unwrap();
     let mut decoder = FrameDecoder::new(1 << 20);
     decoder.push(&answer);
-    decoder.next_message().unwrap().expect("WELCOME");
-    let refused = decoder.next_message().unwrap();
+    next_answer(&mut decoder).expect("WELCOME");
+    let refused = next_answer(&mut decoder);
     assert_eq!(error_of(refused.as_ref()), ErrorCode::NotOpen);
+}
+
+/// [LOCK-12] The release of one client announces all the room that there is for releases.
+#[test]
+fn lock_12_a_release_that_announces_much_and_sends_little_does_not_stop_others() {
+    const ROOM_BYTES: u64 = 5 << 30;
+    let server = Server::in_memory(&[]);
+    let mut client = connect(&server);
+    let options = OpenOptions {
+        quota_bytes: ROOM_BYTES,
+        ..OpenOptions::creating(Durability::Memory)
+    };
+    let mut copy = Copy::open(&mut client, "/greedy", &options).unwrap();
+    let lock = copy.lock(&mut client, PATIENT, 1).unwrap();
+    let release = ReleaseWriter {
+        sequence: 1,
+        parts: vec![ReleasePart {
+            segment: copy.number(),
+            fence: lock.grant.fence,
+            base: lock.grant.now.clone(),
+            diff_bytes: ROOM_BYTES,
+        }],
+    };
+    let some = Bytes::from(vec![7; MAX_CHUNK_BYTES as usize]);
+    let mut first = frames(Message::new(MessageType::ReleaseWriter, 2, &release, some));
+    first[16..24].copy_from_slice(&ROOM_BYTES.to_be_bytes());
+    // The session, which has the lock, moves to this connection. Its bulk is admitted only after
+    // the server has taken the hello.
+    let mut greedy = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    greedy.set_read_timeout(Some(PATIENT)).unwrap();
+    greedy
+        .write_all(&hello_as(client.welcome().session))
+        .unwrap();
+    until_answered(&mut greedy, 1);
+    greedy.write_all(&first).unwrap();
+    let ping = frames(Message::bare(MessageType::Ping, 3));
+    greedy.write_all(&ping).unwrap();
+    until_answered(&mut greedy, 3);
+    let mut bystander = connect(&server);
+    let mut copy = open(&mut bystander, "/numbers", Durability::Memory);
+    let large = u64::from(MAX_CHUNK_BYTES);
+    write(&mut bystander, &mut copy, 1, large, 8).expect("it gets through");
+    assert_eq!(value(&copy), Some(8));
 }
 
 #[test]

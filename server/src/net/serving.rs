@@ -54,6 +54,8 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<ClientSocket>, _serving: Ser
         _ = write_stuck(&shell, &connection, socket) => {}
         _ = connection.ended() => {}
     }
+    // The engine does not count its bulk any more from here on.
+    drop(inbound);
     shell.disconnected(&connection);
     let _ = timeout(LINGER, linger(&connection, socket)).await;
 }
@@ -96,7 +98,7 @@ async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<ClientSocket>, socket: &
 }
 
 /// Frees the memory of bulk that the engine does not keep any more, also where no more bytes come.
-async fn give_bulk_up(connection: &ClientSocket, inbound: &RefCell<Inbound<AskEngine>>) {
+pub async fn give_bulk_up(connection: &ClientSocket, inbound: &RefCell<Inbound<AskEngine>>) {
     loop {
         connection.bulk_refused().await;
         inbound.borrow_mut().ask_again();

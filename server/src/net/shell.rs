@@ -384,19 +384,22 @@ impl Shell {
     }
 
     pub fn admits(&self, connection: u64, request: &Request, bulk_bytes: u64) -> bool {
-        let mut engine = self.engine.borrow_mut();
-        engine.admits(connection, request, bulk_bytes)
+        self.asked(|engine| engine.admits(connection, request, bulk_bytes))
     }
 
     /// Tells the engine of bytes of a large release. Returns whether they are kept.
     pub fn came(&self, connection: u64, request: &Request, bytes: usize) -> bool {
+        self.asked(|engine| engine.came(connection, request, bytes as u64))
+    }
+
+    /// Asks the engine whether bulk is kept. To make room, the engine may refuse other bulk, whose
+    /// memory is to be freed before more bytes come.
+    fn asked(&self, ask: impl FnOnce(&mut Engine) -> bool) -> bool {
         let (kept, has_effects) = {
             let mut engine = self.engine.borrow_mut();
-            let kept = engine.came(connection, request, bytes as u64);
-            (kept, engine.has_effects())
+            (ask(&mut engine), engine.has_effects())
         };
         if has_effects {
-            // The memory of another release is to be freed before more bytes come.
             self.event(|_, _| ());
         }
         kept

@@ -6,11 +6,12 @@
 
 use super::client_socket::{ClientSocket, Sink};
 use super::inbound::Inbound;
-use super::serving::{AskEngine, LINGER};
+use super::serving::{give_bulk_up, AskEngine, LINGER};
 use super::shell::Shell;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use interweave_wire::frame::{frame_bytes, MAX_FRAME_BYTES};
+use std::cell::RefCell;
 use std::rc::Rc;
 use tokio::time::{sleep, timeout};
 
@@ -33,22 +34,27 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
     let Some((connection, _serving)) = shell.connect(|id| ClientSocket::new(id, Sink::Web)) else {
         return;
     };
-    let mut inbound = Inbound::new(AskEngine {
+    let inbound = RefCell::new(Inbound::new(AskEngine {
         shell: shell.clone(),
         connection: connection.id,
-    });
+    }));
+    let peer = Peer {
+        shell: &shell,
+        connection: &connection,
+        inbound: &inbound,
+    };
     loop {
-        if send_all(&shell, &connection, &mut socket).await.is_err() || connection.is_closed() {
+        if peer.send_all(&mut socket).await.is_err() || connection.is_closed() {
             break;
         }
         tokio::select! {
             message = socket.recv() => match message {
-                Some(Ok(Message::Binary(frame))) => take(&shell, &connection, &mut inbound, &frame),
+                Some(Ok(Message::Binary(frame))) => peer.take(&frame),
                 Some(Ok(Message::Ping(payload))) => {
                     shell.heard(connection.id, payload.len());
                     // The library has prepared this answer; sending writes it.
                     let pong = Message::Pong(payload);
-                    if send(&shell, &connection, &mut socket, pong).await.is_err() {
+                    if peer.send(&mut socket, pong).await.is_err() {
                         break;
                     }
                 }
@@ -60,82 +66,85 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => break,
             },
             _ = connection.stuck() => {}
-            _ = connection.bulk_refused() => inbound.ask_again(),
+            _ = give_bulk_up(&connection, &inbound) => {}
         }
     }
+    // The engine does not count its bulk any more from here on.
+    drop(inbound);
     shell.disconnected(&connection);
     // The peer may be gone already.
     let _ = timeout(LINGER, socket.send(Message::Close(None))).await;
 }
 
-/// Takes a message, which must be exactly one frame. Otherwise nothing of it is looked at.
-fn take(
-    shell: &Rc<Shell>,
-    connection: &ClientSocket,
-    inbound: &mut Inbound<AskEngine>,
-    message: &[u8],
-) {
-    shell.heard(connection.id, message.len());
-    let frame = frame_bytes(message);
-    if frame != Some(message.len()) {
-        let found = match frame {
-            Some(bytes) => format!("its first frame has {bytes}"),
-            None => "a frame begins with 8 bytes of lengths".to_string(),
-        };
-        let text = format!(
-            "a WebSocket message must be exactly one frame; one came with {} bytes, {found}",
-            message.len()
-        );
-        return shell.malformed(connection.id, text);
-    }
-    let parsed = inbound.parse(message);
-    for incoming in inbound.take_complete() {
-        shell.request(connection.id, incoming);
-    }
-    match parsed {
-        Err(lost) => shell.malformed(connection.id, lost.text),
-        Ok(()) => debug_assert!(inbound.is_between_frames()),
-    }
+struct Peer<'a> {
+    shell: &'a Rc<Shell>,
+    connection: &'a Rc<ClientSocket>,
+    inbound: &'a RefCell<Inbound<AskEngine>>,
 }
 
-/// Sends all frames. An error: the peer is gone, or takes none.
-async fn send_all(
-    shell: &Rc<Shell>,
-    connection: &Rc<ClientSocket>,
-    socket: &mut WebSocket,
-) -> Result<(), ()> {
-    loop {
-        let next = connection.outbound.borrow_mut().next_frame();
-        let Some(frame) = next else {
-            return Ok(());
+impl Peer<'_> {
+    /// Takes a message, which must be exactly one frame. Otherwise nothing of it is looked at.
+    fn take(&self, message: &[u8]) {
+        let (shell, connection) = (self.shell, self.connection.id);
+        shell.heard(connection, message.len());
+        let frame = frame_bytes(message);
+        if frame != Some(message.len()) {
+            let found = match frame {
+                Some(bytes) => format!("its first frame has {bytes}"),
+                None => "a frame begins with 8 bytes of lengths".to_string(),
+            };
+            let text = format!(
+                "a WebSocket message must be exactly one frame; one came with {} bytes, {found}",
+                message.len()
+            );
+            return shell.malformed(connection, text);
+        }
+        let (parsed, complete) = {
+            let mut inbound = self.inbound.borrow_mut();
+            (inbound.parse(message), inbound.take_complete())
         };
-        let mut bytes = frame.head.to_vec();
-        let pieces = frame.bulk.pieces();
-        pieces.for_each(|piece| bytes.extend_from_slice(piece));
-        let length = bytes.len();
-        connection.outbound.borrow_mut().hold(length);
-        let message = Message::Binary(Bytes::from(bytes));
-        send(shell, connection, socket, message).await?;
-        connection.outbound.borrow_mut().let_go(length);
-        let sent = shell.traffic.sent.get() + length as u64;
-        shell.traffic.sent.set(sent);
-        shell.flush_later(connection);
+        for incoming in complete {
+            shell.request(connection, incoming);
+        }
+        match parsed {
+            Err(lost) => shell.malformed(connection, lost.text),
+            Ok(()) => debug_assert!(self.inbound.borrow().is_between_frames()),
+        }
     }
-}
 
-/// Sends one message. Gives up a moment after the engine has ended the connection [NET-3].
-async fn send(
-    shell: &Rc<Shell>,
-    connection: &Rc<ClientSocket>,
-    socket: &mut WebSocket,
-    message: Message,
-) -> Result<(), ()> {
-    let parting = async {
-        connection.ended().await;
-        sleep(LINGER).await;
-    };
-    tokio::select! {
-        sent = timeout(shell.lease(), socket.send(message)) => sent.map_err(drop)?.map_err(drop),
-        _ = parting => Err(()),
+    /// Sends all frames. An error: the peer is gone, or takes none.
+    async fn send_all(&self, socket: &mut WebSocket) -> Result<(), ()> {
+        let connection = self.connection;
+        loop {
+            let next = connection.outbound.borrow_mut().next_frame();
+            let Some(frame) = next else {
+                return Ok(());
+            };
+            let mut bytes = frame.head.to_vec();
+            let pieces = frame.bulk.pieces();
+            pieces.for_each(|piece| bytes.extend_from_slice(piece));
+            let length = bytes.len();
+            connection.outbound.borrow_mut().hold(length);
+            let message = Message::Binary(Bytes::from(bytes));
+            self.send(socket, message).await?;
+            connection.outbound.borrow_mut().let_go(length);
+            let sent = &self.shell.traffic.sent;
+            sent.set(sent.get() + length as u64);
+            self.shell.flush_later(connection);
+        }
+    }
+
+    /// Sends one message. Gives up a moment after the engine has ended the connection [NET-3].
+    async fn send(&self, socket: &mut WebSocket, message: Message) -> Result<(), ()> {
+        let parting = async {
+            self.connection.ended().await;
+            sleep(LINGER).await;
+        };
+        let lease = self.shell.lease();
+        tokio::select! {
+            sent = timeout(lease, socket.send(message)) => sent.map_err(drop)?.map_err(drop),
+            _ = parting => Err(()),
+            _ = give_bulk_up(self.connection, self.inbound) => Err(()),
+        }
     }
 }

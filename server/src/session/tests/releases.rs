@@ -431,6 +431,56 @@ fn lock_12_a_release_that_announces_all_room_keeps_nobody_out() {
 }
 
 #[test]
+fn lock_12_a_release_that_has_stalled_makes_room() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 10 * MIB));
+    assert!(senders.comes(1, 9 * MIB));
+    assert!(!senders.begins(2, 8 * MIB), "1 is not slow yet");
+    for _ in 0..5 {
+        senders.world.pass_talking(3_000, &[1, 2, 3]);
+        assert!(senders.comes(1, 1000), "nobody wants the room");
+        for connection in [1, 2] {
+            let (segment, grant) = &senders.locks[connection - 1];
+            let (segment, fence) = (*segment, grant.fence);
+            let renew = Request::RenewWriter(RenewWriter { segment, fence });
+            senders.world.ask(connection as u64, renew);
+        }
+    }
+    assert!(senders.begins(2, 8 * MIB));
+    senders.world.drain();
+    assert_eq!(senders.world.refused_bulk, [1]);
+    assert!(senders.comes(2, 8 * MIB));
+    assert!(!senders.comes(1, 0), "so 1 frees its memory");
+    assert!(senders.world.closed.is_empty());
+}
+
+#[test]
+fn lock_12_a_release_that_is_whole_is_not_given_up() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 8 * MIB));
+    assert!(senders.begins(2, 6 * MIB));
+    assert!(senders.comes(2, 6 * MIB));
+    assert!(!senders.comes(1, 5 * MIB), "2 began last, and is whole");
+    assert!(senders.world.refused_bulk.is_empty());
+    assert!(senders.begins(1, 4 * MIB));
+    assert!(senders.comes(1, 4 * MIB));
+}
+
+#[test]
+fn lock_12_bulk_that_was_given_up_is_freed_before_its_lock_brings_other_bulk() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 8 * MIB));
+    assert!(senders.begins(2, 8 * MIB));
+    assert!(senders.comes(2, 7 * MIB));
+    assert!(senders.comes(1, 5 * MIB));
+    assert_eq!(senders.world.refused_bulk, [2]);
+    assert!(!senders.begins(2, 2 * MIB), "7 MiB are still there");
+    assert!(!senders.comes(2, 0));
+    assert!(senders.begins(2, 2 * MIB));
+    assert!(senders.comes(2, 2 * MIB));
+}
+
+#[test]
 fn lock_12_where_the_room_is_used_up_the_release_that_began_last_is_given_up() {
     let mut senders = Senders::with_room(10 * MIB);
     for connection in [1, 2, 3] {

@@ -5,9 +5,12 @@
 //! counted and dropped, and its request is refused when it is whole. A lock may be lost while bulk
 //! comes in. That bulk stays until it is whole. If its room is wanted before, its connection is
 //! closed. Only bytes that have come take room, so a release that announces much keeps nobody out.
-//! Where the room is used up, the release that began last is given up. So the oldest release always
-//! ends. Invariant: `bytes` is the sum of what has come of all releases.
+//! A release has stalled if less than a chunk of it came in a lease. Where room is wanted, stalled
+//! releases are given up. Where the room is used up, the release that began last is given up. So
+//! the oldest release ends, or makes room. Invariant: `bytes` is the sum of what has come of all
+//! releases that are kept.
 
+use super::super::config::ns;
 use super::super::effect::Effect;
 use super::super::message::{Incoming, Request};
 use super::Wire;
@@ -24,6 +27,25 @@ struct UnderWay {
     order: u64,
     /// What has come of the release. Of several parts, the first part has it all.
     came: u64,
+    /// What the release announced.
+    total: u64,
+    /// `came` at the time `chunk_ns`, which moves on with each chunk.
+    chunk_came: u64,
+    chunk_ns: u64,
+    /// Its bulk takes no room any more, but its connection was not told yet. Until then no other
+    /// release under its locks is kept, because bytes of both could not be told apart.
+    is_given_up: bool,
+}
+
+impl UnderWay {
+    /// Whether to give it up frees memory. The bulk of a whole release is its request's.
+    fn can_be_given_up(&self) -> bool {
+        self.came > 0 && self.came < self.total
+    }
+
+    fn has_stalled(&self, before_ns: u64) -> bool {
+        self.can_be_given_up() && self.chunk_ns < before_ns
+    }
 }
 
 #[derive(Debug, Default)]
@@ -34,13 +56,19 @@ pub struct Receiving {
 }
 
 impl Receiving {
-    fn begin(&mut self, connection: u64, r: &ReleaseWriter) {
+    fn begin(&mut self, connection: u64, r: &ReleaseWriter, now_ns: u64) {
         self.begun += 1;
+        let parts = r.parts.iter().map(|part| part.diff_bytes);
+        let total = parts.fold(0, u64::saturating_add);
         for part in &r.parts {
             let under_way = UnderWay {
                 connection,
                 order: self.begun,
                 came: 0,
+                total,
+                chunk_came: 0,
+                chunk_ns: now_ns,
+                is_given_up: false,
             };
             let lock = (part.segment, part.fence);
             // A segment that occurs twice is refused later.
@@ -49,24 +77,55 @@ impl Receiving {
     }
 
     /// Takes note of bytes that have come. Returns the release's number. None: it was given up.
-    fn add(&mut self, connection: u64, r: &ReleaseWriter, bytes: u64) -> Option<u64> {
+    fn add(
+        &mut self,
+        (connection, r): (u64, &ReleaseWriter),
+        bytes: u64,
+        now_ns: u64,
+    ) -> Option<u64> {
         let first = r.parts.first()?;
         let under_way = self.releases.get_mut(&(first.segment, first.fence))?;
         if under_way.connection != connection {
             return None;
         }
+        let order = under_way.order;
+        if under_way.is_given_up {
+            self.forget_release(order);
+            return None;
+        }
         under_way.came += bytes;
         self.bytes += bytes;
-        Some(under_way.order)
+        if under_way.came - under_way.chunk_came >= u64::from(MAX_CHUNK_BYTES) {
+            under_way.chunk_came = under_way.came;
+            under_way.chunk_ns = now_ns;
+        }
+        Some(order)
     }
 
-    /// Gives up the release that takes room and began last. Returns its number and connection.
-    fn give_up_newest(&mut self) -> Option<(u64, u64)> {
-        let with_bytes = self.releases.values().filter(|u| u.came > 0);
-        let newest = with_bytes.max_by_key(|u| u.order)?;
-        let (order, connection) = (newest.order, newest.connection);
-        self.forget_where(|u| u.order == order);
+    /// Gives up a release that takes room: one that has stalled, else the one that began last.
+    /// Returns its number and connection.
+    fn give_up_one(&mut self, before_ns: u64) -> Option<(u64, u64)> {
+        self.give_up_last(|u| u.has_stalled(before_ns))
+            .or_else(|| self.give_up_last(UnderWay::can_be_given_up))
+    }
+
+    /// Gives up the release that began last of some.
+    fn give_up_last(&mut self, of: impl Fn(&UnderWay) -> bool) -> Option<(u64, u64)> {
+        let last = self
+            .releases
+            .values()
+            .filter(|u| of(u))
+            .max_by_key(|u| u.order)?;
+        let (order, connection) = (last.order, last.connection);
+        for under_way in self.releases.values_mut().filter(|u| u.order == order) {
+            self.bytes -= std::mem::take(&mut under_way.came);
+            under_way.is_given_up = true;
+        }
         Some((order, connection))
+    }
+
+    fn forget_release(&mut self, order: u64) {
+        self.forget_where(|u| u.order == order);
     }
 
     fn forget_where(&mut self, is_gone: impl Fn(&UnderWay) -> bool) {
@@ -120,7 +179,7 @@ pub fn largest_diff_bytes(quota_bytes: u64) -> u64 {
 impl Wire {
     /// Keeps the release's bulk from now on.
     pub fn begin_receiving(&mut self, connection: u64, r: &ReleaseWriter) {
-        self.receiving.begin(connection, r);
+        self.receiving.begin(connection, r, self.now_ns);
     }
 
     /// Takes note of bytes that have come of a release in several frames. Returns whether its bulk
@@ -132,15 +191,19 @@ impl Wire {
         bytes: u64,
         is_held: impl Fn(Lock) -> bool,
     ) -> bool {
-        let Some(its) = self.receiving.add(connection, r, bytes) else {
+        let release = (connection, r);
+        let Some(its) = self.receiving.add(release, bytes, self.now_ns) else {
             return false;
         };
         while self.receiving.bytes > self.config.receiving_bytes {
             if self.close_lost(connection, &is_held) {
                 continue;
             }
-            match self.receiving.give_up_newest() {
-                Some((newest, _)) if newest == its => return false,
+            match self.receiving.give_up_one(self.a_lease_ago_ns()) {
+                Some((given_up, _)) if given_up == its => {
+                    self.receiving.forget_release(its);
+                    return false;
+                }
                 Some((_, connection)) => self.effects.push(Effect::RefuseBulk { connection }),
                 None => break,
             }
@@ -161,7 +224,7 @@ impl Wire {
     }
 
     /// Whether there is room now for a release of that many bytes. To make room, connections are
-    /// closed whose bulk cannot be committed any more.
+    /// closed whose bulk cannot be committed any more, and stalled releases are given up.
     pub fn has_room(
         &mut self,
         connection: u64,
@@ -170,11 +233,25 @@ impl Wire {
     ) -> bool {
         let bytes = counted(bulk_bytes);
         while bytes > 0 && self.receiving.bytes + bytes > self.config.receiving_bytes {
-            if !self.close_lost(connection, &is_held) {
+            if !self.close_lost(connection, &is_held) && !self.give_up_stalled() {
                 return false;
             }
         }
         true
+    }
+
+    /// False: no release has stalled.
+    fn give_up_stalled(&mut self) -> bool {
+        let before_ns = self.a_lease_ago_ns();
+        let stalled = self.receiving.give_up_last(|u| u.has_stalled(before_ns));
+        if let Some((_, connection)) = stalled {
+            self.effects.push(Effect::RefuseBulk { connection });
+        }
+        stalled.is_some()
+    }
+
+    fn a_lease_ago_ns(&self) -> u64 {
+        self.now_ns.saturating_sub(ns(self.config.lease_ms))
     }
 
     /// Closes another connection with bulk of a release that has lost a lock. False: none has.
