@@ -99,7 +99,7 @@ function(iw_room_tests room)
     target_link_libraries(${room}_test PRIVATE iw_${other})
   endforeach()
   add_test(NAME native.${room} COMMAND ${room}_test)
-  set_tests_properties(native.${room} PROPERTIES TIMEOUT 300)
+  set_tests_properties(native.${room} PROPERTIES TIMEOUT 600)
   if(WIN32) # the status of a crashed program can be 0 in wine: what it says counts
     set_tests_properties(native.${room} PROPERTIES
       PASS_REGULAR_EXPRESSION "\\[  PASSED  \\]" FAIL_REGULAR_EXPRESSION "\\[  FAILED  \\]")
