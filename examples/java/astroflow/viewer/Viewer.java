@@ -13,6 +13,7 @@ public final class Viewer {
   private final FrameSource source;
   private final Watch watch;
   private final CountDownLatch closed = new CountDownLatch(1);
+  private volatile boolean hasFailed;
   private ViewerWindow window;
   private long frames;
   private long lastNumber = -1;
@@ -58,15 +59,21 @@ public final class Viewer {
       if (window == null) {
         System.out.printf("%d frames, %.3f ms a frame%n", frames, watch.medianMs());
       }
+    } catch (RuntimeException wrong) {
+      hasFailed = true;
+      throw wrong;
     } finally {
       source.close();
       closed.countDown();
     }
   }
 
-  /** At Ctrl-C: the segment is closed, and the program ends as it does by itself. */
+  /**
+   * At Ctrl-C: the segment is closed, and the program ends as it does by itself, also where it was
+   * ending by itself at that moment.
+   */
   private void interrupted() {
-    if (closed.getCount() == 0) return;
+    if (hasFailed) return;
     watch.stop();
     try {
       closed.await();
