@@ -20,7 +20,8 @@ namespace {
 std::uint64_t hash_of(std::span<const Placement> homes) {
   std::vector<std::uint64_t> numbers;
   for (const Placement& each : homes) {
-    numbers.insert(numbers.end(), {each.first, each.count, each.home});
+    numbers.insert(numbers.end(),
+                   {each.first, each.count, each.home, each.is_by_turns ? 1u : 0u});
   }
   return fabric::hash(std::as_bytes(std::span(numbers)));
 }

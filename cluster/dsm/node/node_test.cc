@@ -110,6 +110,17 @@ ROLE(different_replays) {
 // [DSM-START-2]
 TEST(Node, NamesTheRankWhoseReplayDiffers) { TestJob("different_replays", 2).expect_success(); }
 
+ROLE(different_homes) {
+  Member at;
+  const Placement homes[] = {{0, litmus_pages, 0, at.me() == 1}};
+  const Result result = at.node->begin(1, litmus_pages, homes);
+  check(result == Result{Status::bad_argument, 1}, "the other rank is named", result.rank);
+  return 0;
+}
+
+// All pages at one rank, and pages by turns, of the same stretch. [DSM-START-2]
+TEST(Node, NamesTheRankWhoseHomesDiffer) { TestJob("different_homes", 2).expect_success(); }
+
 ROLE(different_settings) {
   Node::Options options;
   std::string error;
