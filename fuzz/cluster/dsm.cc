@@ -134,6 +134,7 @@ class Played final : PageMemory,
   void not_acquired(LockId) override { is_busy_ = false; }
   void arrive(Rank to, BarrierId, const VectorTime&, std::span<const Interval>) override {
     sends(to);
+  void granted_with_gap(Rank rank) override { FUZZ_CHECK(rank < ranks); }
   }
   void let_go(Rank to, const VectorTime&, std::span<const Interval>) override { sends(to); }
   void passed(const VectorTime& common) override {

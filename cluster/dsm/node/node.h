@@ -212,6 +212,7 @@ class Node final : FaultHandler,
   // LockListener
   void acquired(LockId lock) override;
   void not_acquired(LockId lock) override;
+  void granted_with_gap(Rank from) override { break_off(from, Message::grant); }
   // BarrierListener
   void passed(const VectorTime& common) override;
   void mismatch(Rank rank, BarrierId there, BarrierId here) override;
