@@ -218,7 +218,7 @@ class Node final : FaultHandler,
   void mismatch(Rank rank, BarrierId there, BarrierId here) override;
   void arrived_twice(Rank rank, BarrierId barrier) override;
   // AttendanceListener
-  void contradicts(Rank rank, Where theirs, Where mine) override;
+  void contradict(const Attendant& one, const Attendant& other) override;
   // MailListener
   void not_sent(Rank to, fabric::Status why) override;
 

@@ -211,6 +211,27 @@ TEST(Node, EndsTheJobWhenRanksWaitForEachOtherInDifferentPlaces) {
   }
 }
 
+// Rank 0 waits for something that rank 1 would have to do.
+ROLE(different_places_of_children) {
+  Member at;
+  at.begin();
+  parent.say_value(at.me() == 0   ? at.node->wait([] { return false; })
+                   : at.me() == 1 ? at.node->finish()
+                                  : at.node->barrier(7));
+  // The end of this rank would be a death.
+  parent.hear();
+  return 0;
+}
+
+// [DSM-BARRIER-4]
+TEST(Node, EndsTheJobWhenOneChildFinishesAndAnotherIsAtABarrier) {
+  TestJob job("different_places_of_children", 3);
+  for (Rank rank = 0; rank < 3; rank++) {
+    EXPECT_EQ(job.at(rank).line().hear_value<Result>(), (Result{Status::bad_argument, 1}))
+        << "rank " << rank;
+  }
+}
+
 ROLE(no_trace) {
   Node::Options options;
   std::string error;
