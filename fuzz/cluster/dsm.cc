@@ -34,7 +34,7 @@ class Played final : PageMemory,
         pages_(me, ranks, *this, *this, *this),
         locks_(me, ranks, pages_, *this, *this),
         barriers_(me, BarrierTree::of(ranks, fan_in), pages_, *this, *this),
-        attendance_(*this),
+        attendance_(me, *this),
         receiver_(me, {ranks, pages}, page_bytes, pages_, locks_, barriers_, attendance_, *this) {
     pages_.use({keeps_diffs, keeps_diffs, page_bytes}, page_bytes);
     pages_.begin({}, pages / 2);
@@ -124,7 +124,9 @@ class Played final : PageMemory,
   void tell_diffs(Rank to, PageNumber, std::span<const KeptDiff* const>) override { sends(to); }
   void give_back(Rank to, Epoch, std::span<const GivenLock>) override { sends(to); }
   void take_back(Rank to, std::span<const GivenLock>) override { sends(to); }
-  void contradicts(Rank rank, Where, Where) override { FUZZ_CHECK(rank < ranks); }
+  void contradict(const Attendant& one, const Attendant& other) override {
+    FUZZ_CHECK(one.rank < ranks && other.rank < ranks);
+  }
   void ask_lock(Rank to, LockId, bool, const VectorTime&) override { sends(to); }
   void forward(Rank to, LockId, Rank, bool, const VectorTime&) override { sends(to); }
   void grant(Rank to, LockId, Epoch, std::span<const Interval>) override { sends(to); }
@@ -132,6 +134,7 @@ class Played final : PageMemory,
   void tell_tried(Rank to, LockId, bool) override { sends(to); }
   void acquired(LockId) override { is_busy_ = false; }
   void not_acquired(LockId) override { is_busy_ = false; }
+  void granted_with_gap(Rank rank) override { FUZZ_CHECK(rank < ranks); }
   void arrive(Rank to, BarrierId, const VectorTime&, std::span<const Interval>) override {
     sends(to);
   }

@@ -100,6 +100,33 @@ TEST(FaultMemory, ComesFromNoAllocatorWherePagesAreMessages) {
   TestJob("faults_take_no_memory", 2, {{"IW_DSM_DIRECT", "no"}, {"DIRECT", "0"}}).expect_success();
 }
 
+// Rank 1 stores to two halves by turns. The copies of the other half are given up, and their diffs
+// stay. The next fault there sends the diffs to the home before it asks for the page. [DSM-PULL-1]
+ROLE(faults_that_send_diffs) {
+  Member at;
+  const Placement homes[] = {{0, many_pages, 0}};
+  at.begin(many_pages, homes);
+  for (PageNumber round = 0; round < 6; round++) {
+    if (at.me() == 1) {
+      const Counting counting;
+      const PageNumber first = round % 2 * (many_pages / 2);
+      for (PageNumber page = first; page < first + many_pages / 2; page++) {
+        at.words[page * at.page_words] = round + 1;
+      }
+    }
+    at.barrier();
+  }
+  // As in the test above, the transport takes some.
+  check(news <= 100, "a fault takes no memory by new", news);
+  check(at.me() == 0 || at.node->stats().mail.diffs > 0, "there were diffs");
+  return at.finish();
+}
+
+TEST(FaultMemory, ComesFromNoAllocatorWhereAFaultSendsDiffs) {
+  TestJob("faults_that_send_diffs", 2, {{"IW_DSM_PULL", "yes"}, {"IW_DSM_CACHE", "256K"}})
+      .expect_success();
+}
+
 // The test can see what it looks for.
 TEST(FaultMemory, IsCounted) {
   const Counting counting;

@@ -20,7 +20,7 @@ namespace {
 std::uint64_t hash_of(std::span<const Placement> homes) {
   std::vector<std::uint64_t> numbers;
   for (const Placement& each : homes) {
-    numbers.insert(numbers.end(), {each.first, each.count, each.home});
+    numbers.insert(numbers.end(), {each.first, each.count, each.home, each.is_by_turns ? 1u : 0u});
   }
   return fabric::hash(std::as_bytes(std::span(numbers)));
 }
@@ -85,7 +85,7 @@ Node::Node(const Options& options, Meeting meeting, std::unique_ptr<Entries> ent
       locks_(me_, ranks_, pages_, traced_mail_, *this),
       tree_(BarrierTree::of(ranks_, options.fan_in)),
       barriers_(me_, tree_, pages_, mail_, *this),
-      attendance_(*this),
+      attendance_(me_, *this),
       receiver_(me_, bounds(), heap_->page_bytes(), pages_, locks_, barriers_, attendance_, mail_),
       begun_(ranks_),
       finished_(ranks_),

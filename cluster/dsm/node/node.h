@@ -212,12 +212,13 @@ class Node final : FaultHandler,
   // LockListener
   void acquired(LockId lock) override;
   void not_acquired(LockId lock) override;
+  void granted_with_gap(Rank from) override { break_off(from, Message::grant); }
   // BarrierListener
   void passed(const VectorTime& common) override;
   void mismatch(Rank rank, BarrierId there, BarrierId here) override;
   void arrived_twice(Rank rank, BarrierId barrier) override;
   // AttendanceListener
-  void contradicts(Rank rank, Where theirs, Where mine) override;
+  void contradict(const Attendant& one, const Attendant& other) override;
   // MailListener
   void not_sent(Rank to, fabric::Status why) override;
 

@@ -176,16 +176,16 @@ std::uint64_t Node::come_to_collective() {
   return barriers_passed_;
 }
 
-void Node::contradicts(Rank rank, Where theirs, Where mine) {
+void Node::contradict(const Attendant& one, const Attendant& other) {
   if (failure_) return;
   static constexpr const char* places[] = {"at a barrier", "in a collective", "in dsm_finish"};
   std::fprintf(stderr,
                "interweave: rank %u is %s, and rank %u is %s. All ranks must come to the same "
                "barriers and collectives in the same order.\n",
-               rank, places[static_cast<std::size_t>(theirs)], me_,
-               places[static_cast<std::size_t>(mine)]);
+               one.rank, places[static_cast<std::size_t>(one.where)], other.rank,
+               places[static_cast<std::size_t>(other.where)]);
   // The rank that is further on is named: at the end, or in a collective.
-  fail({Status::bad_argument, theirs > mine ? rank : me_});
+  fail({Status::bad_argument, one.where > other.where ? one.rank : other.rank});
 }
 
 void Node::passed(const VectorTime& common) {

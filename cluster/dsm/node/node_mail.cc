@@ -26,8 +26,9 @@ NodeMail::NodeMail(const Options& options, Rank me, fabric::Worker& worker,
     if (peer >= ranks_.size()) ranks_.resize(peer + 1);
     ranks_[peer] = rank;
   }
-  // Of the longest question for a page.
-  scratch_.reserve((peers_.size() + 1) * sizeof(ToldStamp));
+  // Of the longest question for a page: what the copy lacks, the own diff, and what the copy has of
+  // writers.
+  scratch_.reserve((2 * peers_.size() + 1) * sizeof(ToldStamp));
 }
 
 NodeMail::~NodeMail() = default;
@@ -227,12 +228,12 @@ void NodeMail::ask_diffs(Rank to, PageNumber page, const DiffRange& range) {
 }
 
 void NodeMail::tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) {
-  scratch_.clear();
+  FaultVector<std::byte> packed;
   for (const KeptDiff* each : diffs) {
     const auto bytes = static_cast<std::uint32_t>(each->runs.size());
-    append_piece({page, each->sequence, bytes, 0, bytes, 0}, each->runs, &scratch_);
+    append_piece({page, each->sequence, bytes, 0, bytes, 0}, each->runs, &packed);
   }
-  send(to, Message::tell_diffs, bytes_of(PageHead{page}), scratch_);
+  send(to, Message::tell_diffs, bytes_of(PageHead{page}), packed);
 }
 
 bool NodeMail::has_buffer(Rank to) {
@@ -243,7 +244,7 @@ bool NodeMail::has_buffer(Rank to) {
     ring.free.pop_back();
   } else if (ring.made < options_.depth || options_.way == DiffWay::orig) {
     ring.made++;
-    ring.filling = std::make_unique<Buffer>();
+    ring.filling = make_for_faults<Buffer>();
     ring.filling->done = &NodeMail::on_buffer_sent;
     ring.filling->mail = this;
     ring.filling->to = to;
@@ -316,7 +317,7 @@ void NodeMail::on_buffer_sent(fabric::Completion& self, Status status) {
 void NodeMail::acknowledge_diffs(Rank to) { send(to, Message::diffs_taken, {}, {}); }
 
 bool NodeMail::heard_acknowledge(Rank from) {
-  std::deque<std::unique_ptr<Buffer>>& sent = rings_[from].sent;
+  FaultDeque<FaultPointer<Buffer>>& sent = rings_[from].sent;
   const auto first = std::ranges::find(sent, false, &Buffer::is_acknowledged);
   if (first == sent.end()) return false;
   (*first)->is_acknowledged = true;

@@ -12,8 +12,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -124,14 +122,15 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
     std::array<std::byte, fabric::header_bytes_max> header;
     FaultVector<std::byte> bytes;
   };
-  // Diffs that travel together. The fabric's room is at the beginning.
+  // Diffs that travel together. The fabric's room is at the beginning. A fault sends diffs that
+  // stayed here.
   struct Buffer : fabric::Completion {
     NodeMail* mail = nullptr;
     Rank to = 0;
     bool is_in_transport = false;
     bool is_acknowledged = false;
     std::size_t diff_bytes = 0;
-    std::vector<std::byte> bytes;
+    FaultVector<std::byte> bytes;
   };
   struct Diff {
     PageNumber page;
@@ -141,14 +140,14 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
   struct WaitingDiff {
     PageNumber page;
     Sequence sequence;
-    std::vector<std::byte> runs;
+    FaultVector<std::byte> runs;
   };
   struct Ring {
-    std::unique_ptr<Buffer> filling;
-    std::deque<std::unique_ptr<Buffer>> sent;  // in their order
-    std::vector<std::unique_ptr<Buffer>> free;
+    FaultPointer<Buffer> filling;
+    FaultDeque<FaultPointer<Buffer>> sent;  // in their order
+    FaultVector<FaultPointer<Buffer>> free;
     std::size_t made = 0;
-    std::deque<WaitingDiff> waiting;
+    FaultDeque<WaitingDiff> waiting;
     std::size_t packed = 0;  // of the first one that waits
   };
 
@@ -177,7 +176,7 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
   FaultVector<Letter*> free_letters_;
   std::size_t in_transport_ = 0;
   std::vector<Ring> rings_;
-  std::vector<Rank> dirty_;  // some of these ranks' buffers are begun
+  FaultVector<Rank> dirty_;  // some of these ranks' buffers are begun
   std::vector<std::byte> scratch_;
   MailStats stats_;
 };

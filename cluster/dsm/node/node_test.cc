@@ -110,6 +110,17 @@ ROLE(different_replays) {
 // [DSM-START-2]
 TEST(Node, NamesTheRankWhoseReplayDiffers) { TestJob("different_replays", 2).expect_success(); }
 
+ROLE(different_homes) {
+  Member at;
+  const Placement homes[] = {{0, litmus_pages, 0, at.me() == 1}};
+  const Result result = at.node->begin(1, litmus_pages, homes);
+  check(result == Result{Status::bad_argument, 1}, "the other rank is named", result.rank);
+  return 0;
+}
+
+// All pages at one rank, and pages by turns, of the same stretch. [DSM-START-2]
+TEST(Node, NamesTheRankWhoseHomesDiffer) { TestJob("different_homes", 2).expect_success(); }
+
 ROLE(different_settings) {
   Node::Options options;
   std::string error;
@@ -197,6 +208,27 @@ TEST(Node, EndsTheJobWhenRanksWaitForEachOtherInDifferentPlaces) {
       EXPECT_EQ(job.at(rank).line().hear_value<Result>(), (Result{Status::bad_argument, 2}))
           << "rank " << rank;
     }
+  }
+}
+
+// Rank 0 waits for something that rank 1 would have to do.
+ROLE(different_places_of_children) {
+  Member at;
+  at.begin();
+  parent.say_value(at.me() == 0   ? at.node->wait([] { return false; })
+                   : at.me() == 1 ? at.node->finish()
+                                  : at.node->barrier(7));
+  // The end of this rank would be a death.
+  parent.hear();
+  return 0;
+}
+
+// [DSM-BARRIER-4]
+TEST(Node, EndsTheJobWhenOneChildFinishesAndAnotherIsAtABarrier) {
+  TestJob job("different_places_of_children", 3);
+  for (Rank rank = 0; rank < 3; rank++) {
+    EXPECT_EQ(job.at(rank).line().hear_value<Result>(), (Result{Status::bad_argument, 1}))
+        << "rank " << rank;
   }
 }
 

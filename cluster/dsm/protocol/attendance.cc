@@ -21,17 +21,26 @@ bool contradict(const Whereabouts& one, const Whereabouts& other) {
   return end.collectives < collective.collectives;
 }
 
+bool Attendance::compare(Rank rank, const Whereabouts& there, Rank other, const Whereabouts& here) {
+  if (!contradict(there, here)) return false;
+  listener_.contradict({rank, there.where}, {other, here.where});
+  return true;
+}
+
 void Attendance::come(const Whereabouts& here) {
   here_ = here;
   for (const auto& [rank, there] : others_) {
-    if (contradict(there, here)) return listener_.contradicts(rank, there.where, here.where);
+    if (compare(rank, there, me_, here)) return;
   }
 }
 
 void Attendance::heard(Rank from, const Whereabouts& there) {
   others_[from] = there;
-  if (here_ && contradict(there, *here_)) {
-    listener_.contradicts(from, there.where, here_->where);
+  if (here_ && compare(from, there, me_, *here_)) return;
+  is_any_at_end_ = is_any_at_end_ || there.where == Where::end;
+  if (!is_any_at_end_) return;
+  for (const auto& [rank, other] : others_) {
+    if (compare(from, there, rank, other)) return;
   }
 }
 

@@ -6,7 +6,9 @@
 // passed, and of the collectives that it has come to.
 //
 // Two ranks that wait for each other, in different places, make a parent and a child among the
-// ranks between them do so. So each rank looks at its children only.
+// ranks between them do so, once all of these have come to a place. So each rank looks at its
+// children only. A parent may wait elsewhere, for what a rank at the end would have to do. So it
+// compares children at the end with the others.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +29,20 @@ struct Whereabouts {
 // Ranks at these places wait for each other, or have waited.
 bool contradict(const Whereabouts& one, const Whereabouts& other);
 
+struct Attendant {
+  Rank rank = 0;
+  Where where = Where::barrier;
+};
+
 class AttendanceListener {
  public:
   virtual ~AttendanceListener() = default;
-  // `mine` is where this rank is.
-  virtual void contradicts(Rank rank, Where theirs, Where mine) = 0;
+  virtual void contradict(const Attendant& one, const Attendant& other) = 0;
 };
 
 class Attendance {
  public:
-  explicit Attendance(AttendanceListener& listener) : listener_(listener) {}
+  Attendance(Rank me, AttendanceListener& listener) : me_(me), listener_(listener) {}
 
   // This rank.
   void come(const Whereabouts& here);
@@ -44,8 +50,13 @@ class Attendance {
   void heard(Rank from, const Whereabouts& there);
 
  private:
+  // True: they contradict each other, and the listener was told.
+  bool compare(Rank rank, const Whereabouts& there, Rank other, const Whereabouts& here);
+
+  const Rank me_;
   AttendanceListener& listener_;
   std::optional<Whereabouts> here_;
+  bool is_any_at_end_ = false;
   std::unordered_map<Rank, Whereabouts> others_;
 };
 

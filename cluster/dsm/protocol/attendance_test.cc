@@ -62,25 +62,44 @@ TEST(Attendance, RanksContradictEachOtherExactlyIfTheyWaitForEachOtherInDifferen
 
 class Told final : public AttendanceListener {
  public:
-  void contradicts(Rank rank, Where theirs, Where mine) override {
+  void contradict(const Attendant& one, const Attendant& other) override {
     times++;
-    last = rank;
-    EXPECT_NE(theirs, mine);
+    last = one.rank;
+    last_other = other.rank;
+    EXPECT_NE(one.where, other.where);
   }
   int times = 0;
   Rank last = 0;
+  Rank last_other = 0;
 };
 
 TEST(Attendance, IsComparedWhoeverComesFirst) {
   for (const bool is_first : {false, true}) {
     Told told;
-    Attendance attendance(told);
+    Attendance attendance(0, told);
     if (is_first) attendance.come({Where::barrier, 2, 0});
     attendance.heard(5, {Where::collective, 1, 0});
     attendance.heard(6, {Where::collective, 2, 1});
     if (!is_first) attendance.come({Where::barrier, 2, 0});
     EXPECT_EQ(told.times, 1);
     EXPECT_EQ(told.last, 6);
+    EXPECT_EQ(told.last_other, 0);
+  }
+}
+
+// Their parent waits for something else, and would never come to a place.
+TEST(Attendance, IsComparedAmongChildrenIfOneIsAtTheEnd) {
+  constexpr Whereabouts end{Where::end, 2, 0}, at_barrier{Where::barrier, 2, 0};
+  for (const bool is_end_first : {false, true}) {
+    Told told;
+    Attendance attendance(0, told);
+    attendance.heard(5, is_end_first ? end : at_barrier);
+    attendance.heard(7, {Where::barrier, 1, 0});
+    EXPECT_EQ(told.times, 0);
+    attendance.heard(6, is_end_first ? at_barrier : end);
+    EXPECT_EQ(told.times, 1);
+    EXPECT_EQ(told.last, 6);
+    EXPECT_EQ(told.last_other, 5);
   }
 }
 

@@ -52,5 +52,17 @@ TEST(Barriers, ByATreeNameARankAtAnotherBarrier) {
   EXPECT_EQ(world->rank(1).mismatches, std::vector<std::string>{"2: 2 and 1"});
 }
 
+// Rank 0 takes notice when its own program arrives. [DSM-MAIL-1]
+TEST(Barriers, TakeNoArrivalThatLeavesAnIntervalOut) {
+  auto world = world_of({{barrier(1)}, {}}, 2, 1);
+  Barriers& barriers = world->rank(0).barriers;
+  const std::vector<Interval> all = {{{1, 1}, {0}}, {{1, 2}, {0}}};
+  EXPECT_FALSE(barriers.heard_arrive(1, 1, {0, 2}, std::span(all).last(1)));
+  EXPECT_TRUE(barriers.heard_arrive(1, 1, {0, 2}, all));
+  world->take(world->choices().front());
+  EXPECT_TRUE(world->is_done());
+  EXPECT_EQ(world->rank(0).pages.log().known(), (VectorTime{0, 2}));
+}
+
 }  // namespace
 }  // namespace iw::dsm

@@ -13,7 +13,8 @@ void Barriers::arrive(BarrierId barrier) {
 
 bool Barriers::heard_arrive(Rank from, BarrierId barrier, const VectorTime& known,
                             std::span<const Interval> held) {
-  if (!tree_.is_child(from, me_)) return false;
+  // This rank takes notice later, in a call of its own program.
+  if (!tree_.is_child(from, me_) || !pages_.log().can_add(held)) return false;
   take(from, {barrier, known, {held.begin(), held.end()}});
   return true;
 }

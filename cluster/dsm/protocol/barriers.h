@@ -56,7 +56,8 @@ class Barriers {
   // One thread of the rank at a time.
   void arrive(BarrierId barrier);
 
-  // False: this rank is not the sender's parent. The sender broke the protocol.
+  // False: this rank is not the sender's parent, or an interval was left out. The sender broke the
+  // protocol.
   [[nodiscard]] bool heard_arrive(Rank from, BarrierId barrier, const VectorTime& known,
                                   std::span<const Interval> held);
   // False: the sender is not this rank's parent, or this rank's part has not arrived.

@@ -5,11 +5,12 @@
 namespace iw::dsm {
 
 void DiffStore::keep(PageNumber page, KeptDiff diff) {
-  bytes_ += bytes_of(diff);
+  const auto [found, is_new] = pages_.try_emplace(page);
+  bytes_ += bytes_of(diff) + (is_new ? page_overhead_bytes : 0);
   bytes_most_ = std::max(bytes_most_, bytes_);
   order_.emplace_back(page, diff.sequence);
   count_++;
-  pages_[page].push_back(std::move(diff));
+  found->second.push_back(std::move(diff));
 }
 
 std::vector<const KeptDiff*> DiffStore::find(PageNumber page, const DiffRange& range) const {
@@ -32,7 +33,10 @@ void DiffStore::drop_first(PageNumber page) {
   bytes_ -= bytes_of(found->second.front());
   found->second.pop_front();
   count_--;
-  if (found->second.empty()) pages_.erase(found);
+  if (found->second.empty()) {
+    bytes_ -= page_overhead_bytes;
+    pages_.erase(found);
+  }
   tidy_order();
 }
 

@@ -65,7 +65,9 @@ class DiffStore {
   std::uint64_t bytes_most() const { return bytes_most_; }
 
  private:
-  static std::size_t bytes_of(const KeptDiff& diff) { return sizeof diff + diff.runs.size(); }
+  // What a page takes besides its diffs: the first piece of its queue, and its place in the table.
+  static constexpr std::size_t page_overhead_bytes = 704;
+  static std::size_t bytes_of(const KeptDiff& diff) { return sizeof diff + diff.runs.capacity(); }
   bool is_here(const std::pair<PageNumber, Sequence>& place) const;
   void tidy_order();
 

@@ -41,5 +41,42 @@ TEST(Locks, OfManyNumbersLeaveNothingBehind) {
   }
 }
 
+constexpr LockId some_lock = 3;
+
+// Two ranks: the home of the lock, and the other one.
+struct HomeAndOther {
+  std::unique_ptr<World> world = world_of({{}, {}}, 2, 1);
+  Rank home = world->rank(0).locks.home_of(some_lock);
+  Rank other = static_cast<Rank>(1 - home);
+};
+
+// Such a barrier never comes, and later grants would wait for it. [DSM-LOCK-7]
+TEST(Locks, AreNotTakenBackFromARankThatIsBarriersAhead) {
+  HomeAndOther ranks;
+  Locks& home = ranks.world->rank(ranks.home).locks;
+  EXPECT_FALSE(home.heard_give_back(ranks.other, 2, {}));
+  EXPECT_TRUE(home.heard_give_back(ranks.other, 1, {}));
+}
+
+// [DSM-LOCK-6]
+TEST(Locks, AreGrantedOnceAndByARankThatIsABarrierAheadAtMost) {
+  HomeAndOther ranks;
+  Locks& asker = ranks.world->rank(ranks.other).locks;
+  ASSERT_EQ(asker.acquire(some_lock), Locks::Outcome::asked);
+  EXPECT_FALSE(asker.heard_grant(ranks.home, some_lock, 2, {}));
+  EXPECT_TRUE(asker.heard_grant(ranks.home, some_lock, 1, {}));
+  EXPECT_FALSE(asker.heard_grant(ranks.home, some_lock, 1, {})) << "it waits for the barrier";
+}
+
+// The barrier does not bring what the grant left out, and the rank's own call finds it.
+TEST(Locks, AreNotTakenWhereAGrantLeavesAnIntervalOut) {
+  HomeAndOther ranks;
+  ModelRank& asker = ranks.world->rank(ranks.other);
+  ASSERT_EQ(asker.locks.acquire(some_lock), Locks::Outcome::asked);
+  EXPECT_TRUE(asker.locks.heard_grant(ranks.home, some_lock, 1, {{{ranks.home, 2}, {0}}}));
+  asker.locks.passed_barrier({0, 0});
+  EXPECT_EQ(asker.gaps, std::vector<Rank>{ranks.home});
+}
+
 }  // namespace
 }  // namespace iw::dsm

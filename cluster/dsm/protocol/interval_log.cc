@@ -18,6 +18,16 @@ bool IntervalLog::add(Interval interval) {
   return true;
 }
 
+bool IntervalLog::can_add(std::span<const Interval> intervals) const {
+  VectorTime known = known_;
+  return std::ranges::all_of(intervals, [&](const Interval& each) {
+    Sequence& last = known[each.stamp.writer];
+    if (each.stamp.sequence > last + 1) return false;
+    last = std::max(last, each.stamp.sequence);
+    return true;
+  });
+}
+
 std::vector<Interval> IntervalLog::after(const VectorTime& since) const {
   std::vector<Interval> found;
   for (Rank writer = 0; writer < known_.size(); writer++) {

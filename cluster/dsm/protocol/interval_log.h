@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "dsm/protocol/time.h"
@@ -27,6 +28,8 @@ class IntervalLog {
 
   // False: the interval was known already. REQUIRES: the interval before is known.
   bool add(Interval interval);
+  // Each of them, in this order, is known, or the one before it is.
+  bool can_add(std::span<const Interval> intervals) const;
   // All intervals that a rank with that time lacks, those of a writer in their order.
   std::vector<Interval> after(const VectorTime& since) const;
   // False: a rank with that time lacks an interval that is forgotten here. A barrier brings it.

@@ -80,7 +80,8 @@ TEST(Diffs, ThatStayAtTheirWriterAreBounded) {
   }
   Program home = {load(0), load(4), load(8), load(12)};
   for (BarrierId number = 0; number <= 100; number++) home.push_back(barrier(number));
-  constexpr std::size_t most = 1000;
+  // Of two pages and their diffs.
+  constexpr std::size_t most = 2000;
   auto world =
       world_of({home, writes}, 2, 4, {}, {.diffs = {.are_pulled = true, .kept_bytes_most = most}});
   run(*world, [](std::size_t) { return 0; });

@@ -73,7 +73,7 @@ void Locks::forget_if_away(LockId lock) {
 void Locks::hand_over(LockId lock, const Asker& to) {
   pages_.end_interval();
   const std::vector<Interval> lacking = pages_.log().after(to.known);
-  if (to.rank == me_) return take_or_keep({lock, epoch_, lacking});
+  if (to.rank == me_) return take_or_keep({me_, lock, epoch_, lacking});
   mail_.grant(to.rank, lock, epoch_, lacking);
 }
 
@@ -91,7 +91,7 @@ void Locks::take_question(LockId lock, Home& home, const Question& question) {
   const auto& [asker, is_try, known] = question;
   if (!home.tail) {
     home.tail = asker;
-    if (asker == me_) return take_or_keep({lock, epoch_of_givers_, {}});
+    if (asker == me_) return take_or_keep({me_, lock, epoch_of_givers_, {}});
     return mail_.grant(asker, lock, epoch_of_givers_, {});
   }
   const Rank tail = *home.tail;
@@ -173,10 +173,12 @@ void Locks::take_refusal(LockId lock) {
   listener_.not_acquired(lock);
 }
 
-bool Locks::heard_grant(LockId lock, Epoch epoch, std::vector<Interval> intervals) {
+bool Locks::heard_grant(Rank from, LockId lock, Epoch epoch, std::vector<Interval> intervals) {
   const auto found = locks_.find(lock);
-  if (found == locks_.end() || found->second.place != Place::asked) return false;
-  take_or_keep({lock, epoch, std::move(intervals)});
+  const bool is_waited_for = found != locks_.end() && found->second.place == Place::asked &&
+                             std::ranges::find(early_, lock, &Grant::lock) == early_.end();
+  if (!is_waited_for || !is_possible(epoch)) return false;
+  take_or_keep({from, lock, epoch, std::move(intervals)});
   return true;
 }
 
@@ -196,7 +198,10 @@ void Locks::take_grant(const Grant& grant) {
 
 void Locks::passed_barrier(const VectorTime& common) {
   epoch_++;
-  for (Grant& each : std::exchange(early_, {})) take_or_keep(std::move(each));
+  for (const Grant& each : std::exchange(early_, {})) {
+    if (!pages_.log().can_add(each.intervals)) return listener_.granted_with_gap(each.from);
+    take_grant(each);
+  }
   all_know(common);
 }
 
@@ -256,7 +261,8 @@ bool Locks::take_back_one(Rank from, LockId lock) {
   return is_free;
 }
 
-void Locks::heard_give_back(Rank from, Epoch epoch, std::span<const GivenLock> locks) {
+bool Locks::heard_give_back(Rank from, Epoch epoch, std::span<const GivenLock> locks) {
+  if (!is_possible(epoch)) return false;
   epoch_of_givers_ = std::max(epoch_of_givers_, epoch);
   std::vector<GivenLock> answer;
   for (const GivenLock& each : locks) {
@@ -269,6 +275,7 @@ void Locks::heard_give_back(Rank from, Epoch epoch, std::span<const GivenLock> l
     }
   }
   if (!answer.empty()) mail_.take_back(from, answer);
+  return true;
 }
 
 bool Locks::heard_take_back(Rank from, std::span<const GivenLock> locks) {

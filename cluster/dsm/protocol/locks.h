@@ -54,6 +54,8 @@ class LockListener {
   virtual ~LockListener() = default;
   virtual void acquired(LockId lock) = 0;
   virtual void not_acquired(LockId lock) = 0;  // by a try
+  // Its grant was kept until a barrier, and left an interval out.
+  virtual void granted_with_gap(Rank from) = 0;
 };
 
 class Locks {
@@ -87,11 +89,12 @@ class Locks {
   Rank home_of(LockId lock) const;
   void heard_ask_lock(Rank from, LockId lock, bool is_try, const VectorTime& known);
   [[nodiscard]] bool heard_forward(LockId lock, Rank asker, bool is_try, const VectorTime& known);
-  [[nodiscard]] bool heard_grant(LockId lock, Epoch epoch, std::vector<Interval> intervals);
+  [[nodiscard]] bool heard_grant(Rank from, LockId lock, Epoch epoch,
+                                 std::vector<Interval> intervals);
   [[nodiscard]] bool heard_refuse(LockId lock);
   [[nodiscard]] bool heard_tell_tried(Rank from, LockId lock, bool is_given);
   // REQUIRES: this rank is the home of all of them.
-  void heard_give_back(Rank from, Epoch epoch, std::span<const GivenLock> locks);
+  [[nodiscard]] bool heard_give_back(Rank from, Epoch epoch, std::span<const GivenLock> locks);
   [[nodiscard]] bool heard_take_back(Rank from, std::span<const GivenLock> locks);
   Epoch epoch() const { return epoch_; }
 
@@ -124,12 +127,15 @@ class Locks {
     std::list<Question> waiting;  // takes no memory while it is empty, and most are
   };
   struct Grant {
+    Rank from;
     LockId lock;
     Epoch epoch;
     std::vector<Interval> intervals;
   };
 
   Outcome ask(LockId lock, bool is_try);
+  // A rank passes a barrier only when this one has arrived there.
+  bool is_possible(Epoch epoch) const { return epoch <= epoch_ + 1; }
   void take_question(LockId lock, Home& home, const Question& question);
   void hand_over(LockId lock, const Asker& to);
   void forget_if_away(LockId lock);

@@ -45,7 +45,7 @@ void append_stamps(std::span<const Stamp> stamps, std::vector<std::byte>* to) {
 }
 
 void append_piece(const DiffHead& head, std::span<const std::byte> bytes,
-                  std::vector<std::byte>* to) {
+                  FaultVector<std::byte>* to) {
   const std::size_t at = to->size();
   to->resize(at + packed_bytes(bytes.size()));
   std::memcpy(&(*to)[at], &head, sizeof head);

@@ -48,7 +48,7 @@ inline constexpr std::size_t packed_bytes(std::size_t bytes) {
   return sizeof(DiffHead) + (bytes + 7) / 8 * 8;
 }
 void append_piece(const DiffHead& head, std::span<const std::byte> bytes,
-                  std::vector<std::byte>* to);
+                  FaultVector<std::byte>* to);
 // A diff of a page has at most so many bytes [DSM-DIFF-1].
 inline constexpr std::size_t diff_bytes_most(std::size_t page) { return page / 2 * 5 + 8; }
 // Takes a piece from the beginning of *bytes. False: it is malformed, or its page or size is not

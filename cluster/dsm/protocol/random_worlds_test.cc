@@ -84,8 +84,8 @@ Switches random_switches(std::mt19937& random) {
   Switches switches;
   switches.is_direct = random() % 2 == 0;
   switches.fan_in = static_cast<Rank>(random() % 4);
-  // A few diffs, or none.
-  switches.diffs = {random() % 2 == 0, random() % 2 == 0, random() % 5 * 60};
+  // Diffs of a page or two, or none.
+  switches.diffs = {random() % 2 == 0, random() % 2 == 0, random() % 5 * 400};
   if (random() % 2 == 0) switches.kept_locks = random() % 2;
   return switches;
 }

@@ -182,8 +182,7 @@ bool Receiver::take_given_locks(Message kind, Rank from, Bytes header, Bytes pay
   for (const GivenLock& each : locks) {
     if (each.is_taken != 0 || locks_.home_of(each.lock) != me_) return false;
   }
-  locks_.heard_give_back(from, head.epoch, locks);
-  return true;
+  return locks_.heard_give_back(from, head.epoch, locks);
 }
 
 bool Receiver::take_come(Rank from, Bytes header, Bytes payload) {
@@ -202,7 +201,7 @@ bool Receiver::take_lock(Message kind, Rank from, Bytes header, Bytes payload) {
   if (kind == Message::grant) {
     std::vector<Interval> intervals;
     return read_intervals(bounds_, payload, &intervals) &&
-           locks_.heard_grant(head.lock, head.epoch, std::move(intervals));
+           locks_.heard_grant(from, head.lock, head.epoch, std::move(intervals));
   }
   if (!payload.empty()) return false;
   if (kind == Message::refuse) return locks_.heard_refuse(head.lock);

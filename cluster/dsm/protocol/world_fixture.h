@@ -86,6 +86,7 @@ class ModelRank final : public PageMemory,
   std::size_t twins_made() const { return twins_made_; }
   std::size_t twins() const { return twins_count_; }
   std::vector<std::string> mismatches;
+  std::vector<Rank> gaps;  // these ranks' grants had some
 
   // PageMemory
   void allow(PageNumber first, std::size_t count, Access access) override {
@@ -164,6 +165,7 @@ class ModelRank final : public PageMemory,
   void take_back(Rank to, std::span<const GivenLock> given) override;
   void acquired(LockId lock) override;
   void not_acquired(LockId lock) override;
+  void granted_with_gap(Rank from) override { gaps.push_back(from); }
 
   // BarrierMail and BarrierListener
   void arrive(Rank to, BarrierId barrier, const VectorTime& known,
@@ -485,9 +487,8 @@ inline void ModelRank::forward(Rank to, LockId lock, Rank asker, bool is_try,
 inline void ModelRank::grant(Rank to, LockId lock, Epoch epoch,
                              std::span<const Interval> intervals) {
   world_.send(me_, to,
-              [lock, epoch, sent = std::vector(intervals.begin(), intervals.end())](ModelRank& at) {
-                EXPECT_TRUE(at.locks.heard_grant(lock, epoch, sent));
-              });
+              [lock, epoch, from = me_, sent = std::vector(intervals.begin(), intervals.end())](
+                  ModelRank& at) { EXPECT_TRUE(at.locks.heard_grant(from, lock, epoch, sent)); });
 }
 inline void ModelRank::refuse(Rank to, LockId lock) {
   world_.send(me_, to, [=](ModelRank& at) { EXPECT_TRUE(at.locks.heard_refuse(lock)); });
@@ -515,7 +516,7 @@ inline void ModelRank::give_back(Rank to, Epoch epoch, std::span<const GivenLock
   world_.locks_given_back += given.size();
   world_.send(me_, to,
               [epoch, from = me_, sent = std::vector(given.begin(), given.end())](ModelRank& at) {
-                at.locks.heard_give_back(from, epoch, sent);
+                EXPECT_TRUE(at.locks.heard_give_back(from, epoch, sent));
               });
 }
 inline void ModelRank::take_back(Rank to, std::span<const GivenLock> given) {

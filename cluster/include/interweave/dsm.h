@@ -219,7 +219,7 @@ typedef struct dsm_statistics {
   uint64_t copies_freed;     /* copies whose memory was given back because they were old */
   uint64_t diff_pulls;       /* questions of this rank, as a home, for diffs (IW_DSM_PULL) */
   uint64_t writer_reads;     /* pages that came as diffs of their last writer (IW_DSM_FETCH) */
-  uint64_t kept_memory;      /* bytes of diffs that stay at this rank for others, at this moment */
+  uint64_t kept_memory;      /* bytes of diffs that stay at this rank, with what keeps them, now */
   uint64_t kept_memory_most; /* and at most so far; no reset */
   uint64_t locks_known;      /* locks of which this rank remembers something, at this moment */
 } dsm_statistics;
