@@ -1,6 +1,7 @@
 /** What errors mean for a release, by a conversation without a server [LOCK-8, LOCK-9, LOCK-12]. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { now } from "../src/client/clock.js";
 import type { Conversation } from "../src/client/conversation.js";
 import { Writing } from "../src/client/writing.js";
 import type { Changes } from "../src/diff/changes.js";
@@ -90,6 +91,7 @@ class Section {
 const HELD = [0, 0, 0, 0];
 const ROLLED_BACK = [1, 0, 1, 0];
 const COMMITTED = [0, 1, 1, 0];
+const UNKNOWN = [1, 0, 1, 1];
 
 /** Errors of an answer to a release, after which the lock is still held. */
 const HOLDING: readonly Code[] = ["TOO_LARGE", "TIMED_OUT", "STORE_FULL"];
@@ -142,4 +144,12 @@ test("other errors roll back a release, sent or not [CONN-4]", async () => {
   const unsent = new Section([{ reach: "UNREACHABLE" }]);
   await assert.rejects(unsent.writing.release(FOREVER), fails("ROLLED_BACK"));
   assert.deepEqual(unsent.fates, ROLLED_BACK);
+});
+
+test("the copy is fetched anew when nobody knows the outcome [LOCK-9]", async () => {
+  for (const reach of [...HOLDING, "UNREACHABLE"] as const) {
+    const section = new Section([{ lost: true }, { reach }]);
+    await assert.rejects(section.writing.release(now() + 50), fails("UNREACHABLE"));
+    assert.deepEqual(section.fates, UNKNOWN, reach);
+  }
 });

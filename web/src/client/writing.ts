@@ -123,10 +123,9 @@ export class Writing {
     } catch (error) {
       const code = error instanceof InterweaveError ? error.code : ErrorCode.INTERNAL;
       if (STILL_HELD.includes(code)) throw error;
-      this.rollBack(error);
       // It is not known whether the release was committed: the copy is fetched anew.
       if (code === ErrorCode.UNREACHABLE) this.conversation.state.forget();
-      throw error;
+      return this.rollBack(error);
     }
   }
 
