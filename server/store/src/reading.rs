@@ -38,6 +38,13 @@ pub struct Contents {
 }
 
 impl Log {
+    /// Of the file, which bound the memory to read it. A file that cannot be looked at has none;
+    /// its reading says why.
+    pub fn bytes(dir: &Path, first: u64) -> u64 {
+        let about = std::fs::metadata(dir.join(log_name(first)));
+        about.map_or(0, |about| about.len())
+    }
+
     pub fn read(dir: &Path, numbers: (u64, Option<u64>), bodies: bool) -> Result<Log, StoreError> {
         let path = dir.join(log_name(numbers.0));
         Log::open(dir, numbers, bodies).map_err(|error| failed("reading", &path, &error))

@@ -15,7 +15,7 @@ use crate::files::{self, failed, log_name};
 use crate::history::{History, CLEAN_STOP};
 use crate::identity::Identity;
 use crate::missing::creation_of;
-use crate::ordered::in_order;
+use crate::ordered::{in_order, in_order_by_bytes};
 use crate::reading::{read_pack, InFiles, Log, ReadItem};
 use crate::record::{Format, FILE_HEAD_BYTES};
 use crate::scan::{format_of, Hole, Lost, Step};
@@ -98,8 +98,9 @@ pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, St
     all.sort_by_key(|&(first, _)| first);
     let firsts = all.iter().map(|&(first, _)| first);
     let nexts = firsts.skip(1).map(Some).chain([None]);
-    in_order(
+    in_order_by_bytes(
         all.iter().zip(nexts),
+        |((first, gone), _)| gone.map_or_else(|| Log::bytes(dir, *first), |_| 0),
         |(&(first, gone), next)| match gone {
             Some(gone) => Ok(Err(gone)),
             None => Log::read(dir, (first, next), bodies).map(Ok),

@@ -11,6 +11,7 @@ import {
   resolveRelease,
   serialsGranted,
   writerReleased,
+  type WriterReleased,
 } from "../wire/protocol/lock.js";
 import type { VersionStamp } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
@@ -31,15 +32,19 @@ const LEAVES_OPEN: readonly number[] = [
   ErrorCode.DENIED,
 ];
 
-/** Errors after which the lock is still held, and the changes with it. */
+/**
+ * Errors after which the lock is still held, and the changes with it, if they answer the release.
+ * Where another request or a connection is refused so, they do not say what became of a release
+ * that was sent before.
+ */
 const STILL_HELD: readonly number[] = [
   ErrorCode.STORE_FULL,
   ErrorCode.TIMED_OUT,
   ErrorCode.TOO_LARGE,
 ];
 
-function saysOutcome(error: unknown): boolean {
-  return !(error instanceof InterweaveError) || !LEAVES_OPEN.includes(error.code);
+function isOneOf(error: unknown, codes: readonly number[]): boolean {
+  return error instanceof InterweaveError && codes.includes(error.code);
 }
 
 function unknownOutcome(why: unknown): InterweaveError {
@@ -63,6 +68,8 @@ export class Writing {
   private sequence = 0n;
   /** It may have reached a server. */
   private wasSent = false;
+  /** It was sent, and no server has answered since that it was not committed. */
+  private mayBeCommitted = false;
   #session: Uint8Array = new Uint8Array(16);
 
   /** `ended` is called once, when the lock is given back. */
@@ -116,10 +123,9 @@ export class Writing {
     } catch (error) {
       const code = error instanceof InterweaveError ? error.code : ErrorCode.INTERNAL;
       if (STILL_HELD.includes(code)) throw error;
-      this.rollBack(error);
       // It is not known whether the release was committed: the copy is fetched anew.
       if (code === ErrorCode.UNREACHABLE) this.conversation.state.forget();
-      throw error;
+      return this.rollBack(error);
     }
   }
 
@@ -145,11 +151,16 @@ export class Writing {
         if (version !== null) return version;
       } catch (error) {
         if (!this.wasSent) throw neverSent(error);
-        if (saysOutcome(error)) throw error;
+        if (this.saysOutcome(error)) throw error;
         if (now() >= deadline) throw unknownOutcome(error);
         await new Promise((resolve) => setTimeout(resolve, REFUSAL_PAUSE_MS));
       }
     }
+  }
+
+  private saysOutcome(error: unknown): boolean {
+    if (isOneOf(error, STILL_HELD)) return !this.mayBeCommitted;
+    return !isOneOf(error, LEAVES_OPEN);
   }
 
   /** Null: the connection was lost before the answer came. */
@@ -174,6 +185,7 @@ export class Writing {
     };
     let answer: Answer;
     this.wasSent = true;
+    this.mayBeCommitted = true;
     try {
       answer = await this.conversation.callOn(
         live,
@@ -187,8 +199,17 @@ export class Writing {
       if (live.isLost && now() < deadline) return null;
       throw error;
     }
-    const released = expect(answer.message, MessageType.WRITER_RELEASED, writerReleased);
-    return released.versions[0] ?? state.have;
+    return this.released(answer).versions[0] ?? state.have;
+  }
+
+  /** The answer to the release itself. */
+  private released({ message }: Answer): WriterReleased {
+    try {
+      return expect(message, MessageType.WRITER_RELEASED, writerReleased);
+    } catch (error) {
+      if (isOneOf(error, STILL_HELD)) this.mayBeCommitted = false;
+      throw error;
+    }
   }
 
   /** [LOCK-9] */

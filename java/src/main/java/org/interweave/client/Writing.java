@@ -164,11 +164,19 @@ final class Writing {
       if (link.live() != on && Clock.now() < deadline) return null;
       throw wrong;
     }
-    List<VersionStamp> versions =
-        answer.is(WRITER_KEPT)
-            ? answer.decode(WriterKept.CODEC).versions()
-            : Answers.expect(answer, WRITER_RELEASED, WriterReleased.CODEC).versions();
+    List<VersionStamp> versions = versions(answer);
     return versions.isEmpty() ? conversation.state().have() : versions.get(0);
+  }
+
+  /** From the answer to the release. */
+  private List<VersionStamp> versions(Message answer) {
+    if (answer.is(WRITER_KEPT)) return answer.decode(WriterKept.CODEC).versions();
+    try {
+      return Answers.expect(answer, WRITER_RELEASED, WriterReleased.CODEC).versions();
+    } catch (InterweaveException wrong) {
+      release.answered(wrong.code());
+      throw wrong;
+    }
   }
 
   /** [LOCK-9] */

@@ -25,6 +25,8 @@ public final class Release {
   private long sequence;
   private byte[] session;
   private boolean wasSent;
+  /** It was sent, and no server has answered since that the lock is still held. */
+  private boolean mayBeCommitted;
 
   /** True until a session has begun the release, whose next sequence is then to be used. */
   public boolean isNew() {
@@ -52,11 +54,22 @@ public final class Release {
   /** It is handed to a connection, so that it may reach a server. */
   public void sent() {
     wasSent = true;
+    mayBeCommitted = true;
+  }
+
+  /** A server answered the release itself with that error. */
+  public void answered(Error code) {
+    if (isHolding(code)) mayBeCommitted = false;
+  }
+
+  /** Errors after which the lock is still held, if they answer the release. */
+  private static boolean isHolding(Error code) {
+    return code == Error.STORE_FULL || code == Error.TIMED_OUT || code == Error.TOO_LARGE;
   }
 
   public Outcome outcome(Error code) {
-    if (code == Error.STORE_FULL || code == Error.TIMED_OUT) return Outcome.STILL_HELD;
-    if (code == Error.TOO_LARGE) return Outcome.STILL_HELD;
+    // A connection that is refused so does not say what became of a release sent before.
+    if (isHolding(code)) return mayBeCommitted ? Outcome.ASK_AGAIN : Outcome.STILL_HELD;
     if (!wasSent) return Outcome.UNDONE;
     return switch (code) {
       case UNREACHABLE -> Outcome.UNKNOWN;

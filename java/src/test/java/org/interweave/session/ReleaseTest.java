@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.session.Release.Outcome;
@@ -11,6 +12,9 @@ import org.junit.jupiter.api.Test;
 
 /** What errors mean for a release [LOCK-8, LOCK-9, CONN-4]. */
 class ReleaseTest {
+  private static final List<Error> HOLDING =
+      List.of(Error.TOO_LARGE, Error.TIMED_OUT, Error.STORE_FULL);
+
   private final Release release = new Release();
 
   @Test
@@ -35,11 +39,22 @@ class ReleaseTest {
   }
 
   @Test
-  void theLockIsStillHeldWhenTheStoreIsFull() {
+  void theLockIsStillHeldAfterAReleaseThatIsRefusedSo() {
+    for (Error code : HOLDING) {
+      assertEquals(Outcome.STILL_HELD, release.outcome(code));
+      release.sent();
+      release.answered(code);
+      assertEquals(Outcome.STILL_HELD, release.outcome(code));
+    }
+  }
+
+  @Test
+  void aRefusedConnectionDoesNotSayWhatBecameOfARelease() {
     release.sent();
-    assertEquals(Outcome.STILL_HELD, release.outcome(Error.STORE_FULL));
-    assertEquals(Outcome.STILL_HELD, release.outcome(Error.TIMED_OUT));
-    assertEquals(Outcome.STILL_HELD, release.outcome(Error.TOO_LARGE));
+    for (Error code : HOLDING) assertEquals(Outcome.ASK_AGAIN, release.outcome(code));
+    // A server that stops may have logged it.
+    release.answered(Error.STOPPING);
+    for (Error code : HOLDING) assertEquals(Outcome.ASK_AGAIN, release.outcome(code));
   }
 
   @Test
