@@ -128,7 +128,7 @@ public final class Client implements AutoCloseable {
     }
   }
 
-  /** Null: the program has lost the segment of that URL. */
+  /** Null: the program has lost a lock of that URL's segment. */
   private Segment tryEnter(SegmentUrl parsed, String url, OpenOptions options) {
     lock.lock();
     try {
@@ -249,7 +249,6 @@ public final class Client implements AutoCloseable {
     if (segment == null) {
       segment = open(mip.substring(0, mip.indexOf('#') < 0 ? mip.length() : mip.indexOf('#')),
           OpenOptions.DEFAULT.existing());
-      segment.keepOpen();
     }
     try (ReadLock lock = segment.read()) {
       return lock.at(mip);
@@ -322,7 +321,7 @@ public final class Client implements AutoCloseable {
   }
 
   /**
-   * The program has lost a segment without closing it. Closes the segment, and says so once. Not
+   * The program has lost a lock, and with it the segment. Closes the segment, and says so once. Not
    * one that lives: another thread may have opened the URL anew since this one looked.
    */
   void lost(Opening opening) {

@@ -105,6 +105,12 @@ final class SegmentLocks {
             + " try (WriteLock lock = segment.write()) {...}");
   }
 
+  /** The library holds the segment weakly while there are locks. */
+  private void held(int change) {
+    held += change;
+    segment.opening().locksAre(segment, held > 0);
+  }
+
   private void await(String whom, long deadline) {
     if (link.await(exchange.changed, deadline, true)) return;
     throw InterweaveException.of(
@@ -122,7 +128,7 @@ final class SegmentLocks {
       boolean isLocal = isNested || acquire(fresh, deadline);
       boolean isStrict = !isNested && segment.bound().model() == CoherenceModel.STRICT;
       readers.add(owner);
-      ++held;
+      held(1);
       conversation.entered(isStrict);
       if (event != null) event.ended(segment.url(), false, copy.version(), isLocal);
       return new ReadLock(segment, this, owner, isStrict);
@@ -165,7 +171,7 @@ final class SegmentLocks {
       // The last close of the segment has ended the locks of its thread.
       if (!given.closes() || !readers.has(given.owner())) return;
       readers.remove(given.owner());
-      --held;
+      held(-1);
       if (given.isStrict()) {
         conversation.strictLeft();
         exchange.carryOut();
@@ -319,7 +325,7 @@ final class SegmentLocks {
         isLocal = begin(owner, deadline);
       }
       if (event != null) event.ended(segment.url(), true, copy.version(), isLocal);
-      ++held;
+      held(1);
       return new WriteLock(segment, this, writing);
     } finally {
       link.lock.unlock();
@@ -408,7 +414,7 @@ final class SegmentLocks {
   private boolean leaveNested() {
     if (writerDepth == 1) return false;
     --writerDepth;
-    --held;
+    held(-1);
     return true;
   }
 
@@ -523,7 +529,7 @@ final class SegmentLocks {
     segment.objects().granted(null);
     writing = null;
     writer = null;
-    held -= writerDepth;
+    held(-writerDepth);
     writerDepth = 0;
     leaveAlone();
   }
@@ -554,7 +560,7 @@ final class SegmentLocks {
     Thread thread = Thread.currentThread();
     while (readers.has(thread)) {
       readers.remove(thread);
-      --held;
+      held(-1);
     }
   }
 }

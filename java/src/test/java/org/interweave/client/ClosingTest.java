@@ -197,7 +197,7 @@ class ClosingTest {
 
   /** Another segment keeps the connection. */
   private static void giveUpOpening(Client client, SlowServer slow) throws Exception {
-    client.open(slow.url("/stays")).keepOpen();
+    client.open(slow.url("/stays"));
     assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
     AtomicReference<InterweaveException> told = new AtomicReference<>();
     Thread opening =
