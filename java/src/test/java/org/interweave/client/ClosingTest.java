@@ -195,19 +195,56 @@ class ClosingTest {
     }
   }
 
+  /** What was lost during an opening still waits for its answer, or its number would be reused. */
+  @Test
+  void anOpeningFollowsTheCloseOfALostOne() throws Exception {
+    try (SlowServer slow = new SlowServer();
+        Client own = new Client()) {
+      String url = slow.url("/slow");
+      AtomicReference<InterweaveException> told = new AtomicReference<>();
+      Thread first = beginOpening(own, url, told);
+      assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
+      awaitWaiting(first);
+      lose(own.opened(url));
+      Thread again = new Thread(() -> own.open(url, PATIENT).close());
+      again.start();
+      awaitWaiting(again);
+      slow.hurry();
+      again.join();
+      first.join();
+      assertEquals(Error.SEGMENT_LOST, told.get().code());
+      assertEquals(MessageType.CLOSE_SEGMENT, slow.heard());
+      assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
+      assertEquals(MessageType.CLOSE_SEGMENT, slow.heard());
+    }
+  }
+
+  private static Thread beginOpening(
+      Client client, String url, AtomicReference<InterweaveException> told) {
+    Thread opening =
+        new Thread(
+            () ->
+                told.set(
+                    assertThrows(InterweaveException.class, () -> client.open(url, PATIENT))));
+    opening.start();
+    return opening;
+  }
+
+  private static void lose(Segment segment) {
+    segment.link().lock.lock();
+    try {
+      segment.opening().exchange.conversation.lose("the test wants it so");
+    } finally {
+      segment.link().lock.unlock();
+    }
+  }
+
   /** Another segment keeps the connection. */
   private static void giveUpOpening(Client client, SlowServer slow) throws Exception {
     client.open(slow.url("/stays"));
     assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
     AtomicReference<InterweaveException> told = new AtomicReference<>();
-    Thread opening =
-        new Thread(
-            () -> {
-              String url = slow.url("/slow");
-              told.set(
-                  assertThrows(InterweaveException.class, () -> client.open(url, PATIENT)));
-            });
-    opening.start();
+    Thread opening = beginOpening(client, slow.url("/slow"), told);
     assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
     awaitWaiting(opening);
     opening.interrupt();
