@@ -239,6 +239,27 @@ class ClosingTest {
     }
   }
 
+  /** The release waits for the link's lock, which the closing thread has. */
+  @Test
+  void aCloseLeavesAReleaseOfAnotherThreadAlone() throws Exception {
+    Segment segment = client.open(server.url("/released"));
+    WriteLock lock = segment.write();
+    lock.allocate("int", 1, "n").set(7);
+    CompletableFuture<Long> version = new CompletableFuture<>();
+    Thread releasing = new Thread(() -> version.complete(lock.release()));
+    segment.link().lock.lock();
+    try {
+      releasing.start();
+      while (releasing.getState() != Thread.State.WAITING) Thread.onSpinWait();
+      lock.close();
+      lock.abort();
+      assertThrows(InterweaveException.class, lock::release);
+    } finally {
+      segment.link().lock.unlock();
+    }
+    assertEquals(1, version.get(30, TimeUnit.SECONDS));
+  }
+
   /** Another segment keeps the connection. */
   private static void giveUpOpening(Client client, SlowServer slow) throws Exception {
     client.open(slow.url("/stays"));
