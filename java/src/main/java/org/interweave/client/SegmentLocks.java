@@ -476,10 +476,10 @@ final class SegmentLocks {
     boolean isBegun = false;
     try {
       CompletableFuture<Long> version = Waits.beginForSure(() -> releaseOrAbort(of));
-      isBegun = true;
+      isBegun = !version.isCompletedExceptionally();
       return version;
     } finally {
-      // There may be no memory for a thread.
+      // There may be no memory for a future, or no thread.
       if (!isBegun) abort(of);
     }
   }
