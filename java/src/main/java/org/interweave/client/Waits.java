@@ -102,7 +102,18 @@ final class Waits {
         return;
       }
       leave();
-      if (!future.complete(found) && giveBack != null) giveBack.accept(found);
+      if (!future.complete(found) && giveBack != null) giveBack(found);
+    }
+
+    private void giveBack(T found) {
+      try {
+        giveBack.accept(found);
+      } catch (RuntimeException | Error wrong) {
+        System.getLogger("org.interweave").log(
+            System.Logger.Level.WARNING,
+            found + " came to a future that was done by then, and could not be given back",
+            wrong);
+      }
     }
 
     /** False: nobody wants the outcome any more. */
