@@ -92,7 +92,8 @@ public final class Client implements AutoCloseable {
       tellNews();
       return segment;
     } finally {
-      if (!isOpen) close(segment);
+      // Perhaps the thread was interrupted, which must not leave the opening counted.
+      if (!isOpen) close(segment, false);
     }
   }
 
@@ -291,10 +292,14 @@ public final class Client implements AutoCloseable {
 
   // ---- closing ----
 
-  /** Waits without the client's lock, which threads inside of the segment's locks may need. */
   void close(Segment segment) {
+    close(segment, true);
+  }
+
+  /** Waits without the client's lock, which threads inside of the segment's locks may need. */
+  void close(Segment segment, boolean isInterruptible) {
     long deadline = segment.timeoutDeadline();
-    while (!tryClose(segment)) segment.awaitOthers(deadline);
+    while (!tryClose(segment)) segment.awaitOthers(deadline, isInterruptible);
     closeUnused(segment.link());
   }
 

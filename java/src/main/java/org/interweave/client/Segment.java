@@ -130,8 +130,8 @@ public final class Segment implements IW_Space, AutoCloseable {
     }
   }
 
-  void awaitOthers(long deadline) {
-    locks.awaitOthers(deadline);
+  void awaitOthers(long deadline, boolean isInterruptible) {
+    locks.awaitOthers(deadline, isInterruptible);
   }
 
   void closeNow() {

@@ -112,7 +112,11 @@ final class SegmentLocks {
   }
 
   private void await(String whom, long deadline) {
-    if (link.await(exchange.changed, deadline, true)) return;
+    await(whom, deadline, true);
+  }
+
+  private void await(String whom, long deadline, boolean isInterruptible) {
+    if (link.await(exchange.changed, deadline, isInterruptible)) return;
     throw InterweaveException.of(
         Error.TIMED_OUT, segment.url() + ": " + whom + " was not done before the deadline");
   }
@@ -543,11 +547,13 @@ final class SegmentLocks {
     return isWritten || readers.all() > readers.of(thread);
   }
 
-  void awaitOthers(long deadline) {
+  void awaitOthers(long deadline, boolean isInterruptible) {
     link.lock.lock();
     ++waitingToClose;
     try {
-      while (hasOthers()) await("a reader or writer of this program", deadline);
+      while (hasOthers()) {
+        await("a reader or writer of this program", deadline, isInterruptible);
+      }
     } finally {
       --waitingToClose;
       link.lock.unlock();

@@ -239,6 +239,27 @@ class ClosingTest {
     }
   }
 
+  /** As after an opening that its thread's interrupt has ended. */
+  @Test
+  void anInterruptedThreadGivesItsOpeningUp() throws Exception {
+    Segment segment = client.open(server.url("/interrupted"));
+    Inside other = new Inside(segment);
+    CompletableFuture<Boolean> isInterrupted = new CompletableFuture<>();
+    Thread closing =
+        new Thread(
+            () -> {
+              Thread.currentThread().interrupt();
+              client.close(segment, false);
+              isInterrupted.complete(Thread.interrupted());
+            });
+    closing.start();
+    awaitWaiting(closing);
+    other.leave();
+    assertEquals(1, other.version.get(30, TimeUnit.SECONDS));
+    assertTrue(isInterrupted.get(30, TimeUnit.SECONDS));
+    assertTrue(segment.isOver());
+  }
+
   /** The release waits for the link's lock, which the closing thread has. */
   @Test
   void aCloseLeavesAReleaseOfAnotherThreadAlone() throws Exception {
