@@ -14,7 +14,7 @@ import org.interweave.Interface.Error;
  */
 final class HandWritten {
   /** What a field's type is on the wire, how it lies in memory, and how it is carried. */
-  private record Kind(String word, int size, int align, Carrying carrying) {}
+  private record Kind(String word, long size, int align, Carrying carrying) {}
 
   private interface Carrying {
     Object carry(IW_Memory memory, Shared field, Object value);
@@ -57,14 +57,27 @@ final class HandWritten {
 
   private HandWritten(Class<?> type) {
     checkMakeable(type);
-    int end = 0;
+    long end = 0;
     for (Field each : inOrder(type)) {
       IW_Field said = each.getAnnotation(IW_Field.class);
+      checkNumbers(each, said);
       Kind kind = kindOf(each, said);
-      int at = (end + kind.align - 1) / kind.align * kind.align;
-      fields.add(new Shared(each, kind, at, Math.toIntExact(said.bound()), said.length()));
+      long at = (end + kind.align - 1) / kind.align * kind.align;
       end = at + kind.size;
+      if (end > Integer.MAX_VALUE) {
+        throw wrong(each, "ends beyond " + Integer.MAX_VALUE + " bytes; make its length smaller");
+      }
+      fields.add(new Shared(each, kind, (int) at, (int) said.bound(), said.length()));
     }
+  }
+
+  /** No array of Java is longer than an int says. */
+  private static void checkNumbers(Field field, IW_Field said) {
+    if (said.bound() < 0 || said.bound() > Integer.MAX_VALUE) {
+      throw wrong(
+          field, "has bound " + said.bound() + "; write one from 0 to " + Integer.MAX_VALUE);
+    }
+    if (said.length() < 0) throw wrong(field, "has length " + said.length() + "; write 0 or more");
   }
 
   private static void checkMakeable(Class<?> type) {
@@ -145,10 +158,7 @@ final class HandWritten {
   private static Kind string(long bound) {
     if (bound == 0) return pointing("$$0", (m, f, v) -> m.text(f.at, (String) v));
     return new Kind(
-        "$" + bound,
-        Math.toIntExact(bound),
-        1,
-        (m, f, v) -> m.string(f.at, f.bound, (String) v));
+        "$" + bound, bound, 1, (m, f, v) -> m.string(f.at, f.bound, (String) v));
   }
 
   private Kind array(Field field, Class<?> element, IW_Field said) {
@@ -167,7 +177,7 @@ final class HandWritten {
       throw wrong(field, "is an array of " + element.getName() + ", which is not shared");
     }
     String word = "[" + said.length() + "]" + one.word;
-    return new Kind(word, Math.multiplyExact(said.length(), one.size), one.align, carrying);
+    return new Kind(word, said.length() * one.size, one.align, carrying);
   }
 
   private Kind sequence(Field field, Class<?> element, long bound) {

@@ -172,11 +172,12 @@ public final class IW_Types {
   /**
    * Where a field of a class that was written by hand lies in memory.
    *
+   * @param type the class, which may have inherited the field
    * @param field with an {@link IW_Field}
    * @return in bytes
    */
-  public static int offset(Field field) {
-    return HandWritten.of(field.getDeclaringClass()).offset(field);
+  public static int offset(Class<?> type, Field field) {
+    return HandWritten.of(type).offset(field);
   }
 
   /** Does nothing but that the caller's class needs this one, which registers the types. */

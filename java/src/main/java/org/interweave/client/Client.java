@@ -92,7 +92,8 @@ public final class Client implements AutoCloseable {
       tellNews();
       return segment;
     } finally {
-      if (!isOpen) close(segment);
+      // Perhaps the thread was interrupted, which must not leave the opening counted.
+      if (!isOpen) close(segment, false);
     }
   }
 
@@ -128,7 +129,7 @@ public final class Client implements AutoCloseable {
     }
   }
 
-  /** Null: the program has lost the segment of that URL. */
+  /** Null: the program has lost a lock of that URL's segment. */
   private Segment tryEnter(SegmentUrl parsed, String url, OpenOptions options) {
     lock.lock();
     try {
@@ -249,7 +250,6 @@ public final class Client implements AutoCloseable {
     if (segment == null) {
       segment = open(mip.substring(0, mip.indexOf('#') < 0 ? mip.length() : mip.indexOf('#')),
           OpenOptions.DEFAULT.existing());
-      segment.keepOpen();
     }
     try (ReadLock lock = segment.read()) {
       return lock.at(mip);
@@ -292,10 +292,14 @@ public final class Client implements AutoCloseable {
 
   // ---- closing ----
 
-  /** Waits without the client's lock, which threads inside of the segment's locks may need. */
   void close(Segment segment) {
+    close(segment, true);
+  }
+
+  /** Waits without the client's lock, which threads inside of the segment's locks may need. */
+  void close(Segment segment, boolean isInterruptible) {
     long deadline = segment.timeoutDeadline();
-    while (!tryClose(segment)) segment.awaitOthers(deadline);
+    while (!tryClose(segment)) segment.awaitOthers(deadline, isInterruptible);
     closeUnused(segment.link());
   }
 
@@ -322,7 +326,7 @@ public final class Client implements AutoCloseable {
   }
 
   /**
-   * The program has lost a segment without closing it. Closes the segment, and says so once. Not
+   * The program has lost a lock, and with it the segment. Closes the segment, and says so once. Not
    * one that lives: another thread may have opened the URL anew since this one looked.
    */
   void lost(Opening opening) {

@@ -39,6 +39,8 @@ final class Exchange {
   private final OpenOptions options;
   private final Listener listener;
   private boolean isOpening;
+  /** Closed, or another opening of the path follows. */
+  private boolean isLeaving;
   private InterweaveException openFailure;
   private long bytesReceived;
   private long messagesSent;
@@ -108,7 +110,7 @@ final class Exchange {
   private void opened(Message answer) {
     isOpening = false;
     conversation.opened(answer);
-    if (conversation.isClosed()) {
+    if (isLeaving) {
       link.remove(this);
     } else if (conversation.isOpen()) {
       link.isAt(conversation.number(), this);
@@ -128,17 +130,21 @@ final class Exchange {
    */
   void close() {
     conversation.close();
-    carryOut();
-    if (isOpening) link.leaves(path, this);
-    else link.remove(this);
+    leave();
     changed.signalAll();
   }
 
   /** Another opening takes the segment's place at the server; this one is over. */
   void retire() {
     conversation.retire();
+    leave();
+  }
+
+  private void leave() {
+    isLeaving = true;
     carryOut();
-    link.remove(this);
+    if (isOpening) link.leaves(path, this);
+    else link.remove(this);
   }
 
   // ---- asking ----
@@ -197,7 +203,7 @@ final class Exchange {
     isOpening = false;
     openFailure = null;
     conversation.connectionLost();
-    if (conversation.isClosed()) link.remove(this);
+    if (isLeaving) link.remove(this);
     if (!conversation.isOver()) listener.connectionIs(Interface.Connection.DISCONNECTED);
     happened();
   }

@@ -53,6 +53,8 @@ public class IWSegment implements IW_Space, AutoCloseable {
   public IWSegment(String URL, Boolean iscreate) {
     OpenOptions options = OpenOptions.DEFAULT;
     segment = Client.shared().open(URL, iscreate ? options : options.existing());
+    // The paper's programs close nothing, and reach a segment by its URL alone.
+    segment.keepOpen();
   }
 
   /**

@@ -398,6 +398,7 @@ final class Link implements Connection.Hearing<Call> {
     ++attempts;
     if (wasLive && Flight.isOn()) reconnecting = ReconnectionEvent.begun(attempts);
     byNumber.clear();
+    leaving.clear();
     InterweaveException told = why.code() == Error.UNREACHABLE ? why : lost(why.getMessage());
     for (Object call : unanswered) ((Call) call).failed(told);
     if (wasLive) for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionLost();

@@ -12,10 +12,12 @@ import org.interweave.coherence.Bound;
 import org.interweave.coherence.Knowledge;
 
 /**
- * What the library itself holds of an open segment. It holds the segment weakly, so that a segment
- * is noticed which the program lost without closing it. What the program has of a segment (objects,
- * values, locks) keeps the segment. What the library has to know without the program is here:
- * listeners, and how recent the copy must be. The link's lock guards it.
+ * What the library itself holds of an open segment. A segment without locks stays open until it is
+ * closed, also if the program has no reference to it: pointers of other segments lead there, and
+ * must not depend on when Java collects garbage. While locks are held, the library holds the
+ * segment weakly, so that a lock is noticed which the program lost: it would keep others out for
+ * ever. What the library has to know without the program is here: listeners, and how recent the
+ * copy must be. The link's lock guards it.
  */
 final class Opening extends WeakReference<Segment> implements Exchange.Listener {
   private static final ReferenceQueue<Segment> LOST = new ReferenceQueue<>();
@@ -34,12 +36,15 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
   private Coherence coherence = Coherence.FULL;
   /** The newest version that listeners were told of. */
   private long toldVersion;
-  /** The segment, if it must stay open without the program. */
+  /** The segment, if it must stay open without the program; null while locks are held. */
   private Segment kept;
+  /** The segment stays open whatever locks the program loses. */
+  private boolean outlivesLocks;
 
   Opening(
       Segment segment, Client client, Link link, String url, String path, OpenOptions options) {
     super(segment, LOST);
+    kept = segment;
     this.client = client;
     this.link = link;
     this.url = url;
@@ -47,14 +52,20 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
     exchange = new Exchange(link, path, options, this);
   }
 
-  /** The segment stays open until it is closed, though the program may have no reference to it. */
+  /** The segment stays open until it is closed, though the program may lose its locks. */
   void keep(Segment segment) {
     link.lock.lock();
     try {
+      outlivesLocks = true;
       kept = segment;
     } finally {
       link.lock.unlock();
     }
+  }
+
+  /** With the link's lock: locks of the segment are held, or the last one was given back. */
+  void locksAre(Segment segment, boolean areHeld) {
+    kept = areHeld && !outlivesLocks ? null : segment;
   }
 
   // ---- segments that were lost ----
@@ -87,8 +98,9 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
         place == null ? "; -Dinterweave.openings=true adds where it was opened" : "";
     System.getLogger("org.interweave").log(
         System.Logger.Level.WARNING,
-        url + " was opened and not closed, and the program has no reference to it any more; it is"
-            + " closed now. Close segments, as in try (Segment s = Segment.open(url)) {...}" + how,
+        url + ": a lock was not given back, and the program has no reference to it any more; the"
+            + " segment is closed now, and changes are undone. Close locks, as in"
+            + " try (WriteLock lock = segment.write()) {...}" + how,
         place);
   }
 

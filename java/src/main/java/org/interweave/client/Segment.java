@@ -130,8 +130,8 @@ public final class Segment implements IW_Space, AutoCloseable {
     }
   }
 
-  void awaitOthers(long deadline) {
-    locks.awaitOthers(deadline);
+  void awaitOthers(long deadline, boolean isInterruptible) {
+    locks.awaitOthers(deadline, isInterruptible);
   }
 
   void closeNow() {
@@ -312,7 +312,7 @@ public final class Segment implements IW_Space, AutoCloseable {
     opening.listenToConnection(executor, listener);
   }
 
-  /** Until it is closed, also if the program has no reference to it. */
+  /** Until it is closed, also if the program loses its locks. */
   void keepOpen() {
     opening.keep(this);
   }

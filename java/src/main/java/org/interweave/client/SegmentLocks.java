@@ -105,8 +105,18 @@ final class SegmentLocks {
             + " try (WriteLock lock = segment.write()) {...}");
   }
 
+  /** The library holds the segment weakly while there are locks. */
+  private void held(int change) {
+    held += change;
+    segment.opening().locksAre(segment, held > 0);
+  }
+
   private void await(String whom, long deadline) {
-    if (link.await(exchange.changed, deadline, true)) return;
+    await(whom, deadline, true);
+  }
+
+  private void await(String whom, long deadline, boolean isInterruptible) {
+    if (link.await(exchange.changed, deadline, isInterruptible)) return;
     throw InterweaveException.of(
         Error.TIMED_OUT, segment.url() + ": " + whom + " was not done before the deadline");
   }
@@ -122,7 +132,7 @@ final class SegmentLocks {
       boolean isLocal = isNested || acquire(fresh, deadline);
       boolean isStrict = !isNested && segment.bound().model() == CoherenceModel.STRICT;
       readers.add(owner);
-      ++held;
+      held(1);
       conversation.entered(isStrict);
       if (event != null) event.ended(segment.url(), false, copy.version(), isLocal);
       return new ReadLock(segment, this, owner, isStrict);
@@ -165,7 +175,7 @@ final class SegmentLocks {
       // The last close of the segment has ended the locks of its thread.
       if (!given.closes() || !readers.has(given.owner())) return;
       readers.remove(given.owner());
-      --held;
+      held(-1);
       if (given.isStrict()) {
         conversation.strictLeft();
         exchange.carryOut();
@@ -319,7 +329,7 @@ final class SegmentLocks {
         isLocal = begin(owner, deadline);
       }
       if (event != null) event.ended(segment.url(), true, copy.version(), isLocal);
-      ++held;
+      held(1);
       return new WriteLock(segment, this, writing);
     } finally {
       link.lock.unlock();
@@ -408,7 +418,7 @@ final class SegmentLocks {
   private boolean leaveNested() {
     if (writerDepth == 1) return false;
     --writerDepth;
-    --held;
+    held(-1);
     return true;
   }
 
@@ -470,10 +480,10 @@ final class SegmentLocks {
     boolean isBegun = false;
     try {
       CompletableFuture<Long> version = Waits.beginForSure(() -> releaseOrAbort(of));
-      isBegun = true;
+      isBegun = !version.isCompletedExceptionally();
       return version;
     } finally {
-      // There may be no memory for a thread.
+      // There may be no memory for a future, or no thread.
       if (!isBegun) abort(of);
     }
   }
@@ -523,7 +533,7 @@ final class SegmentLocks {
     segment.objects().granted(null);
     writing = null;
     writer = null;
-    held -= writerDepth;
+    held(-writerDepth);
     writerDepth = 0;
     leaveAlone();
   }
@@ -537,11 +547,13 @@ final class SegmentLocks {
     return isWritten || readers.all() > readers.of(thread);
   }
 
-  void awaitOthers(long deadline) {
+  void awaitOthers(long deadline, boolean isInterruptible) {
     link.lock.lock();
     ++waitingToClose;
     try {
-      while (hasOthers()) await("a reader or writer of this program", deadline);
+      while (hasOthers()) {
+        await("a reader or writer of this program", deadline, isInterruptible);
+      }
     } finally {
       --waitingToClose;
       link.lock.unlock();
@@ -554,7 +566,7 @@ final class SegmentLocks {
     Thread thread = Thread.currentThread();
     while (readers.has(thread)) {
       readers.remove(thread);
-      --held;
+      held(-1);
     }
   }
 }

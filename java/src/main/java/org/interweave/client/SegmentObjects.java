@@ -156,6 +156,17 @@ final class SegmentObjects implements Neighbours {
   }
 
   @Override
+  public void warn(String text) {
+    Library.get().call(
+        new Runnable() {
+          @Override
+          public void run() {
+            System.getLogger("org.interweave").log(System.Logger.Level.WARNING, text);
+          }
+        });
+  }
+
+  @Override
   public void moreSerials() {
     segment.moreSerials();
   }

@@ -49,17 +49,28 @@ final class Waits {
    * or `orTimeout`. `giveBack` takes what the call had found by then.
    */
   static <T> CompletableFuture<T> begin(Supplier<T> call, Consumer<T> giveBack) {
-    return begin(new Wait<>(call, giveBack, true));
+    return begin(Threads.EXECUTOR, call, giveBack);
   }
 
-  /** The outcome of a call that is always made, to its end. */
+  /** On an executor that a test gives. */
+  static <T> CompletableFuture<T> begin(
+      Executor executor, Supplier<T> call, Consumer<T> giveBack) {
+    return begin(executor, new Wait<>(call, giveBack, true));
+  }
+
+  /** The outcome of a call that is made to its end, unless no thread can be started for it. */
   static <T> CompletableFuture<T> beginForSure(Supplier<T> call) {
-    return begin(new Wait<>(call, null, false));
+    return begin(Threads.EXECUTOR, new Wait<>(call, null, false));
   }
 
-  private static <T> CompletableFuture<T> begin(Wait<T> wait) {
+  private static <T> CompletableFuture<T> begin(Executor executor, Wait<T> wait) {
     wait.future.whenComplete((value, wrong) -> wait.stop());
-    Threads.EXECUTOR.execute(wait);
+    try {
+      executor.execute(wait);
+    } catch (RuntimeException | Error wrong) {
+      // As OutOfMemoryError, if the machine has no thread left.
+      wait.future.completeExceptionally(wrong);
+    }
     return wait.future;
   }
 
@@ -91,7 +102,18 @@ final class Waits {
         return;
       }
       leave();
-      if (!future.complete(found) && giveBack != null) giveBack.accept(found);
+      if (!future.complete(found) && giveBack != null) giveBack(found);
+    }
+
+    private void giveBack(T found) {
+      try {
+        giveBack.accept(found);
+      } catch (RuntimeException | Error wrong) {
+        System.getLogger("org.interweave").log(
+            System.Logger.Level.WARNING,
+            found + " came to a future that was done by then, and could not be given back",
+            wrong);
+      }
     }
 
     /** False: nobody wants the outcome any more. */

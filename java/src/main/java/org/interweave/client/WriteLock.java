@@ -1,6 +1,7 @@
 package org.interweave.client;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Object;
 import org.interweave.Interface.Error;
@@ -14,7 +15,8 @@ import org.interweave.types.Type;
 public final class WriteLock extends SegmentLock {
   private final SegmentLocks locks;
   private final Writing writing;
-  private boolean isOver;
+  /** Given back, or a release is under way, which other threads then leave alone. */
+  private final AtomicBoolean isOver = new AtomicBoolean();
 
   WriteLock(Segment segment, SegmentLocks locks, Writing writing) {
     super(segment);
@@ -98,7 +100,7 @@ public final class WriteLock extends SegmentLock {
    * @return the version; the one before if nothing was changed
    */
   public long release() {
-    if (isOver) throw givenBack();
+    if (isOver.getAndSet(true)) throw givenBack();
     boolean isDone = false;
     try {
       long version = locks.release(writing);
@@ -106,7 +108,7 @@ public final class WriteLock extends SegmentLock {
       return version;
     } finally {
       // Whatever was thrown, a section that is under way needs a lock that ends it.
-      isOver = isDone || !isUnderWay();
+      if (!isDone && isUnderWay()) isOver.set(false);
     }
   }
 
@@ -120,8 +122,7 @@ public final class WriteLock extends SegmentLock {
    * @return the version; fails as {@link #release} would
    */
   public CompletableFuture<Long> releaseAsync() {
-    if (isOver) return CompletableFuture.failedFuture(givenBack());
-    isOver = true;
+    if (isOver.getAndSet(true)) return CompletableFuture.failedFuture(givenBack());
     return locks.releaseAsync(writing);
   }
 
@@ -135,21 +136,22 @@ public final class WriteLock extends SegmentLock {
   }
 
   boolean isOver() {
-    return isOver;
+    return isOver.get();
   }
 
   /** Undoes the changes and gives the lock back. */
   public void abort() {
-    if (isOver) return;
-    isOver = true;
+    if (isOver.getAndSet(true)) return;
     locks.abort(writing);
   }
 
-  /** Undoes the changes if the lock was neither released nor aborted. */
+  /**
+   * Undoes the changes if the lock was neither released nor aborted. Does nothing while another
+   * thread releases the lock.
+   */
   @Override
   public void close() {
-    if (isOver) return;
-    isOver = true;
+    if (isOver.getAndSet(true)) return;
     if (locks.closeUnreleased(writing)) {
       throw InterweaveException.of(
           Error.ROLLED_BACK,

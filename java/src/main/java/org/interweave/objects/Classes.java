@@ -27,7 +27,9 @@ final class Classes {
   private final Map<Class<?>, Constructor<?>> constructors = new HashMap<>();
   /** Cannot be constructed, which was said. */
   private final Set<Class<?>> reported = new HashSet<>();
-  /** How many sets of types were registered when `classes` was filled. */
+  /** Could not be constructed when so many sets of types were registered. */
+  private final Map<Class<?>, NotMade> unmade = new HashMap<>();
+  /** How many sets of types were registered when `classes` and `unmade` were filled. */
   private int registered;
 
   /** A class registers its types when it is initialised. */
@@ -68,10 +70,7 @@ final class Classes {
 
   /** The class of a segment's type; null if no class is of that type. */
   Class<? extends IW_Object> classOf(Type type, TypeTable table) {
-    if (registered != IW_Types.count()) {
-      registered = IW_Types.count();
-      classes.clear();
-    }
+    look();
     Class<? extends IW_Object> known = classes.get(type);
     if (known == null) {
       known = search(type, table);
@@ -81,6 +80,14 @@ final class Classes {
       classes.put(type, known);
     }
     return known == IW_Object.class ? null : known;
+  }
+
+  /** What was found before other types were registered is not known any more. */
+  private void look() {
+    if (registered == IW_Types.count()) return;
+    registered = IW_Types.count();
+    classes.clear();
+    unmade.clear();
   }
 
   private static boolean isNamed(Type type) {
@@ -101,8 +108,28 @@ final class Classes {
     return IW_Object.class;
   }
 
-  /** A new object for values that are there; its fields are not loaded yet. */
+  /** The program asks for an object of that class itself. */
+  void tryAgain(Class<?> type) {
+    unmade.remove(type);
+  }
+
+  /**
+   * A new object for values that are there; its fields are not loaded yet. A class that cannot be
+   * constructed is tried once, because any number of pointers may lead to its objects.
+   */
   <T extends IW_Object> T make(Class<T> type, IW_Place place) {
+    look();
+    NotMade known = unmade.get(type);
+    if (known != null) throw known;
+    try {
+      return construct(type, place);
+    } catch (NotMade why) {
+      unmade.put(type, why);
+      throw why;
+    }
+  }
+
+  private <T extends IW_Object> T construct(Class<T> type, IW_Place place) {
     try {
       Constructor<?> constructor = constructors.get(type);
       if (constructor == null) {
@@ -120,10 +147,9 @@ final class Classes {
   }
 
   /** Says once that objects of a class are missing where pointers lead to them. */
-  void report(Class<?> type, NotMade why) {
+  void report(Class<?> type, NotMade why, Neighbours to) {
     if (!reported.add(type)) return;
-    System.getLogger("org.interweave").log(
-        System.Logger.Level.WARNING,
+    to.warn(
         why.getMessage() + "; fields of that class are null, and releases leave their pointers as"
             + " they are");
   }

@@ -16,7 +16,7 @@ final class Fields {
     for (Field field : object.getClass().getFields()) {
       IW_Field found = field.getAnnotation(IW_Field.class);
       if (found == null) continue;
-      int begin = found.at() < 0 ? IW_Types.offset(field) : found.at();
+      int begin = found.at() < 0 ? IW_Types.offset(object.getClass(), field) : found.at();
       if (begin > at || begin < best) continue;
       name = begin == best ? name + " or " + field.getName() : field.getName();
       best = begin;

@@ -1,5 +1,7 @@
 package org.interweave.objects;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
@@ -25,12 +27,16 @@ public interface Neighbours {
   /** The text by which pointers name the segment with that URL. */
   String slotOf(String url);
 
+  /** Gives the program's log a warning, later and without the gate: its handler may take locks. */
+  void warn(String text);
+
   /** Asks for further serials. Called without the gate, because it waits for the server. */
   void moreSerials();
 
   /** Of a copy that knows no other. */
   final class None implements Neighbours {
     private final ReentrantLock gate = new ReentrantLock();
+    private final List<String> warnings = new ArrayList<>();
     private Changes section;
 
     /** Begins or (null) ends a section. */
@@ -61,6 +67,18 @@ public interface Neighbours {
     @Override
     public String slotOf(String url) {
       return url;
+    }
+
+    @Override
+    public void warn(String text) {
+      warnings.add(text);
+    }
+
+    /** What a copy of its own had to say, which is forgotten then. */
+    public List<String> takeWarnings() {
+      List<String> taken = List.copyOf(warnings);
+      warnings.clear();
+      return taken;
     }
 
     @Override

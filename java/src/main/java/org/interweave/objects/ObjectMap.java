@@ -136,6 +136,7 @@ public final class ObjectMap implements IW_Space {
     gate.lock();
     try {
       if (type != null) Classes.initialise(type);
+      classes.tryAgain(type);
       IW_Object found = locate(block, unit, type);
       loadPending();
       return found;
@@ -273,7 +274,7 @@ public final class ObjectMap implements IW_Space {
     try {
       return locate(block, unit, type);
     } catch (NotMade why) {
-      classes.report(type, why);
+      classes.report(type, why, neighbours);
       return null;
     }
   }
@@ -283,7 +284,7 @@ public final class ObjectMap implements IW_Space {
     try {
       return object(block, at, type);
     } catch (NotMade why) {
-      classes.report(type, why);
+      classes.report(type, why, neighbours);
       return null;
     }
   }
@@ -300,6 +301,7 @@ public final class ObjectMap implements IW_Space {
       CopiedBlock block = there == null ? null : there.copy.block(serial);
       if (block == null) return null;
       Classes.initialise(type);
+      there.classes.tryAgain(type);
       IW_Object found = there.locate(block, unit, type);
       there.loadPending();
       return found == null ? null : type.cast(found);

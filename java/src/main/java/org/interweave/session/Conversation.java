@@ -155,7 +155,7 @@ public final class Conversation {
     if (Long.compareUnsigned(opened.newest().number(), had.number()) < 0) {
       lose("the server came back with version " + opened.newest().number()
           + ", and here is version " + had.number());
-    } else if (isClosed) {
+    } else if (isOver()) {
       leave();
     } else if (owedFence != 0) {
       giveBack(owedFence);

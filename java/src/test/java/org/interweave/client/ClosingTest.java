@@ -195,19 +195,98 @@ class ClosingTest {
     }
   }
 
-  /** Another segment keeps the connection. */
-  private static void giveUpOpening(Client client, SlowServer slow) throws Exception {
-    client.open(slow.url("/stays")).keepOpen();
-    assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
-    AtomicReference<InterweaveException> told = new AtomicReference<>();
+  /** What was lost during an opening still waits for its answer, or its number would be reused. */
+  @Test
+  void anOpeningFollowsTheCloseOfALostOne() throws Exception {
+    try (SlowServer slow = new SlowServer();
+        Client own = new Client()) {
+      String url = slow.url("/slow");
+      AtomicReference<InterweaveException> told = new AtomicReference<>();
+      Thread first = beginOpening(own, url, told);
+      assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
+      awaitWaiting(first);
+      lose(own.opened(url));
+      Thread again = new Thread(() -> own.open(url, PATIENT).close());
+      again.start();
+      awaitWaiting(again);
+      slow.hurry();
+      again.join();
+      first.join();
+      assertEquals(Error.SEGMENT_LOST, told.get().code());
+      assertEquals(MessageType.CLOSE_SEGMENT, slow.heard());
+      assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
+      assertEquals(MessageType.CLOSE_SEGMENT, slow.heard());
+    }
+  }
+
+  private static Thread beginOpening(
+      Client client, String url, AtomicReference<InterweaveException> told) {
     Thread opening =
         new Thread(
-            () -> {
-              String url = slow.url("/slow");
-              told.set(
-                  assertThrows(InterweaveException.class, () -> client.open(url, PATIENT)));
-            });
+            () ->
+                told.set(
+                    assertThrows(InterweaveException.class, () -> client.open(url, PATIENT))));
     opening.start();
+    return opening;
+  }
+
+  private static void lose(Segment segment) {
+    segment.link().lock.lock();
+    try {
+      segment.opening().exchange.conversation.lose("the test wants it so");
+    } finally {
+      segment.link().lock.unlock();
+    }
+  }
+
+  /** As after an opening that its thread's interrupt has ended. */
+  @Test
+  void anInterruptedThreadGivesItsOpeningUp() throws Exception {
+    Segment segment = client.open(server.url("/interrupted"));
+    Inside other = new Inside(segment);
+    CompletableFuture<Boolean> isInterrupted = new CompletableFuture<>();
+    Thread closing =
+        new Thread(
+            () -> {
+              Thread.currentThread().interrupt();
+              client.close(segment, false);
+              isInterrupted.complete(Thread.interrupted());
+            });
+    closing.start();
+    awaitWaiting(closing);
+    other.leave();
+    assertEquals(1, other.version.get(30, TimeUnit.SECONDS));
+    assertTrue(isInterrupted.get(30, TimeUnit.SECONDS));
+    assertTrue(segment.isOver());
+  }
+
+  /** The release waits for the link's lock, which the closing thread has. */
+  @Test
+  void aCloseLeavesAReleaseOfAnotherThreadAlone() throws Exception {
+    Segment segment = client.open(server.url("/released"));
+    WriteLock lock = segment.write();
+    lock.allocate("int", 1, "n").set(7);
+    CompletableFuture<Long> version = new CompletableFuture<>();
+    Thread releasing = new Thread(() -> version.complete(lock.release()));
+    segment.link().lock.lock();
+    try {
+      releasing.start();
+      while (releasing.getState() != Thread.State.WAITING) Thread.onSpinWait();
+      lock.close();
+      lock.abort();
+      assertThrows(InterweaveException.class, lock::release);
+    } finally {
+      segment.link().lock.unlock();
+    }
+    assertEquals(1, version.get(30, TimeUnit.SECONDS));
+  }
+
+  /** Another segment keeps the connection. */
+  private static void giveUpOpening(Client client, SlowServer slow) throws Exception {
+    client.open(slow.url("/stays"));
+    assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
+    AtomicReference<InterweaveException> told = new AtomicReference<>();
+    Thread opening = beginOpening(client, slow.url("/slow"), told);
     assertEquals(MessageType.OPEN_SEGMENT, slow.heard());
     awaitWaiting(opening);
     opening.interrupt();

@@ -7,12 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.util.List;
 import org.interweave.IW_Array;
 import org.interweave.IW_Field;
 import org.interweave.IW_Object;
 import org.interweave.IW_Place;
+import org.interweave.IW_Space;
 import org.interweave.IW_Types;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
@@ -105,8 +107,8 @@ class HandWrittenTest {
     own.write(lock -> new person(own, "first"));
     own.read().close();
     for (Type.Member member : own.copy().types().byName("person").fields()) {
-      assertEquals(
-          member.at(), IW_Types.offset(person.class.getField(member.name())), member.name());
+      Field field = person.class.getField(member.name());
+      assertEquals(member.at(), IW_Types.offset(person.class, field), member.name());
     }
   }
 
@@ -120,6 +122,49 @@ class HandWrittenTest {
       assertEquals(Error.BAD_VALUE, wrong.code());
       assertTrue(wrong.getMessage().startsWith("person.name: "), wrong.getMessage());
       lock.abort();
+    }
+  }
+
+  /** The base alone cannot be shared. */
+  @Test
+  void aValueOfAnInheritedFieldIsRefusedWithItsName() {
+    assertEquals(0, IWSegment.RegisterClass(Derived.class), IWSegment.IW_strerror());
+    Segment own = writer.open(server.url("/inherited"));
+    try (WriteLock lock = own.write()) {
+      Derived made = new Derived(own, "first");
+      made.label = "more than three bytes";
+      InterweaveException wrong = assertThrows(InterweaveException.class, lock::release);
+      assertEquals(Error.BAD_VALUE, wrong.code());
+      assertTrue(wrong.getMessage().startsWith("Derived.label: "), wrong.getMessage());
+      lock.abort();
+    }
+  }
+
+  /** Has a field that classes inherit. */
+  public abstract static class Base extends IW_Object {
+    @IW_Field(order = 0, bound = 4) public String label;
+
+    Base(IW_Space space, String name) {
+      super(space, name);
+    }
+
+    Base(IW_Place place) {
+      super(place);
+    }
+  }
+
+  /** Inherits a field. */
+  public static class Derived extends Base {
+    @IW_Field(order = 1) public int value;
+
+    /** A new block of the segment. */
+    public Derived(IW_Space space, String name) {
+      super(space, name);
+    }
+
+    /** For the library. */
+    public Derived(IW_Place place) {
+      super(place);
     }
   }
 
@@ -138,6 +183,67 @@ class HandWrittenTest {
     refused("it is abstract", IW_Array.class);
     refused("no field has an IW_Field", Empty.class);
     refused("are named `twin`", Elder.twin.class);
+    refused("Long.text has bound 2147483648", Sizes.Long.class);
+    refused("Unlimited.all has bound -1", Sizes.Unlimited.class);
+    refused("Negative.all has length -1", Sizes.Negative.class);
+    refused("Wide.all ends beyond 2147483647 bytes", Sizes.Wide.class);
+    refused("Many.second ends beyond 2147483647 bytes", Sizes.Many.class);
+  }
+
+  /** Numbers that no object in memory can have. */
+  public static final class Sizes {
+    private Sizes() {}
+
+    /** A string. */
+    public static class Long extends Empty {
+      @IW_Field(order = 0, bound = 1L << 31) public String text;
+
+      /** For the library. */
+      public Long(IW_Place place) {
+        super(place);
+      }
+    }
+
+    /** A sequence. */
+    public static class Unlimited extends Empty {
+      @IW_Field(order = 0, bound = -1) public int[] all;
+
+      /** For the library. */
+      public Unlimited(IW_Place place) {
+        super(place);
+      }
+    }
+
+    /** An array. */
+    public static class Negative extends Empty {
+      @IW_Field(order = 0, length = -1) public int[] all;
+
+      /** For the library. */
+      public Negative(IW_Place place) {
+        super(place);
+      }
+    }
+
+    /** An array of more bytes than an int counts. */
+    public static class Wide extends Empty {
+      @IW_Field(order = 0, length = 1 << 28) public double[] all;
+
+      /** For the library. */
+      public Wide(IW_Place place) {
+        super(place);
+      }
+    }
+
+    /** Each field fits, and both together do not. */
+    public static class Many extends Empty {
+      @IW_Field(order = 0, length = 1 << 30) public byte[] first;
+      @IW_Field(order = 1, length = 1 << 30) public byte[] second;
+
+      /** For the library. */
+      public Many(IW_Place place) {
+        super(place);
+      }
+    }
   }
 
   /** A field of a type that has no form on the wire. */

@@ -49,13 +49,6 @@ class NeighboursTest {
     here.close();
   }
 
-  /** Of the reader, open until it is closed: a collection would close one without a reference. */
-  private Segment kept(String path) {
-    Segment segment = reader.open(server.url(path));
-    segment.keepOpen();
-    return segment;
-  }
-
   private static node head(SegmentLock lock) {
     return lock.object("head", node.class);
   }
@@ -70,7 +63,7 @@ class NeighboursTest {
           node head = head(lock);
           assertNull(head.next);
           head.value = 9;
-          kept("/within/there").read().close();
+          reader.open(server.url("/within/there")).read().close();
         });
     Segment there = reader.open(server.url("/within/there"));
     try (ReadLock second = there.read(); ReadLock lock = here.read()) {
@@ -102,7 +95,7 @@ class NeighboursTest {
     }
     other.write(lock -> head(lock).next = null);
     assertEquals(2, other.version());
-    kept("/null/there").read().close();
+    reader.open(server.url("/null/there")).read().close();
     try (ReadLock lock = here.read()) {
       assertNull(head(lock).next);
     }
@@ -155,7 +148,7 @@ class NeighboursTest {
       one.release();
     }
     Segment seen = reader.open(server.url("/zigzag/here"));
-    kept("/zigzag/there").read().close();
+    reader.open(server.url("/zigzag/there")).read().close();
     try (ReadLock lock = seen.read()) {
       int found = 0;
       for (node at = head(lock); at != null; at = at.next) ++found;

@@ -2,14 +2,12 @@ package org.interweave.objects;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
+import org.interweave.IW_Types;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.diff.Changes;
@@ -20,38 +18,16 @@ import org.junit.jupiter.api.Test;
 
 /** Classes of which no object can be constructed hold up no other object. */
 class UnmadeTest {
-  private static final Logger LOGGER = Logger.getLogger("org.interweave");
-
   private final Copy copy = new Copy(1 << 20);
   private final Copy reader = new Copy(1 << 20);
   private final Neighbours.None writing = new Neighbours.None();
   private final Neighbours.None reading = new Neighbours.None();
   private final ObjectMap map = new ObjectMap(copy, "iw://here/a", writing);
   private final ObjectMap read = new ObjectMap(reader, "iw://here/a", reading);
-  private final List<String> said = new ArrayList<>();
-  private final Handler handler =
-      new Handler() {
-        @Override
-        public void publish(LogRecord record) {
-          said.add(record.getMessage());
-        }
-
-        @Override
-        public void flush() {
-          said.removeIf(String::isEmpty);
-        }
-
-        @Override
-        public void close() {
-          said.clear();
-        }
-      };
 
   /** The reader's copy has two keepers, and all that the first one keeps. */
   @BeforeEach
   void make() {
-    LOGGER.addHandler(handler);
-    LOGGER.setUseParentHandlers(false);
     Changes changes = new Changes(copy, 1, 100);
     writing.write(changes);
     keeper first = new keeper(map, "first");
@@ -65,13 +41,12 @@ class UnmadeTest {
     reader.apply(changes.collect());
     changes.commit(reader.version());
     keeper.fails = true;
+    keeper.failures = 0;
   }
 
   @AfterEach
   void heal() {
     keeper.fails = false;
-    LOGGER.removeHandler(handler);
-    LOGGER.setUseParentHandlers(true);
   }
 
   private keeper first() {
@@ -87,6 +62,8 @@ class UnmadeTest {
     assertEquals(5, seen.next.value);
     read.reload();
     assertEquals(5, first().next.value);
+    assertEquals(2, keeper.failures, "one of each class is enough");
+    List<String> said = reading.takeWarnings();
     assertEquals(2, said.size(), said.toString());
     for (String each : List.of("keeper$unmade", "keeper$part")) {
       assertTrue(said.stream().anyMatch(text -> text.contains(each)), each);
@@ -103,7 +80,7 @@ class UnmadeTest {
             () -> read.at(reader.block("one"), 0, keeper.unmade.class));
     assertEquals(Error.BAD_ARGUMENT, refused.code());
     assertTrue(refused.getMessage().contains(keeper.unmade.class.getName()));
-    assertEquals(List.of(), said);
+    assertEquals(List.of(), reading.takeWarnings());
   }
 
   @Test
@@ -121,6 +98,21 @@ class UnmadeTest {
     assertEquals(1, back.one.value);
     assertEquals(4, back.part.number);
     read.lookAgain();
+    assertNull(seen.one);
+    new IW_Types().register();
+    read.lookAgain();
     assertEquals(1, seen.one.value);
+  }
+
+  /** Those that ask for an object by its class are told what is true now. */
+  @Test
+  void aDirectQuestionTriesAgain() {
+    first();
+    keeper.fails = false;
+    keeper.unmade one =
+        (keeper.unmade) read.at(reader.block("one"), 0, keeper.unmade.class);
+    assertEquals(1, one.value);
+    read.lookAgain();
+    assertSame(one, first().one);
   }
 }

@@ -23,6 +23,8 @@ public class keeper extends IW_Object {
 
   /** Whether objects of blocks that are there can be made of the other classes. */
   public static boolean fails;
+  /** How often one was to be made and could not. */
+  public static int failures;
 
   @IW_Field(order = 0, at = 0) public int value;
   @IW_Field(order = 1, at = 4) public part part;
@@ -50,8 +52,9 @@ public class keeper extends IW_Object {
   }
 
   private static IW_Place checked(IW_Place place) {
-    if (fails) throw new IllegalStateException("the test wants it so");
-    return place;
+    if (!fails) return place;
+    ++failures;
+    throw new IllegalStateException("the test wants it so");
   }
 
   /** A struct. */
