@@ -50,6 +50,23 @@ struct HomeAndOther {
   Rank other = static_cast<Rank>(1 - home);
 };
 
+// A look at all locks after each release would cost more than the locks. [DSM-LOCK-7]
+TEST(Locks, ThatAreAllInUseAreNotLookedThroughAgain) {
+  Program in_use = {};
+  for (int round = 0; round < 3; round++) {
+    for (LockId lock = 0; lock < 10; lock++) append(&in_use, {acquire(lock), release(lock)});
+  }
+  auto world = world_of({in_use, {}}, 2, 1, {}, {.kept_locks = 2});
+  run(*world, [](std::size_t) { return 0; });
+  ModelRank& rank = world->rank(0);
+  const VectorTime common = rank.pages.log().known();
+  EXPECT_TRUE(rank.locks.wants_common_time());
+  EXPECT_FALSE(rank.locks.all_know(common));
+  EXPECT_FALSE(rank.locks.wants_common_time()) << "there are as many locks as before";
+  rank.locks.passed_barrier(common);
+  EXPECT_TRUE(rank.locks.wants_common_time());
+}
+
 // Such a barrier never comes, and later grants would wait for it. [DSM-LOCK-7]
 TEST(Locks, AreNotTakenBackFromARankThatIsBarriersAhead) {
   HomeAndOther ranks;

@@ -202,6 +202,7 @@ void Locks::passed_barrier(const VectorTime& common) {
     if (!pages_.log().can_add(each.intervals)) return listener_.granted_with_gap(each.from);
     take_grant(each);
   }
+  batch_above_ = kept_most_;
   all_know(common);
 }
 
@@ -209,7 +210,7 @@ void Locks::passed_barrier(const VectorTime& common) {
 
 bool Locks::wants_common_time() {
   if (batch_) return true;
-  if (free_count_ <= kept_most_) return false;
+  if (free_count_ <= batch_above_) return false;
   pages_.end_interval();
   batch_ = pages_.log().known();
   for (auto& [lock, here] : locks_) here.is_idle = here.place == Place::here;
@@ -249,6 +250,7 @@ void Locks::give_back_batch() {
       mail_.give_back(home, epoch_, std::span(locks).subspan(i, std::min(most, locks.size() - i)));
     }
   }
+  batch_above_ = std::max(kept_most_, free_count_ + free_count_ / 2);
   epoch_of_givers_ = std::max(epoch_of_givers_, epoch_);
 }
 

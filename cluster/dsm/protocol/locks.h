@@ -65,7 +65,7 @@ class Locks {
 
   // So many free locks stay at this rank.
   static constexpr std::size_t kept_usual = 16384;
-  void keep(std::size_t most) { kept_most_ = most; }
+  void keep(std::size_t most) { kept_most_ = batch_above_ = most; }
 
   enum class Outcome : std::uint8_t { held, asked, busy };
   // One thread of this rank at a time asks for a lock. asked: the listener will be told.
@@ -158,6 +158,9 @@ class Locks {
   std::unordered_map<LockId, Home> homes_;
   std::size_t kept_most_ = kept_usual;
   std::size_t free_count_ = 0;  // of locks that are here
+  // With more free locks, a batch is made. A batch looks at all locks, and where all of them are in
+  // use it gives none back: the next one waits until there are half as many more, or for a barrier.
+  std::size_t batch_above_ = kept_usual;
   // Locks that are idle are given back when all ranks know the intervals up to that time.
   std::optional<VectorTime> batch_;
   Epoch epoch_of_givers_ = 0;  // the latest one
