@@ -58,6 +58,12 @@ std::shared_ptr<memory::Heap> Segment::heap() {
   return copy_ == nullptr ? nullptr : copy_->shared_heap();
 }
 
+bool Segment::was_short(const Result& called, const Live& live, int& shortages) {
+  const bool is_short = called.code == error_code::UNREACHABLE && live.lacked_memory();
+  if (is_short) ++shortages;
+  return is_short;
+}
+
 Result Segment::converse(Request& request, const Body& body, std::int64_t deadline_ns,
                          bool keep_trying) {
   request.segment = this;
@@ -77,8 +83,7 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
       stats_.bytes_sent += request.frame_bytes;
     }
     const bool is_lost = called.code == error_code::UNREACHABLE;
-    const bool is_short = is_lost && live->lacked_memory();
-    shortages += is_short ? 1 : 0;
+    const bool is_short = was_short(called, *live, shortages);
     if (is_lost && keep_trying && shortages < most_shortages && now_ns() < deadline_ns) continue;
     return is_short ? Result::no_memory() : called;
   }

@@ -185,6 +185,9 @@ class Segment : public Listener {
   // single such loss can be due to what came for others.
   static constexpr int most_shortages = 2;
 
+  // Whether a call failed because its connection lacked memory. `shortages` counts such calls.
+  static bool was_short(const Result& called, const Live& live, int& shortages);
+
   // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline, or until
   // `most_shortages` were lost for lack of memory.
   Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying)

@@ -50,8 +50,7 @@ Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_
     // One that was there already may have died unseen: then a new one is tried in any case.
     const bool may_be_dead = out == before;
     const Result opened = open_on(out, caller, deadline_ns);
-    const bool is_short = opened.code == error_code::UNREACHABLE && out->lacked_memory();
-    shortages += is_short ? 1 : 0;
+    const bool is_short = was_short(opened, *out, shortages);
     const bool is_retried =
         out->is_lost() && (keep_trying || may_be_dead) && shortages < most_shortages;
     if (!opened.ok() && is_retried && !is_lost() && now_ns() < deadline_ns) continue;
