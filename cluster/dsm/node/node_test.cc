@@ -121,7 +121,8 @@ ROLE(different_homes) {
 // All pages at one rank, and pages by turns, of the same stretch. [DSM-START-2]
 TEST(Node, NamesTheRankWhoseHomesDiffer) { TestJob("different_homes", 2).expect_success(); }
 
-ROLE(different_settings) {
+// Says why it cannot start.
+ROLE(no_start) {
   Node::Options options;
   std::string error;
   check(Node::read_environment(&options, &error), error.c_str());
@@ -132,7 +133,7 @@ ROLE(different_settings) {
 
 // [DSM-MEET-1] [DSM-MEET-3]
 TEST(Node, NamesSettingsThatDiffer) {
-  TestJob job("different_settings", 2, {{"IW_DSM_PAGE", "4096"}}, {{"IW_DSM_PAGE", "65536"}});
+  TestJob job("no_start", 2, {{"IW_DSM_PAGE", "4096"}}, {{"IW_DSM_PAGE", "65536"}});
   for (Rank rank = 0; rank < 2; rank++) {
     EXPECT_EQ(job.at(rank).line().hear_text(),
               "the page's size (IW_DSM_PAGE) is 4096 at rank 0 and 65536 at rank 1; start all "
@@ -232,22 +233,13 @@ TEST(Node, EndsTheJobWhenOneChildFinishesAndAnotherIsAtABarrier) {
   }
 }
 
-ROLE(no_trace) {
-  Node::Options options;
-  std::string error;
-  check(Node::read_environment(&options, &error), error.c_str());
-  check(Node::start(options, &error) == nullptr, "no start");
-  parent.say(error);
-  return 0;
-}
-
 TEST(Node, TellsAllRanksThatOneCannotWriteItsTrace) {
-  TestJob job("no_trace", 2, {{"IW_DSM_TRACE", "/dev/null/no"}});
+  TestJob job("no_start", 2, {{"IW_DSM_TRACE", "/dev/null/no"}});
   for (Rank rank = 0; rank < 2; rank++) {
     EXPECT_NE(job.at(rank).line().hear_text().find("/dev/null/no"), std::string::npos);
   }
   job.expect_success();
-  TestJob other("no_trace", 2,
+  TestJob other("no_start", 2,
                 {{"IW_DSM_TRACE", "/tmp/iw-dsm-no-trace-" + std::to_string(getpid())}},
                 {{"IW_DSM_TRACE", "/dev/null/no"}});
   EXPECT_EQ(other.at(0).line().hear_text(), "rank 1 could not start; its own output says why");

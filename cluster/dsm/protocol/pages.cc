@@ -93,7 +93,7 @@ void Pages::fetch(PageNumber page, State& state) {
   }
   if (state.home == me_) {
     if (!state.has_copy) return fetch_initial(page, state);
-    // What is needed comes by diffs.
+    // The missing intervals come by diffs.
     return pull_for_itself(page, state);
   }
   const std::span<const Stamp> needed = begin_question(page, state);

@@ -30,7 +30,9 @@
  * Costs. "Messages" counts all messages of all ranks that a call causes; n is the number of ranks.
  * Messages for pages come later, when the pages are touched: the first touch of a page after a
  * synchronisation that brought news of it costs 2 messages (question and page), or none if its home
- * is on the same machine. The first touch of all costs up to 4 more, to learn the page's home. */
+ * is on the same machine. The first touch of all costs up to 4 more, to learn the page's home.
+ * Where barriers gather by a tree (IW_DSM_FAN_IN), a reduction or broadcast costs one message more
+ * for each rank whose parent in the tree is not rank 0. */
 #ifndef INTERWEAVE_DSM_H
 #define INTERWEAVE_DSM_H
 
@@ -97,7 +99,8 @@ typedef struct dsm_options {
 int dsm_init(const dsm_options* options);
 
 /* Waits until all ranks are here, and serves their pages until then. Frees the heap. The process
- * may not use the heap afterwards, and may not call dsm_init again. Collective; messages: 4 n. */
+ * may not use the heap afterwards, and may not call dsm_init again. Collective; messages: at most
+ * 5 n. */
 int dsm_finish(void);
 
 /* This process's number, from 0 on, and how many ranks there are. No message. */
@@ -221,7 +224,7 @@ typedef struct dsm_statistics {
   uint64_t writer_reads;     /* pages that came as diffs of their last writer (IW_DSM_FETCH) */
   uint64_t kept_memory;      /* bytes of diffs that stay at this rank, with what keeps them, now */
   uint64_t kept_memory_most; /* and at most so far; no reset */
-  uint64_t locks_known;      /* locks of which this rank remembers something, at this moment */
+  uint64_t locks_known;      /* entries about locks at this rank, now: as user, as home */
 } dsm_statistics;
 
 /* Reads the statistics; `reset` not 0: the counts start at 0 again. No message. */
