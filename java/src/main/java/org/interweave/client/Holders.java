@@ -4,9 +4,9 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Who reads a segment: so many times each owner [PROC-3], which is a thread or stands for a future.
- * The link's lock guards it. An owner that comes alone is counted without the map, which takes a
- * third of a cached reader lock's time.
+ * The owners of reader locks of a segment, with the number of locks that each owner has [PROC-3].
+ * An owner is a thread or stands for a future. The link's lock guards the counts. A single owner
+ * is counted without the map, because the map takes a third of a cached reader lock's time.
  */
 final class Holders {
   private final Map<Object, int[]> counts = new HashMap<>();

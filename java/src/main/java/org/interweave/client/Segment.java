@@ -394,9 +394,9 @@ public final class Segment implements IW_Space, AutoCloseable {
    * thread: any thread may close it, no lock is nested in it, and the last close of the segment
    * waits for it.
    *
-   * <p>A future that is cancelled, or completed otherwise, gives the wait up; a lock that comes all
-   * the same is given back. What depends on the future runs on a thread of the library, and may
-   * wait.
+   * <p>A future that is cancelled, or completed otherwise, gives the wait up. If the lock comes all
+   * the same, the library gives the lock back. Stages that depend on the future run on a thread of
+   * the library, and may wait.
    *
    * @param longest how long to wait, else TIMED_OUT
    * @return the lock, to be closed; fails as {@link #read(Duration)} would

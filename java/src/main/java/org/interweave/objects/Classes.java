@@ -82,7 +82,7 @@ final class Classes {
     return known == IW_Object.class ? null : known;
   }
 
-  /** What was found before other types were registered is not known any more. */
+  /** Forgets earlier results if types were registered since, because the results may differ now. */
   private void look() {
     if (registered == IW_Types.count()) return;
     registered = IW_Types.count();

@@ -116,11 +116,11 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
       first = object;
       return;
     }
-    if (isElement(at)) {
-      rare().elements[(int) (at / block.type.size())] = object;
-      return;
+    int size = (int) block.type.size();
+    boolean isElement = block.count > 1 && at % size == 0;
+    if (!isElement || !addElement(at / size, object)) {
+      rare().others.put(new Key(at, object.getClass()), object);
     }
-    rare().others.put(new Key(at, object.getClass()), object);
   }
 
   private Rare rare() {
@@ -128,12 +128,12 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
     return rare;
   }
 
-  /** Whether an element begins there that has no object yet. What begins with it comes later. */
-  private boolean isElement(int at) {
-    int size = (int) block.type.size();
-    if (block.count == 1 || at % size != 0) return false;
-    if (rare().elements == null) rare().elements = new IW_Object[block.count];
-    return rare.elements[at / size] == null;
+  /** False: the element has an object, and this one is of the element's beginning. */
+  private boolean addElement(int number, IW_Object object) {
+    if (rare().elements == null) rare.elements = new IW_Object[block.count];
+    if (rare.elements[number] != null) return false;
+    rare.elements[number] = object;
+    return true;
   }
 
   /** The unit that begins at a byte; -1: it is in an arm of a union. */

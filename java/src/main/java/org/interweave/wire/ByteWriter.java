@@ -66,26 +66,29 @@ public final class ByteWriter {
     stretches.add(new Stretch(own, from, begin, count));
   }
 
-  /** All that another writer has; what was lent to it stays lent. */
+  /** All bytes of another writer. Bytes that were lent to the other writer stay lent. */
   public void put(ByteWriter other) {
-    int done = 0;
-    for (Stretch each : other.stretches) {
-      put(other.bytes, done, each.before - done);
-      lend(each.from, each.begin, each.count);
-      done = each.before;
-    }
-    put(other.bytes, done, other.own - done);
+    take(other, false);
   }
 
-  /** All that another writer has, which stays as it is until `finish`. */
+  /** All bytes of another writer, which stays as it is until `finish`. */
   public void lend(ByteWriter other) {
+    take(other, true);
+  }
+
+  private void take(ByteWriter other, boolean lends) {
     int done = 0;
     for (Stretch each : other.stretches) {
-      lend(other.bytes, done, each.before - done);
+      takeOwn(other, done, each.before, lends);
       lend(each.from, each.begin, each.count);
       done = each.before;
     }
-    lend(other.bytes, done, other.own - done);
+    takeOwn(other, done, other.own, lends);
+  }
+
+  private void takeOwn(ByteWriter other, int begin, int end, boolean lends) {
+    if (lends) lend(other.bytes, begin, end - begin);
+    else put(other.bytes, begin, end - begin);
   }
 
   /** An unsigned number of 64 bits. */

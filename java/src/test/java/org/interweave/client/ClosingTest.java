@@ -195,7 +195,7 @@ class ClosingTest {
     }
   }
 
-  /** What was lost during an opening still waits for its answer, or its number would be reused. */
+  /** An opening that was lost still waits for its answer, because its number would be reused. */
   @Test
   void anOpeningFollowsTheCloseOfALostOne() throws Exception {
     try (SlowServer slow = new SlowServer();

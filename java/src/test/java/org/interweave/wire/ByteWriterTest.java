@@ -16,7 +16,7 @@ class ByteWriterTest {
     return row;
   }
 
-  /** What is lent to a writer, and passed on to another one, lies where it was lent. */
+  /** Lent bytes keep their place when another writer takes them over. */
   @Test
   void lentBytesLieInTheirPlace() {
     ByteArrayOutputStream wanted = new ByteArrayOutputStream();
