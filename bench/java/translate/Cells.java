@@ -4,8 +4,8 @@ import org.interweave.objects.ObjectMap;
 import translate.data.cell;
 
 /**
- * What pointers lead to: two sets of cells, one for each turn. The values of a set are stored the
- * first time that it is used.
+ * The targets of pointers: two sets of cells, one for each turn. The values of a set are stored
+ * when the set is used first.
  */
 final class Cells {
   final int count;

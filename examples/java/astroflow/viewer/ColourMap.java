@@ -46,7 +46,7 @@ final class ColourMap {
     return table;
   }
 
-  /** As 0xRRGGBB. What is not a number is dark. */
+  /** The colour as 0xRRGGBB. A NaN is dark. */
   int colour(double value) {
     double share = (value - low) * scale;
     double inside = share > 0 ? Math.min(share, 1) : 0;

@@ -4,7 +4,7 @@ import java.util.Optional;
 
 /** Where frames come from. */
 interface FrameSource extends AutoCloseable {
-  /** A frame that was not given before; empty: there is none yet. */
+  /** Returns the next new frame, or empty if there is none yet. */
   Optional<Frame> next();
 
   /** Called when there may be another frame, by any thread. */

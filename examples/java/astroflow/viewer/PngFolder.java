@@ -15,7 +15,10 @@ final class PngFolder {
     this.folder = folder;
   }
 
-  /** Writes beside the file first, so that nobody sees half a picture. Returns the file. */
+  /**
+   * Writes the picture to a file of another name first, because a reader must not see half a
+   * picture. Returns the file.
+   */
   Path write(Frame frame) {
     try {
       Files.createDirectories(folder);

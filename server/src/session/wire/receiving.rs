@@ -25,7 +25,7 @@ struct UnderWay {
     connection: u64,
     /// Later releases have larger numbers. All parts of a release have the same.
     order: u64,
-    /// What has come of the release. Of several parts, the first part has it all.
+    /// The bytes of the release that have come. If it has several parts, the first part counts all.
     came: u64,
     /// What the release announced.
     total: u64,
