@@ -42,6 +42,7 @@ fn measure(address: &str, pid: &str, count: usize, seconds: u64) -> Result<(), S
     let address = Address::Tcp {
         host: host.to_string(),
         port: port.parse().map_err(|_| "PORT is not a number")?,
+        secure: false,
     };
     let connect = || Client::connect(&address, Greeting::default());
     let mut first = connect().map_err(|error| error.to_string())?;

@@ -1,6 +1,7 @@
 //! `interweave ls`: which segments a server has.
 
 use clap::Args;
+use interweave_wire::mip::split_scheme;
 use interweave_wire::protocol::{Durability, SegmentInfo};
 use interweave_wire::{Json, Url};
 
@@ -85,7 +86,7 @@ fn server_and_prefix(argument: &str) -> Result<Url, Failure> {
     let (has_path, root) = match argument.strip_prefix("unix:") {
         Some(file) => (file.contains(":/"), ":/"),
         None => {
-            let address = argument.strip_prefix("iw://").unwrap_or(argument);
+            let (_, address) = split_scheme(argument);
             (address.contains('/'), "/")
         }
     };
@@ -146,6 +147,7 @@ mod tests {
         for (argument, canonical) in [
             ("host", "iw://host:7747/"),
             ("iw://host:1", "iw://host:1/"),
+            ("iws://host", "iws://host:7747/"),
             ("host/a", "iw://host:7747/a"),
             ("unix:/run/iw.sock", "unix:/run/iw.sock:/"),
             ("unix:iw.sock:/a", "unix:iw.sock:/a"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use interweave_server::client::{Client, ClientError, Copy, Greeting, Notification, OpenOptions};
-use interweave_wire::mip::Address;
+use interweave_wire::mip::{Address, HostAndPort};
 use interweave_wire::protocol::{CoherenceModel, ErrorCode, SegmentInfo, MAX_TOKEN};
 use interweave_wire::{value, DiffBuilder, Url};
 
@@ -218,11 +218,13 @@ fn diff_of(view: &View, base: u64, change: Change) -> Bytes {
     builder.finish()
 }
 
-/// As people write it, without a scheme.
+/// As people write it: without a scheme unless it asks for TLS.
 pub fn address_text(address: &Address) -> String {
     match address {
-        Address::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
-        Address::Tcp { host, port } => format!("{host}:{port}"),
+        Address::Tcp { host, port, secure } => {
+            let scheme = if *secure { "iws://" } else { "" };
+            format!("{scheme}{}", HostAndPort(host, *port))
+        }
         Address::Unix { file } => format!("unix:{file}"),
     }
 }

@@ -73,7 +73,7 @@ mod tests {
             "127.0.0.1",
             "127.0.0.1/a#",
             "127.0.0.1/a#1x",
-            "iws://h/a",
+            "http://h/a",
             "127.0.0.1/a#1#99999999999999999999",
         ] {
             assert!(Target::parse(wrong).is_err(), "{wrong}");

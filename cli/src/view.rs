@@ -4,7 +4,6 @@ use std::cell::Cell;
 
 use interweave_master::{BlockInfo, Segment};
 use interweave_server::client::Copy;
-use interweave_wire::mip::Address;
 use interweave_wire::protocol::ErrorCode;
 use interweave_wire::value_tree::{
     is_begun_at, place_of_path, place_of_unit, type_text, Place as UnitPlace, Reader, Renderer,
@@ -277,7 +276,7 @@ impl View {
             0 => self.url_text(),
             slot => match self.segment().slots().get(slot as usize - 1) {
                 Some(path) if path.starts_with('/') => {
-                    format!("{}{path}", server_text(&self.url.server))
+                    format!("{}{path}", self.url.server)
                 }
                 Some(url) => url.clone(),
                 None => "?".to_string(),
@@ -290,7 +289,7 @@ impl View {
     }
 
     pub fn url_text(&self) -> String {
-        format!("{}{}", server_text(&self.url.server), self.url.path)
+        self.url.to_string()
     }
 }
 
@@ -308,13 +307,5 @@ fn block_text(block: &BlockRef) -> String {
     match block {
         BlockRef::Serial(serial) => format!("#{serial}"),
         BlockRef::Name(name) => format!("\"{name}\""),
-    }
-}
-
-fn server_text(server: &Address) -> String {
-    match server {
-        Address::Tcp { host, port } if host.contains(':') => format!("iw://[{host}]:{port}"),
-        Address::Tcp { host, port } => format!("iw://{host}:{port}"),
-        Address::Unix { file } => format!("unix:{file}:"),
     }
 }

@@ -27,7 +27,7 @@ module interweave_interface
   integer(c_int), parameter :: IW_ENOT_OPEN = -4
   ! No token, a wrong token, or no rule that allows the request.
   integer(c_int), parameter :: IW_EDENIED = -5
-  ! Not of the form [iw://]host[:port]/path[#block[#offset]].
+  ! Not of the form [iw://|iws://]host[:port]/path[#block[#offset]].
   integer(c_int), parameter :: IW_EBAD_URL = -6
   ! No such segment, and it was not to be made.
   integer(c_int), parameter :: IW_ENO_SEGMENT = -7

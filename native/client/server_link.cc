@@ -144,6 +144,9 @@ Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) 
     const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
     return status ? Result{} : not_connected(name_, status);
   }
+  if (server_.secure) {
+    return {error_code::UNIMPLEMENTED, name_ + ": this client has no TLS yet; use iw://"};
+  }
   // [NET-1]: on one host the server's Unix socket, whose name is its TCP port.
   if (is_this_host(server_.host)) {
     const std::string local = "@interweave-" + std::to_string(server_.port);

@@ -88,7 +88,7 @@ IW_API const char* IW_strerror(void);
 /* ---- Segments -----------------------------------------------------------------------------------
  */
 
-/* Opens the segment and creates it if it does not exist. URL: [iw://]host[:port]/path or
+/* Opens the segment and creates it if it does not exist. URL: [iw://|iws://]host[:port]/path or
  * unix:FILE:/path; the default port is 7747. No data moves until the first lock. */
 IW_API IW_handle_t IW_open_segment(const char* url);
 

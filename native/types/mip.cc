@@ -17,7 +17,7 @@ Result bad(std::string_view text, const std::string& why) {
           "\"" + shown + (text.size() > kShownBytes ? "...\"" : "\"") + ": " + why};
 }
 
-constexpr const char* kForm = "a URL is [iw://]host[:port]/path or unix:FILE:/path";
+constexpr const char* kForm = "a URL is [iw://|iws://]host[:port]/path or unix:FILE:/path";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -117,7 +117,8 @@ bool is_path(std::string_view path) {
 std::string Url::server() const {
   if (is_unix()) return "unix:" + socket_file;
   const bool brackets = host.find(':') != std::string::npos;
-  return "iw://" + (brackets ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  const std::string scheme = secure ? "iws://" : "iw://";
+  return scheme + (brackets ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 std::string Url::text() const { return server() + (is_unix() ? ":" : "") + path; }
@@ -133,8 +134,8 @@ Result parse_url(std::string_view text, Url& out) {
     const std::size_t scheme = text.find("://");
     if (scheme != std::string_view::npos && scheme < text.find('/')) {
       const std::string_view name = text.substr(0, scheme);
-      if (name == "iws") return bad(text, "iws:// (TLS) is not there yet; use iw://");
-      if (name != "iw") return bad(text, kForm);
+      if (name != "iw" && name != "iws") return bad(text, kForm);
+      url.secure = name == "iws";
       rest = text.substr(scheme + 3);
     }
     const std::size_t slash = rest.find('/');

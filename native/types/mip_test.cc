@@ -93,11 +93,15 @@ TEST(Mip, WhatIsNoMipIsRefused) {
   expect_bad("host/" + std::string(5000, 'x'));
 }
 
-TEST(Mip, TlsIsRefusedWithAHint) {
+TEST(Mip, TlsStaysInTheCanonicalText) {
   Url url;
-  const Result result = parse_url("iws://host/x", url);
-  EXPECT_EQ(result.code, error_code::BAD_URL);
-  EXPECT_NE(result.text.find("iw://"), std::string::npos);
+  ASSERT_TRUE(parse_url("iws://Host/x", url).ok());
+  EXPECT_TRUE(url.secure);
+  EXPECT_EQ(url.text(), "iws://host:7747/x");
+  Url plain;
+  ASSERT_TRUE(parse_url("iw://host/x", plain).ok());
+  EXPECT_FALSE(plain.secure);
+  EXPECT_NE(url.server(), plain.server());
 }
 
 TEST(Mip, BlockNames) {

@@ -194,6 +194,7 @@ Result mip(const Vector& vector, Decoded& out) {
   if (url.is_unix()) {
     server.members.push_back({"socket_file", show(url.socket_file)});
   } else {
+    server.members.push_back({"secure", show(url.secure)});
     server.members.push_back({"host", show(url.host)});
     server.members.push_back({"port", show(std::uint64_t{url.port})});
   }

@@ -51,7 +51,7 @@ atexit.register(_core.end_callbacks)
 def open(url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
          token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
          coherence: Model = FULL) -> Segment:
-    """Opens a segment, `[iw://]host[:port]/path` or `unix:FILE:/path`, or makes it.
+    """Opens a segment, `[iw://|iws://]host[:port]/path` or `unix:FILE:/path`, or makes it.
 
     `timeout`: seconds that a lock waits if its call gives no time. `coherence`: the model of reader
     locks whose call gives none. `durability` (memory, written, synced) and `quota` (bytes) count

@@ -45,7 +45,7 @@ class Denied(Error, PermissionError):
 
 
 class BadUrl(Error, ValueError):
-    """Not of the form [iw://]host[:port]/path[#block[#offset]]."""
+    """Not of the form [iw://|iws://]host[:port]/path[#block[#offset]]."""
 
     code = -6
     code_name = "BAD_URL"

@@ -84,6 +84,7 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
     let address = Address::Tcp {
         host: host.to_string(),
         port: port.parse().expect("a number"),
+        secure: false,
     };
     let mut client = Client::connect(&address, Greeting::default()).expect("it answers");
     let options = OpenOptions::creating(Durability::Synced);

@@ -97,6 +97,7 @@ impl Server {
         Address::Tcp {
             host: "127.0.0.1".to_string(),
             port: self.port,
+            secure: false,
         }
     }
 

@@ -15,7 +15,7 @@ enum {
   IW_EVERSION_MISMATCH = -3, /* No protocol version in common. */
   IW_ENOT_OPEN = -4,         /* Not an open handle, or a number that names nothing open. */
   IW_EDENIED = -5,           /* No token, a wrong token, or no rule that allows the request. */
-  IW_EBAD_URL = -6,          /* Not of the form [iw://]host[:port]/path[#block[#offset]]. */
+  IW_EBAD_URL = -6,          /* Not of the form [iw://|iws://]host[:port]/path[#block[#offset]]. */
   IW_ENO_SEGMENT = -7,       /* No such segment, and it was not to be made. */
   IW_ENO_BLOCK = -8,         /* No such block in the segment. */
   IW_EUNKNOWN_TYPE = -9,     /* The type is not registered in this program. */

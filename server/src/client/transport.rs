@@ -32,7 +32,11 @@ pub struct Transport {
 impl Transport {
     pub fn connect(address: &Address) -> Result<Transport, ClientError> {
         let socket = match address {
-            Address::Tcp { host, port } => connect_tcp(host, *port).map(Socket::Tcp),
+            Address::Tcp { secure: true, .. } => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "iws:// (TLS) is not supported yet; use iw://",
+            )),
+            Address::Tcp { host, port, .. } => connect_tcp(host, *port).map(Socket::Tcp),
             Address::Unix { file } => UnixStream::connect(file).map(Socket::Unix),
         };
         socket

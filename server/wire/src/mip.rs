@@ -18,6 +18,8 @@ pub enum Address {
     Tcp {
         host: String,
         port: u16,
+        /// TLS [MIP-2]
+        secure: bool,
     },
     Unix {
         file: String,
@@ -50,7 +52,7 @@ fn bad<T>(text: &str, why: &str) -> Result<T, Rejection> {
     let shown: String = text.chars().take(200).collect();
     Err(Rejection::new(
         ErrorCode::BadUrl,
-        format!("`{shown}` {why}; write [iw://]host[:port]/path, or unix:FILE:/path"),
+        format!("`{shown}` {why}; write [iw://|iws://]host[:port]/path, or unix:FILE:/path"),
     ))
 }
 
@@ -58,12 +60,6 @@ impl Url {
     pub fn parse(text: &str) -> Result<Url, Rejection> {
         if text.len() > MAX_MIP_BYTES {
             return bad(text, "is longer than 4096 bytes");
-        }
-        if text.starts_with("iws://") {
-            return bad(
-                text,
-                "asks for TLS (iws://), which is not supported yet: use iw://",
-            );
         }
         let (server, path) = match text.strip_prefix("unix:") {
             Some(rest) => {
@@ -74,17 +70,15 @@ impl Url {
                 (Address::Unix { file }, &rest[colon + 1..])
             }
             None => {
-                let rest = text.strip_prefix("iw://").unwrap_or(text);
+                let (secure, rest) = split_scheme(text);
                 let Some(slash) = rest.find('/') else {
                     return bad(text, "has no path");
                 };
-                let Some(address) = Address::parse(&rest[..slash]) else {
-                    return bad(
-                        text,
-                        &what_is_wrong_with_address(&rest[slash..], &rest[..slash]),
-                    );
+                let (address, path) = rest.split_at(slash);
+                let Some(address) = Address::parse_with(secure, address) else {
+                    return bad(text, &what_is_wrong_with_address(path, address));
                 };
-                (address, &rest[slash..])
+                (address, path)
             }
         };
         let named = match &server {
@@ -107,6 +101,14 @@ impl Url {
     }
 }
 
+/// Returns whether the URL asks for TLS [MIP-2], and what stands behind its scheme.
+pub fn split_scheme(text: &str) -> (bool, &str) {
+    match text.strip_prefix("iws://") {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix("iw://").unwrap_or(text)),
+    }
+}
+
 /// Says in a text for people why `address`, followed by `behind`, is not valid.
 fn what_is_wrong_with_address(behind: &str, address: &str) -> String {
     let port = match address.rsplit_once(']') {
@@ -115,7 +117,7 @@ fn what_is_wrong_with_address(behind: &str, address: &str) -> String {
     };
     match (address.strip_suffix(':'), port) {
         (Some(scheme), _) if behind.starts_with("//") => {
-            format!("has the scheme `{scheme}`, and only iw is known")
+            format!("has the scheme `{scheme}`, and only iw and iws are known")
         }
         (_, Some(port)) if !address.starts_with(':') && !port.contains(':') => {
             format!("has the port `{port}`; a port is a number from 1 to 65535")
@@ -125,8 +127,14 @@ fn what_is_wrong_with_address(behind: &str, address: &str) -> String {
 }
 
 impl Address {
-    /// `host`, `host:port`, `[v6]`, `[v6]:port`; the port is 7747 when absent.
+    /// `host`, `host:port`, `[v6]`, `[v6]:port`, with `iw://` or `iws://` before it or without a
+    /// scheme; the port is 7747 when absent.
     pub fn parse(text: &str) -> Option<Address> {
+        let (secure, rest) = split_scheme(text);
+        Address::parse_with(secure, rest)
+    }
+
+    fn parse_with(secure: bool, text: &str) -> Option<Address> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (host, port) = rest.split_once(']')?;
@@ -154,6 +162,7 @@ impl Address {
         (port > 0).then(|| Address::Tcp {
             host: host.to_ascii_lowercase(),
             port,
+            secure,
         })
     }
 }
@@ -202,9 +211,25 @@ impl Mip {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::Tcp { host, port } if host.contains(':') => write!(f, "iw://[{host}]:{port}"),
-            Address::Tcp { host, port } => write!(f, "iw://{host}:{port}"),
+            Address::Tcp { host, port, secure } => {
+                let scheme = if *secure { "iws" } else { "iw" };
+                write!(f, "{scheme}://{}", HostAndPort(host, *port))
+            }
             Address::Unix { file } => write!(f, "unix:{file}:"),
+        }
+    }
+}
+
+/// A host and its port as people write them without a scheme.
+pub struct HostAndPort<'a>(pub &'a str, pub u16);
+
+impl fmt::Display for HostAndPort<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HostAndPort(host, port) = self;
+        if host.contains(':') {
+            write!(f, "[{host}]:{port}")
+        } else {
+            write!(f, "{host}:{port}")
         }
     }
 }
@@ -257,7 +282,8 @@ pub fn is_path(path: &str) -> bool {
 /// Whether a slot table may hold the text [WIRE-5]: a path, or another server's URL with its
 /// scheme.
 pub fn is_slot_text(text: &str) -> bool {
-    let full = text.starts_with("iw://") || text.starts_with("unix:");
+    let schemes = ["iw://", "iws://", "unix:"];
+    let full = schemes.iter().any(|scheme| text.starts_with(scheme));
     is_path(text) || full && Url::parse(text).is_ok()
 }
 
@@ -272,6 +298,8 @@ mod tests {
             ("iw://LocalHost:80/a/b", "iw://localhost:80/a/b"),
             ("[::1]/list", "iw://[::1]:7747/list"),
             ("iw://[::1]:9/l", "iw://[::1]:9/l"),
+            ("iws://Host/l", "iws://host:7747/l"),
+            ("iws://[::1]:9/l", "iws://[::1]:9/l"),
             ("unix:/run/iw.sock:/list", "unix:/run/iw.sock:/list"),
         ] {
             let url = Url::parse(text).unwrap();
@@ -307,7 +335,6 @@ mod tests {
             assert_eq!(refused.code, ErrorCode::BadUrl, "{text}");
         }
         for (text, hint) in [
-            ("iws://h/p", "TLS"),
             ("ftp://h/p", "has the scheme `ftp`"),
             ("h:99999/p", "has the port `99999`"),
             ("h:abc/p", "has the port `abc`"),

@@ -36,31 +36,32 @@ def is_slot(text):
         parse_url(text)
     except Refused:
         return False
-    return text.startswith(("iw://", "unix:"))
+    return text.startswith(("iw://", "iws://", "unix:"))
 
 
 def parse_url(text):
-    if text.startswith("iws://"):
-        raise bad("iws:// is reserved for TLS")
     if text.startswith("unix:"):
         file, colon, path = text[5:].partition(":/")
         if not file or not colon or has_control(file) or not is_path("/" + path):
             raise bad("not unix:FILE:/path")
         return {"socket_file": file, "path": "/" + path}
-    match = re.fullmatch(r"(?:iw://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?(/.*)", text)
-    if not match or not is_path(match[3]):
-        raise bad("not [iw://]host[:port]/path")
-    port = int(match[2] or DEFAULT_PORT)
+    match = re.fullmatch(
+        r"(iws?://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?(/.*)", text)
+    if not match or not is_path(match[4]):
+        raise bad("not [iw://|iws://]host[:port]/path")
+    port = int(match[3] or DEFAULT_PORT)
     if not 1 <= port <= 65535:
         raise bad("the port is not 1..65535")
-    return {"host": match[1].strip("[]").lower(), "port": port, "path": match[3]}
+    return {"secure": match[1] == "iws://", "host": match[2].strip("[]").lower(), "port": port,
+            "path": match[4]}
 
 
 def url_text(url):
     if "socket_file" in url:
         return f"unix:{url['socket_file']}:{url['path']}"
     host = f"[{url['host']}]" if ":" in url["host"] else url["host"]
-    return f"iw://{host}:{url['port']}{url['path']}"
+    scheme = "iws" if url["secure"] else "iw"
+    return f"{scheme}://{host}:{url['port']}{url['path']}"
 
 
 def parse(text):

@@ -3,7 +3,7 @@ import type { Bound } from "../coherence/freshness.js";
 import { expect } from "../session/connection.js";
 import type { Origin } from "../session/fields.js";
 import { InterweaveError } from "../wire/error.js";
-import { addressText, DEFAULT_PORT, isPath, parseAddress } from "../wire/mip.js";
+import { addressText, DEFAULT_PORT, isPath, parseAddress, serverPart } from "../wire/mip.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { CoherenceModel } from "../wire/protocol/lock.js";
 import {
@@ -50,8 +50,8 @@ export const Coherence = {
 function serverUrlOf(url: string): string {
   if (url.startsWith("unix:")) return url.replace(/:(\/.*)?$/, "") + ":";
   const web = /^(?:ws|http)s?:\/\/(.*?)(?::[0-9]+)?(?:\/|$)/.exec(url);
-  const address = parseAddress(web?.[1] ?? url.replace(/^iw:\/\//, "").replace(/\/.*$/, ""));
-  return addressText(address ?? { host: "localhost", port: DEFAULT_PORT });
+  const address = parseAddress(web?.[1] ?? serverPart(url));
+  return addressText(address ?? { host: "localhost", port: DEFAULT_PORT, secure: false });
 }
 
 export class Client {

@@ -3,7 +3,7 @@
  * socket first [NET-1]. All of them carry the same frames, one after another.
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
-import { DEFAULT_PORT, parseAddress } from "../wire/mip.js";
+import { DEFAULT_PORT, parseAddress, serverPart } from "../wire/mip.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import {
@@ -18,15 +18,21 @@ import {
 /** Where to try, in order. */
 function placesOf(url: string): NetConnectOpts[] {
   if (url.startsWith("unix:")) return [{ path: url.slice(5).replace(/:(\/.*)?$/, "") }];
-  const address = parseAddress(url.replace(/^iw:\/\//, "").replace(/\/.*$/, ""));
+  const address = parseAddress(serverPart(url));
   if (address === null || !("host" in address)) {
     throw new InterweaveError(
       ErrorCode.BAD_URL,
-      `\`${url}\` is not the address of a server; write [iw://]host[:port], unix:FILE, ` +
+      `\`${url}\` is not the address of a server; write [iw://|iws://]host[:port], unix:FILE, ` +
         "or ws://host:port",
     );
   }
-  const { host, port } = address;
+  const { host, port, secure } = address;
+  if (secure) {
+    throw new InterweaveError(
+      ErrorCode.UNIMPLEMENTED,
+      `${url}: this client has no TLS yet; use iw://`,
+    );
+  }
   const isHere = process.platform === "linux" && (host === "127.0.0.1" || host === "localhost");
   return isHere ? [{ path: `\0interweave-${port}` }, { host, port }] : [{ host, port }];
 }

@@ -9,9 +9,13 @@ export const DEFAULT_PORT = 7747;
 /** [MIP-6] */
 const MAX_MIP_BYTES = 4096;
 
-/** A server: over TCP, the host in lower case without brackets; or by a Unix socket. */
+/**
+ * A server: over TCP, the host in lower case without brackets, with TLS if it is secure [MIP-2]; or
+ * by a Unix socket.
+ */
 export type Address =
-  { readonly host: string; readonly port: number } | { readonly socketFile: string };
+  | { readonly host: string; readonly port: number; readonly secure: boolean }
+  | { readonly socketFile: string };
 
 export interface SegmentUrl {
   readonly server: Address;
@@ -36,7 +40,7 @@ function byteLength(text: string): number {
 function bad(text: string, why: string): InterweaveError {
   return new InterweaveError(
     ErrorCode.BAD_URL,
-    `\`${text.slice(0, 200)}\` ${why}; write [iw://]host[:port]/path, or unix:FILE:/path`,
+    `\`${text.slice(0, 200)}\` ${why}; write [iw://|iws://]host[:port]/path, or unix:FILE:/path`,
   );
 }
 
@@ -64,7 +68,7 @@ export function isPath(path: string): boolean {
 /** What a slot of a segment's table may hold [WIRE-5]. */
 export function isSlotText(text: string): boolean {
   if (isPath(text)) return true;
-  if (!text.startsWith("iw://") && !text.startsWith("unix:")) return false;
+  if (!/^(iws?:\/\/|unix:)/.test(text)) return false;
   try {
     parseUrl(text);
     return true;
@@ -73,21 +77,20 @@ export function isSlotText(text: string): boolean {
   }
 }
 
-/** `host[:port]`, of which the port may be left out. */
+/** `host[:port]` behind `iw://` or `iws://` or no scheme. */
 export function parseAddress(text: string): Address | null {
-  const parts = /^(\[[0-9A-Za-z\-._:]+\]|[0-9A-Za-z\-._]+)(:[0-9]+)?$/.exec(text);
+  const secure = text.startsWith("iws://");
+  const rest = text.replace(/^iws?:\/\//, "");
+  const parts = /^(\[[0-9A-Za-z\-._:]+\]|[0-9A-Za-z\-._]+)(:[0-9]+)?$/.exec(rest);
   if (parts?.[1] === undefined) return null;
   const digits = parts[2]?.slice(1) ?? String(DEFAULT_PORT);
   const port = Number(digits);
   if (digits.startsWith("0") || port > 65535) return null;
-  return { host: parts[1].replace(/^\[|\]$/g, "").toLowerCase(), port };
+  return { host: parts[1].replace(/^\[|\]$/g, "").toLowerCase(), port, secure };
 }
 
 export function parseUrl(text: string): SegmentUrl {
   if (byteLength(text) > MAX_MIP_BYTES) throw bad(text, "is longer than 4096 bytes");
-  if (text.startsWith("iws://")) {
-    throw bad(text, "asks for TLS (iws://), which is not supported yet: use iw://");
-  }
   let server: Address | null;
   let path: string;
   if (text.startsWith("unix:")) {
@@ -98,10 +101,9 @@ export function parseUrl(text: string): SegmentUrl {
     }
     [server, path] = [{ socketFile }, text.slice(colon + 1)];
   } else {
-    const rest = text.startsWith("iw://") ? text.slice(5) : text;
-    const slash = rest.indexOf("/");
+    const slash = text.indexOf("/", /^iws?:\/\//.exec(text)?.[0].length ?? 0);
     if (slash < 0) throw bad(text, "has no path");
-    [server, path] = [parseAddress(rest.slice(0, slash)), rest.slice(slash)];
+    [server, path] = [parseAddress(text.slice(0, slash)), text.slice(slash)];
     if (server === null) {
       throw bad(text, "has no host, or a port that is not a number from 1 to 65535");
     }
@@ -133,10 +135,15 @@ export function parseMip(text: string): Mip {
   return { url, block, offset };
 }
 
+/** What stands before the path in the URL of a server or a segment: scheme, host and port. */
+export function serverPart(url: string): string {
+  return /^(?:iws?:\/\/)?[^/]*/.exec(url)?.[0] ?? "";
+}
+
 export function addressText(server: Address): string {
   if ("socketFile" in server) return `unix:${server.socketFile}:`;
   const host = server.host.includes(":") ? `[${server.host}]` : server.host;
-  return `iw://${host}:${server.port}`;
+  return `${server.secure ? "iws" : "iw"}://${host}:${server.port}`;
 }
 
 /** The canonical text, if the block is given by its serial [MIP-3]. */

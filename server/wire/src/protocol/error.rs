@@ -23,7 +23,7 @@ pub enum ErrorCode {
     NotOpen = 4,
     /// No token, a wrong token, or no rule that allows the request.
     Denied = 5,
-    /// Not of the form [iw://]host[:port]/path[#block[#offset]].
+    /// Not of the form [iw://|iws://]host[:port]/path[#block[#offset]].
     BadUrl = 6,
     /// No such segment, and it was not to be made.
     NoSegment = 7,

@@ -254,7 +254,8 @@ fn checkpoint_head(vector: &Vector) -> Result<Decoded, Rejection> {
 fn mip(vector: &Vector) -> Result<Decoded, Rejection> {
     let parsed = Mip::parse(vector.text("text").expect("a text"))?;
     let url = match &parsed.url.server {
-        interweave_wire::mip::Address::Tcp { host, port } => object([
+        interweave_wire::mip::Address::Tcp { host, port, secure } => object([
+            ("secure", secure.show()),
             ("host", text(host)),
             ("port", integer((*port).into())),
             ("path", text(&parsed.url.path)),

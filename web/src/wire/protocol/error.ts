@@ -16,7 +16,7 @@ export const ErrorCode = {
   NOT_OPEN: 4,
   /* No token, a wrong token, or no rule that allows the request. */
   DENIED: 5,
-  /* Not of the form [iw://]host[:port]/path[#block[#offset]]. */
+  /* Not of the form [iw://|iws://]host[:port]/path[#block[#offset]]. */
   BAD_URL: 6,
   /* No such segment, and it was not to be made. */
   NO_SEGMENT: 7,

@@ -13,6 +13,8 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
 import org.interweave.wire.Address;
 
 /** A socket that never blocks, and the bytes that wait to be sent. The link's lock guards it. */
@@ -32,6 +34,10 @@ final class Channel {
   /** Where a server is; looks the host's name up, which may take long. */
   static SocketAddress resolve(Address server) throws IOException {
     if (server.socketFile() != null) return UnixDomainSocketAddress.of(server.socketFile());
+    if (server.secure()) {
+      throw new InterweaveException(
+          Error.UNIMPLEMENTED, server.text() + ": this client has no TLS yet; use iw://");
+    }
     InetSocketAddress found = new InetSocketAddress(server.host(), server.port());
     if (found.isUnresolved()) throw new IOException("no host has the name " + server.host());
     return found;

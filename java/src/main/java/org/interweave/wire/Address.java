@@ -3,17 +3,17 @@ package org.interweave.wire;
 import java.util.Locale;
 
 /**
- * A server: over TCP, the host in lower case without brackets; or by a Unix socket, whose file is
- * not null then.
+ * A server: over TCP, the host in lower case without brackets, with TLS if it is secure [MIP-2]; or
+ * by a Unix socket, whose file is not null then.
  */
-public record Address(String host, int port, String socketFile) {
+public record Address(String host, int port, boolean secure, String socketFile) {
   /** [MIP-1] */
   public static final int DEFAULT_PORT = 7747;
 
   private static final int MAX_PORT = 65535;
 
   /** `host[:port]`; null if the text is not that. */
-  static Address parse(String text) {
+  static Address parse(String text, boolean secure) {
     int end = hostEnd(text);
     if (end < 0) return null;
     int port = DEFAULT_PORT;
@@ -23,13 +23,14 @@ public record Address(String host, int port, String socketFile) {
     }
     String host = text.substring(0, end);
     if (host.startsWith("[")) host = host.substring(1, host.length() - 1);
-    return new Address(host.toLowerCase(Locale.ROOT), port, null);
+    return new Address(host.toLowerCase(Locale.ROOT), port, secure, null);
   }
 
   /** Canonical, as a MIP begins [MIP-3]. */
   public String text() {
     if (socketFile != null) return "unix:" + socketFile + ":";
-    return "iw://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+    String scheme = secure ? "iws://" : "iw://";
+    return scheme + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
   }
 
   /** Where the host ends; -1 if the text begins with none. */

@@ -17,9 +17,6 @@ public record SegmentUrl(Address server, String path) {
 
   public static SegmentUrl parse(String text) {
     checkLength(text);
-    if (text.startsWith("iws://")) {
-      throw bad(text, "asks for TLS (iws://), which is not supported yet: use iw://");
-    }
     SegmentUrl url = text.startsWith("unix:") ? ofSocket(text) : ofHost(text);
     if (!isPath(url.path)) {
       throw bad(text, "has a path with '#' or control characters, or longer than 1024 bytes");
@@ -39,14 +36,16 @@ public record SegmentUrl(Address server, String path) {
     if (file.isEmpty() || hasControl(file)) {
       throw bad(text, "does not name the socket's file and `:/path`");
     }
-    return new SegmentUrl(new Address(null, 0, file), text.substring(colon + 1));
+    return new SegmentUrl(new Address(null, 0, false, file), text.substring(colon + 1));
   }
 
   private static SegmentUrl ofHost(String text) {
-    String rest = text.startsWith("iw://") ? text.substring(5) : text;
+    boolean isSecure = text.startsWith("iws://");
+    boolean hasScheme = isSecure || text.startsWith("iw://");
+    String rest = hasScheme ? text.substring(text.indexOf("//") + 2) : text;
     int slash = rest.indexOf('/');
     if (slash < 0) throw bad(text, "has no path");
-    Address server = Address.parse(rest.substring(0, slash));
+    Address server = Address.parse(rest.substring(0, slash), isSecure);
     if (server == null) {
       throw bad(text, "has no host, or a port that is not a number from 1 to 65535");
     }
@@ -73,7 +72,9 @@ public record SegmentUrl(Address server, String path) {
   /** What a slot of a segment's table may hold [WIRE-5]. */
   public static boolean isSlotText(String text) {
     if (isPath(text)) return true;
-    if (!text.startsWith("iw://") && !text.startsWith("unix:")) return false;
+    boolean hasScheme =
+        text.startsWith("iw://") || text.startsWith("iws://") || text.startsWith("unix:");
+    if (!hasScheme) return false;
     try {
       parse(text);
       return true;
@@ -90,7 +91,7 @@ public record SegmentUrl(Address server, String path) {
     String shown = text.substring(0, Math.min(text.length(), SHOWN));
     return new InterweaveException(
         Error.BAD_URL,
-        "`" + shown + "` " + why + "; write [iw://]host[:port]/path, or unix:FILE:/path");
+        "`" + shown + "` " + why + "; write [iw://|iws://]host[:port]/path, or unix:FILE:/path");
   }
 
   private static int byteLength(String text) {

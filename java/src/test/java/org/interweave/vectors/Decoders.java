@@ -256,6 +256,7 @@ final class Decoders {
     if (server.socketFile() != null) {
       url.put("socket_file", server.socketFile());
     } else {
+      url.put("secure", server.secure());
       url.put("host", server.host());
       url.put("port", (long) server.port());
     }
