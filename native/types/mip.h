@@ -19,9 +19,9 @@ struct Url {
   // TCP: host in lower case, an IPv6 address without its brackets, and port. Unix socket: file.
   std::string host;
   std::uint16_t port = 0;
-  bool secure = false;  // TLS [MIP-2]
   std::string socket_file;
-  std::string path;  // begins with '/'
+  std::string path;     // begins with '/'
+  bool secure = false;  // TLS [MIP-2]
 
   [[nodiscard]] bool is_unix() const { return !socket_file.empty(); }
   // "iw://host:port", "iws://host:port" or "unix:FILE": equal for all segments of a server.
