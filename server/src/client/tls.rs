@@ -71,6 +71,8 @@ fn is_about_certificates(alert: AlertDescription) -> bool {
         AlertDescription::CertificateRequired
             | AlertDescription::BadCertificate
             | AlertDescription::UnknownCA
+            // A certificate that another authority of the same name has signed.
+            | AlertDescription::DecryptError
             | AlertDescription::CertificateExpired
             | AlertDescription::CertificateRevoked
             | AlertDescription::CertificateUnknown
