@@ -1,5 +1,6 @@
 //! The `interweave` program: one subcommand a file, one line here for each.
 
+mod cert;
 mod compile;
 mod failure;
 mod get;
@@ -11,6 +12,7 @@ mod remove;
 mod run;
 mod serve;
 mod serve_config;
+mod serve_tls;
 mod set;
 mod show;
 mod store_copy;
@@ -33,6 +35,9 @@ struct Interweave {
 enum Command {
     Serve(serve::Serve),
     Run(run::Run),
+    /// Make certificates for encrypted connections (iws://)
+    #[command(subcommand)]
+    Cert(cert::CertCommand),
     /// Turn .x files into types of a language
     Compile(compile::CompileArgs),
     /// List a server's segments
@@ -64,6 +69,7 @@ fn main() -> ExitCode {
     let done = match Interweave::parse_from(arguments).command {
         Command::Serve(serve) => return serve.run(),
         Command::Run(run) => return run.run(),
+        Command::Cert(command) => cert::run(command),
         Command::Compile(args) => compile::run(args),
         Command::Ls(args) => list::run(args),
         Command::Show(args) => show::run(args),

@@ -1,7 +1,10 @@
 //! `interweave serve`: options, store and logs of a server; the server itself is interweave-server.
 
+use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
-use interweave_server::net::{self, ListenAddress, Origin, ServeError, ServeOptions, UnixPeers};
+use interweave_server::net::{
+    self, ListenAddress, Origin, ServeError, ServeOptions, TlsOptions, UnixPeers,
+};
 use interweave_server::session::{Config, Order, Tuning};
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
 use std::io::{IsTerminal, Write};
@@ -28,7 +31,8 @@ Ctrl-C stops in order; a second one stops at once. Logs go to stderr; IW_LOG=deb
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Serve {
-    /// Where clients connect: HOST:PORT on this host, or unix:PATH; may be given again
+    /// Where clients connect: HOST:PORT, or unix:PATH; may be given again. An address that other
+    /// hosts reach needs --tls required and --client-ca
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7747")]
     listen: Vec<ListenAddress>,
     /// Where /healthz, /metrics and WebSockets are: HOST:PORT on this host, or none
@@ -88,6 +92,8 @@ pub struct Serve {
     /// How logs are written
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 /// A store, and what was found in it.
@@ -183,7 +189,7 @@ impl Serve {
         }
     }
 
-    fn serve(self) -> Result<(), String> {
+    fn serve(mut self) -> Result<(), String> {
         if let Some(file) = &self.config {
             tracing::info!(file = %file.display(), "options are also from a file");
         }
@@ -193,6 +199,12 @@ impl Serve {
                 self.quota, self.max_quota
             ));
         }
+        let tls = self.tls.take_options();
+        if let Some(refusal) = serve_tls::refusal_of_open(&self.listen, tls.as_ref()) {
+            return Err(refusal);
+        }
+        // Before the store, because a large one is read for a while.
+        tls.as_ref().map_or(Ok(()), TlsOptions::check)?;
         let opened = self.open_store()?;
         let engine = Config {
             lease_ms: self.lease,
@@ -220,6 +232,7 @@ impl Serve {
                 Peers::Own => UnixPeers::Own,
                 Peers::All => UnixPeers::All,
             },
+            tls,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),
             engine,
@@ -342,14 +355,5 @@ mod tests {
         assert!(bytes("0").is_err());
         assert_eq!(bytes_or_none("0"), Ok(0));
         assert!(bytes("99999999999G").is_err());
-    }
-
-    #[test]
-    fn addresses_that_others_can_reach_are_refused_with_a_way_out() {
-        let refusal = "0.0.0.0:7747".parse::<ListenAddress>().unwrap_err();
-        assert!(refusal.contains("loopback only"), "{refusal}");
-        assert!(refusal.contains("ssh -L 7747"), "{refusal}");
-        assert!("127.0.0.1".parse::<ListenAddress>().is_ok());
-        assert!("[::1]:99".parse::<ListenAddress>().is_ok());
     }
 }

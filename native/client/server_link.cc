@@ -7,6 +7,7 @@
 #include <string_view>
 #include <thread>
 
+#include "client/encryption.h"
 #include "client/log.h"
 #include "client/waiting.h"
 #include "platform/clock.h"
@@ -139,27 +140,30 @@ Result ServerLink::connected(std::int64_t deadline_ns, bool keep_trying,
   }
 }
 
-Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
+Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out,
+                               std::shared_ptr<const platform::TlsEnd>& end) const {
   if (server_.is_unix()) {
     const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
     return status ? Result{} : not_connected(name_, status);
   }
-  if (server_.secure) {
-    return {error_code::UNIMPLEMENTED, name_ + ": this client has no TLS yet; use iw://"};
-  }
-  // [NET-1]: on one host the server's Unix socket, whose name is its TCP port.
-  if (is_this_host(server_.host)) {
+  // [NET-1]: on one host the server's Unix socket, whose name is its TCP port. [MIP-2]: never for a
+  // URL that asks for TLS.
+  if (!server_.secure && is_this_host(server_.host)) {
     const std::string local = "@interweave-" + std::to_string(server_.port);
     if (platform::connect_unix(local, deadline_ns, out)) return {};
   }
   const platform::Status status =
       platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
-  return status ? Result{} : not_connected(name_, status);
+  if (!status) return not_connected(name_, status);
+  if (!server_.secure) return {};
+  return tls_result(
+      name_, platform::encrypt(out, server_.host, tls_files_of_environment(), deadline_ns, end));
 }
 
 Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
   platform::Socket socket;
-  if (Result opened = open_socket(deadline_ns, socket); !opened) return opened;
+  std::shared_ptr<const platform::TlsEnd> end;
+  if (Result opened = open_socket(deadline_ns, socket, end); !opened) return opened;
   session::ConnectionNumber number = 0;
   {
     const MutexLock lock(mutex_);
@@ -167,6 +171,9 @@ Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>&
   }
   auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
   if (Result greeted = greet(*live, deadline_ns); !greeted) {
+    const bool is_lost = greeted.code == error_code::UNREACHABLE && end != nullptr;
+    const platform::TlsFailure why = is_lost ? end->failure() : platform::TlsFailure{};
+    if (why.trouble == platform::TlsTrouble::refused) return tls_result(name_, why);
     if (greeted.code != error_code::TIMED_OUT) return greeted;
     return unreachable(name_, "it does not answer");
   }

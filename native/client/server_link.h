@@ -21,6 +21,7 @@
 #include "client/waiting.h"
 #include "platform/briskness.h"
 #include "platform/mutex.h"
+#include "platform/secure_socket.h"
 #include "platform/socket.h"
 #include "session/connection.h"
 #include "session/frame_writer.h"
@@ -140,7 +141,9 @@ class ServerLink {
 
  private:
   Result connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out);
-  Result open_socket(std::int64_t deadline_ns, platform::Socket& out) const;
+  // `end` is of an encrypted connection.
+  Result open_socket(std::int64_t deadline_ns, platform::Socket& out,
+                     std::shared_ptr<const platform::TlsEnd>& end) const;
   Result greet(Live& live, std::int64_t deadline_ns);
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);

@@ -34,6 +34,8 @@ class Socket {
   [[nodiscard]] int fd() const { return fd_.get(); }
   explicit operator bool() const { return static_cast<bool>(fd_); }
   void close() { fd_.close(); }
+  // The socket has none afterwards.
+  FileDescriptor take() { return static_cast<FileDescriptor&&>(fd_); }
 
   // Sends as much as fits now and says how much that was (0 when the connection is full).
   Status send_some(std::span<const Slice> slices, std::size_t& sent_bytes);

@@ -68,6 +68,7 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             http: None,
             origins: Vec::new(),
             unix_peers: net::UnixPeers::Own,
+            tls: None,
             spin: std::time::Duration::ZERO,
             max_connections: 10,
             engine: Config {

@@ -13,5 +13,6 @@ mod log_end;
 mod many;
 mod server;
 mod sharing;
+mod tls;
 mod unix;
 mod web;

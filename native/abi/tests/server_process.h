@@ -9,7 +9,10 @@
 
 namespace iw::test {
 
-// `interweave serve`, of which IW_TEST_SERVER is the path.
+// The path of the `interweave` program: IW_TEST_SERVER.
+std::string interweave_program();
+
+// `interweave serve`.
 class Server {
  public:
   // Options are added to --listen ADDRESS --http none. Fails the test (and is not good()) if

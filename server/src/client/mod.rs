@@ -7,6 +7,7 @@
 mod copy;
 mod error;
 mod greeting;
+mod tls;
 mod transport;
 
 pub use copy::{Copy, WriterLock};

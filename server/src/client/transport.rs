@@ -1,6 +1,7 @@
 //! Messages over a blocking socket.
 
 use super::error::ClientError;
+use super::tls::{self, TlsStream};
 use bytes::BufMut;
 use interweave_wire::mip::Address;
 use interweave_wire::{FrameDecoder, Message};
@@ -17,6 +18,7 @@ const CONNECTING: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 enum Socket {
     Tcp(TcpStream),
+    Secure(Box<TlsStream>),
     Unix(UnixStream),
 }
 
@@ -32,16 +34,19 @@ pub struct Transport {
 impl Transport {
     pub fn connect(address: &Address) -> Result<Transport, ClientError> {
         let socket = match address {
-            Address::Tcp { secure: true, .. } => Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "iws:// (TLS) is not supported yet; use iw://",
-            )),
-            Address::Tcp { host, port, .. } => connect_tcp(host, *port).map(Socket::Tcp),
-            Address::Unix { file } => UnixStream::connect(file).map(Socket::Unix),
+            Address::Tcp { host, port, secure } => {
+                let stream = connect_tcp(host, *port).map_err(ClientError::Unreachable)?;
+                match secure {
+                    true => Socket::Secure(Box::new(tls::shake_hands(host, stream, CONNECTING)?)),
+                    false => Socket::Tcp(stream),
+                }
+            }
+            Address::Unix { file } => {
+                let stream = UnixStream::connect(file).map_err(ClientError::Unreachable)?;
+                Socket::Unix(stream)
+            }
         };
-        socket
-            .map(Transport::over)
-            .map_err(ClientError::Unreachable)
+        Ok(Transport::over(socket))
     }
 
     pub fn over_unix(stream: UnixStream) -> Transport {
@@ -61,6 +66,7 @@ impl Transport {
     pub fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
         match &mut self.socket {
             Socket::Tcp(stream) => stream.write_all(bytes)?,
+            Socket::Secure(stream) => stream.write_all(bytes).map_err(tls::worded)?,
             Socket::Unix(stream) => stream.write_all(bytes)?,
         }
         Ok(())
@@ -94,6 +100,9 @@ impl Transport {
                     self.decoder.push(&self.buffer[..bytes]);
                 }
                 Err(error) if is_timeout(&error) => {}
+                Err(error) if matches!(self.socket, Socket::Secure(_)) => {
+                    return Err(tls::worded(error));
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -112,6 +121,10 @@ impl Transport {
                 stream.set_read_timeout(wait)?;
                 stream.read(&mut self.buffer)
             }
+            Socket::Secure(stream) => {
+                stream.sock.set_read_timeout(wait)?;
+                stream.read(&mut self.buffer)
+            }
             Socket::Unix(stream) => {
                 stream.set_read_timeout(wait)?;
                 stream.read(&mut self.buffer)
@@ -124,6 +137,7 @@ impl Transport {
         // It may be broken off already.
         let _ = match &self.socket {
             Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Socket::Secure(stream) => stream.sock.shutdown(Shutdown::Both),
             Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
         };
     }

@@ -1,4 +1,4 @@
-//! Where the server listens. Without access rules it listens on this host only (promise P6).
+//! Where the server listens. Other hosts reach it only if it knows whom it lets in (promise P6).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ impl FromStr for ListenAddress {
         match text.strip_prefix("unix:") {
             Some("") => Err("unix: needs a path, like unix:/tmp/interweave.sock".to_string()),
             Some(path) => Ok(ListenAddress::Unix(PathBuf::from(path))),
-            None => loopback_address(text, DEFAULT_PORT).map(ListenAddress::Tcp),
+            None => any_address(text, DEFAULT_PORT).map(ListenAddress::Tcp),
         }
     }
 }
@@ -34,8 +34,14 @@ impl std::fmt::Display for ListenAddress {
     }
 }
 
-/// Returns the address that the text names. An address that other hosts reach is an error.
-pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, String> {
+impl ListenAddress {
+    /// Whether programs of other hosts may connect there.
+    pub fn is_open(&self) -> bool {
+        matches!(self, ListenAddress::Tcp(address) if !address.ip().is_loopback())
+    }
+}
+
+fn any_address(text: &str, default_port: u16) -> Result<SocketAddr, String> {
     let with_port = match text.parse::<IpAddr>() {
         Ok(ip) => SocketAddr::new(ip, default_port).to_string(),
         Err(_) if text.ends_with(']') || !text.contains(':') => format!("{text}:{default_port}"),
@@ -44,17 +50,22 @@ pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, Str
     let mut addresses = with_port
         .to_socket_addrs()
         .map_err(|error| format!("{text:?} is not an address to listen on: {error}"))?;
-    let first = addresses
+    addresses
         .next()
-        .ok_or_else(|| format!("{text:?} has no address"))?;
-    if first.ip().is_loopback() {
-        return Ok(first);
+        .ok_or_else(|| format!("{text:?} has no address"))
+}
+
+/// Returns the address that the text names. An address that other hosts reach is an error.
+pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, String> {
+    let address = any_address(text, default_port)?;
+    if address.ip().is_loopback() {
+        return Ok(address);
     }
     Err(format!(
-        "{text} can be reached from other hosts, but no access rules are given, so this \
-         server listens on loopback only; use 127.0.0.1:{}, and a tunnel \
-         (ssh -L {0}:127.0.0.1:{0}) for other hosts",
-        first.port()
+        "{text} can be reached from other hosts, and HTTP knows no access rules yet, so it listens \
+         on loopback only; use 127.0.0.1:{}, and a tunnel (ssh -L {0}:127.0.0.1:{0}) for other \
+         hosts",
+        address.port()
     ))
 }
 

@@ -1,15 +1,31 @@
 //! Shares out the file descriptors, once at the start. Some are kept, so that with any number of
 //! connections the store can begin a log file and a listener can say that it has no room.
 
+use super::tls::MOST_HALF_OPEN;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::io;
 
-/// For the store, the listeners and the event loop.
-const RESERVED: u64 = 64;
 /// The most connections of HTTP at a time. There are fewer if descriptors are scarce.
 const MOST_HTTP: u64 = 256;
-/// A connection that waits for room to write needs a second one (see `Socket::writable`).
-const PER_CONNECTION: u64 = 2;
+
+/// The descriptors that a kind of server takes.
+#[derive(Debug, Clone, Copy)]
+struct Needs {
+    /// For the store, the listeners and the event loop.
+    reserved: u64,
+    per_connection: u64,
+}
+
+const PLAIN: Needs = Needs {
+    reserved: 64,
+    // A connection that waits for room to write needs a second one (see `Socket::writable`).
+    per_connection: 2,
+};
+const SECURE: Needs = Needs {
+    reserved: PLAIN.reserved + MOST_HALF_OPEN as u64,
+    // The gate of TLS has the connection's socket, and an end of a pair.
+    per_connection: PLAIN.per_connection + 2,
+};
 
 /// How many connections there may be of each kind.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,13 +36,15 @@ pub struct Shares {
 
 /// Raises the limit as far as this process may, and shares it out. A warning says if that is fewer
 /// connections than are wanted. No connection at all is an error.
-pub fn share_out(wanted: usize) -> io::Result<Shares> {
+pub fn share_out(wanted: usize, is_secure: bool) -> io::Result<Shares> {
+    let needs = if is_secure { SECURE } else { PLAIN };
     let limit = raised_limit();
-    let shares = limit.map_or(Some(all(wanted)), |limit| shares_of(limit, wanted));
+    let shares = limit.map_or(Some(all(wanted)), |limit| needs.shares_of(limit, wanted));
     let limit = limit.unwrap_or(u64::MAX);
     let Some(shares) = shares else {
         return Err(io::Error::other(format!(
-            "{limit} are too few, {RESERVED} are kept for the store; raise the limit (ulimit -n)"
+            "{limit} are too few, {} are kept for the store; raise the limit (ulimit -n)",
+            needs.reserved
         )));
     };
     if shares.connections < wanted {
@@ -38,7 +56,7 @@ pub fn share_out(wanted: usize) -> io::Result<Shares> {
              -n) is {limit}, and {} would be needed; raise it, or ask for less with \
              --max-connections",
             shares.connections,
-            needed(wanted),
+            needs.of(wanted),
         );
     }
     Ok(shares)
@@ -57,10 +75,6 @@ fn raised_limit() -> Option<u64> {
     }
 }
 
-fn needed(connections: usize) -> u64 {
-    RESERVED + MOST_HTTP + PER_CONNECTION * connections as u64
-}
-
 fn all(connections: usize) -> Shares {
     Shares {
         connections,
@@ -68,17 +82,23 @@ fn all(connections: usize) -> Shares {
     }
 }
 
-fn shares_of(limit: u64, wanted: usize) -> Option<Shares> {
-    if limit >= needed(wanted) {
-        return Some(all(wanted));
+impl Needs {
+    fn of(&self, connections: usize) -> u64 {
+        self.reserved + MOST_HTTP + self.per_connection * connections as u64
     }
-    let free = limit.saturating_sub(RESERVED);
-    let http = (free / 4).min(MOST_HTTP);
-    let connections = ((free - http) / PER_CONNECTION).min(wanted as u64);
-    (connections > 0).then_some(Shares {
-        connections: connections as usize,
-        http: http as usize,
-    })
+
+    fn shares_of(&self, limit: u64, wanted: usize) -> Option<Shares> {
+        if limit >= self.of(wanted) {
+            return Some(all(wanted));
+        }
+        let free = limit.saturating_sub(self.reserved);
+        let http = (free / 4).min(MOST_HTTP);
+        let connections = ((free - http) / self.per_connection).min(wanted as u64);
+        (connections > 0).then_some(Shares {
+            connections: connections as usize,
+            http: http as usize,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -87,20 +107,22 @@ mod tests {
 
     #[test]
     fn what_is_wanted_is_given_where_it_fits() {
-        assert_eq!(shares_of(20_320, 10_000), Some(all(10_000)));
-        let less = shares_of(20_319, 10_000).unwrap();
+        assert_eq!(PLAIN.shares_of(20_320, 10_000), Some(all(10_000)));
+        let less = PLAIN.shares_of(20_319, 10_000).unwrap();
         assert_eq!((less.connections, less.http), (9_999, 256));
     }
 
     #[test]
     fn the_reserve_is_never_shared_out() {
-        for limit in 0..3_000 {
-            let Some(shares) = shares_of(limit, 1_000) else {
-                assert!(limit < RESERVED + PER_CONNECTION, "{limit}");
-                continue;
-            };
-            let used = shares.connections as u64 * PER_CONNECTION + shares.http as u64;
-            assert!(used + RESERVED <= limit, "{limit}: {shares:?}");
+        for needs in [PLAIN, SECURE] {
+            for limit in 0..6_000 {
+                let Some(shares) = needs.shares_of(limit, 1_000) else {
+                    assert!(limit < needs.reserved + needs.per_connection, "{limit}");
+                    continue;
+                };
+                let used = shares.connections as u64 * needs.per_connection + shares.http as u64;
+                assert!(used + needs.reserved <= limit, "{limit}: {shares:?}");
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use super::serving;
 use super::shell::Shell;
 use super::socket::{Socket, Stream};
 use super::tasks;
+use super::tls::{Admitted, Entrance};
 use crate::session::ServerMessage;
 use interweave_wire::protocol::ErrorCode;
 use std::fs::Permissions;
@@ -16,11 +17,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// A socket that accepts connections.
 #[derive(Debug)]
 pub enum Listener {
     Tcp(TcpListener),
+    /// Its connections pass the gate of TLS first.
+    Gated(TcpListener, Entrance),
     Unix(UnixListener, UnixPeers),
     /// The file is removed at the end.
     UnixFile(UnixListener, UnixPeers, PathBuf),
@@ -64,12 +68,16 @@ impl Listener {
     pub async fn bind(
         address: &ListenAddress,
         peers: UnixPeers,
+        entrance: Option<Entrance>,
     ) -> io::Result<(ListenAddress, Vec<Listener>)> {
         match address {
             ListenAddress::Tcp(wanted) => {
                 let tcp = TcpListener::bind(wanted).await?;
                 let bound = tcp.local_addr()?;
-                let mut listeners = vec![Listener::Tcp(tcp)];
+                let mut listeners = vec![match entrance {
+                    None => Listener::Tcp(tcp),
+                    Some(entrance) => Listener::Gated(tcp, entrance),
+                }];
                 listeners.extend(bind_abstract(&bound, peers)?);
                 Ok((ListenAddress::Tcp(bound), listeners))
             }
@@ -91,6 +99,10 @@ impl Listener {
                     let accepted = tcp.accept().await;
                     accepted.and_then(|(stream, _)| accept_tcp(&shell, stream))
                 }
+                Listener::Gated(tcp, entrance) => match tcp.accept().await {
+                    Ok((stream, _)) => bring(stream, entrance).await,
+                    Err(error) => Err(error),
+                },
                 Listener::Unix(unix, peers) | Listener::UnixFile(unix, peers, _) => {
                     let accepted = unix.accept().await;
                     accepted.and_then(|(stream, _)| accept_unix(&shell, stream, *peers))
@@ -182,10 +194,48 @@ async fn remove_stale(path: &Path) -> io::Result<()> {
 }
 
 fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) -> io::Result<()> {
-    // Without this option small messages would wait for acknowledgements. A socket that refuses it
-    // is lost anyway.
-    let _ = stream.set_nodelay(true);
+    send_at_once(&stream);
     accept(shell, Stream::Tcp(stream.into_std()?))
+}
+
+/// Without this option small messages would wait for acknowledgements. A socket that refuses it is
+/// lost anyway.
+fn send_at_once(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+}
+
+/// Brings a connection to the gate of TLS. Waits while the gate is busy, so that others wait in the
+/// system's queue.
+async fn bring(stream: TcpStream, entrance: &Entrance) -> io::Result<()> {
+    send_at_once(&stream);
+    let closed = |_| io::Error::other("the thread of TLS has ended");
+    entrance.send(stream.into_std()?).await.map_err(closed)
+}
+
+/// Serves the connections that passed the gate of TLS, until the gate is gone.
+pub async fn serve_admitted(
+    shell: Rc<Shell>,
+    mut passed: UnboundedReceiver<Admitted>,
+    admits_plain: bool,
+) {
+    while let Some(admitted) = passed.recv().await {
+        let begun = match admitted {
+            Admitted::Secure(stream) => accept(&shell, Stream::Unix(stream)),
+            Admitted::Plain(stream) if admits_plain => accept(&shell, Stream::Tcp(stream)),
+            Admitted::Plain(stream) => refuse_plain(&shell, Stream::Tcp(stream)),
+        };
+        if let Err(error) = begun {
+            tracing::debug!(%error, "a connection was lost behind the gate of TLS");
+        }
+    }
+}
+
+fn refuse_plain(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
+    let text = "this server takes encrypted connections only; write iws:// instead of iw://, and \
+                name its authority's certificate in IW_CA";
+    let sink = Sink::Stream(Socket::new(stream)?);
+    refuse(shell, sink, ErrorCode::Denied, text.to_string());
+    Ok(())
 }
 
 /// There are no access rules, so a Unix socket admits its own user: the system says which user the

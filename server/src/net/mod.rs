@@ -24,6 +24,7 @@ mod shell;
 mod socket;
 mod spinning;
 mod tasks;
+mod tls;
 mod viewer;
 mod visits;
 mod websocket;
@@ -38,6 +39,7 @@ pub use listen::UnixPeers;
 pub use memory::http_in_memory;
 pub use serve::{serve, ServeError, ServeOptions};
 pub use tasks::log_panics;
+pub use tls::TlsOptions;
 
 /// Returns a number for one start of a server that keeps nothing. It makes fences and incarnations
 /// differ from those of other starts.

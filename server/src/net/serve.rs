@@ -6,10 +6,11 @@ use super::clock;
 use super::descriptors;
 use super::door::Origin;
 use super::http;
-use super::listen::{Listener, UnixPeers};
+use super::listen::{self, Listener, UnixPeers};
 use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
+use super::tls::{Gate, TlsOptions};
 use crate::session::{Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
@@ -33,6 +34,8 @@ pub struct ServeOptions {
     pub origins: Vec<Origin>,
     /// The users whom the Unix sockets admit.
     pub unix_peers: UnixPeers,
+    /// None: connections are not encrypted.
+    pub tls: Option<TlsOptions>,
     pub max_connections: usize,
     /// How long to look for a message before the thread sleeps; zero: not at all.
     pub spin: Duration,
@@ -45,6 +48,8 @@ pub enum ServeError {
     /// What the operating system refused, and why.
     Io(String, std::io::Error),
     Store(StoreError),
+    /// Which file of --tls-cert and its like is not sound, and why.
+    Tls(String),
     /// An error of ours in one of the server's tasks.
     Failed(String),
     /// A second signal came before the server had stopped.
@@ -56,6 +61,7 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Io(what, error) => write!(f, "{what}: {error}"),
             ServeError::Store(error) => error.fmt(f),
+            ServeError::Tls(text) => f.write_str(text),
             ServeError::Failed(text) => write!(
                 f,
                 "an error of the server ended it: {text}; start it again, what was acknowledged is \
@@ -118,7 +124,7 @@ async fn run(
     recovered: Vec<RecoveredSegment>,
     ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<(), ServeError> {
-    let shares = descriptors::share_out(options.max_connections);
+    let shares = descriptors::share_out(options.max_connections, options.tls.is_some());
     let shares = shares.map_err(failed("sharing out file descriptors"))?;
     let mut signals = Signals::new()?;
     let (stored_sender, stored) = unbounded_channel();
@@ -152,11 +158,12 @@ async fn run(
     }
     shell.event(|engine, now_ns| engine.advance(now_ns));
 
-    let listening = match listen(&shell, &options, shares.http, ready).await {
-        Ok(listening) => listening,
+    let begun = begin_listening(&shell, &options, shares.http, ready).await;
+    let (gate, listening) = match begun {
+        Ok(begun) => begun,
         Err(error) => {
             // Nothing has changed, so the store ends cleanly.
-            stop(&shell, &mut signals).await?;
+            stop(&shell, None, &mut signals).await?;
             return Err(error);
         }
     };
@@ -167,13 +174,32 @@ async fn run(
     for task in listening {
         task.abort();
     }
-    stop(&shell, &mut signals).await
+    stop(&shell, gate, &mut signals).await
+}
+
+/// Opens the gate of TLS, if there is one, and begins to listen.
+async fn begin_listening(
+    shell: &Rc<Shell>,
+    options: &ServeOptions,
+    most_http: usize,
+    ready: &mut dyn FnMut(&ListenAddress),
+) -> Result<(Option<Gate>, Vec<JoinHandle<()>>), ServeError> {
+    let mut gate = None;
+    if let Some(tls) = &options.tls {
+        let (opened, passed) = Gate::open(tls.clone()).map_err(ServeError::Tls)?;
+        let serve = listen::serve_admitted(shell.clone(), passed, tls.admits_plain);
+        tasks::spawn(shell, "connections behind the gate of TLS", serve);
+        gate = Some(opened);
+    }
+    let listening = listen(shell, options, gate.as_ref(), most_http, ready).await?;
+    Ok((gate, listening))
 }
 
 /// Begins to listen on all addresses, then tells `ready`.
 async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
+    gate: Option<&Gate>,
     most_http: usize,
     ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<Vec<JoinHandle<()>>, ServeError> {
@@ -191,7 +217,8 @@ async fn listen(
     let mut bound = Vec::new();
     for address in &options.listen {
         let what = format!("listening on {address}");
-        let (address, listeners) = Listener::bind(address, options.unix_peers)
+        let entrance = gate.map(Gate::entrance);
+        let (address, listeners) = Listener::bind(address, options.unix_peers, entrance)
             .await
             .map_err(failed(what))?;
         for listener in listeners {
@@ -210,7 +237,11 @@ async fn listen(
 }
 
 /// Stops in order. Stops at once if a second signal comes.
-async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError> {
+async fn stop(
+    shell: &Rc<Shell>,
+    gate: Option<Gate>,
+    signals: &mut Signals,
+) -> Result<(), ServeError> {
     let stopped = tokio::select! {
         _ = shell.failed() => Ok(()),
         stopped = shell.stop() => stopped,
@@ -225,6 +256,9 @@ async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError
     stopped.map_err(ServeError::Store)?;
     // Connections take their last messages, if they do so soon.
     let _ = timeout(PARTING, shell.parted()).await;
+    if let Some(gate) = gate {
+        gate.close().await;
+    }
     shell.let_segments_go();
     tracing::info!("stopped cleanly");
     Ok(())

@@ -1,0 +1,125 @@
+//! The options of `interweave serve` about encryption, and what they make of open addresses.
+
+use clap::{Args, ValueEnum};
+use interweave_server::net::{ListenAddress, TlsOptions};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Encryption")]
+pub struct TlsArgs {
+    /// The server's certificate for TLS (PEM), made by `interweave cert server`
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Whether TCP also takes connections that are not encrypted (iw://)
+    #[arg(long, value_enum, default_value_t = Wish::Optional, requires = "tls_cert")]
+    tls: Wish,
+    /// The authorities of clients' certificates (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    client_ca: Option<PathBuf>,
+    /// Whether a TLS client must have a certificate of such an authority
+    #[arg(long, value_enum, default_value_t = Wish::Required, requires = "client_ca")]
+    client_certs: Wish,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Wish {
+    Optional,
+    Required,
+}
+
+impl TlsArgs {
+    /// None: the server does not encrypt.
+    pub fn take_options(&mut self) -> Option<TlsOptions> {
+        let (certificate, key) = self.tls_cert.take().zip(self.tls_key.take())?;
+        Some(TlsOptions {
+            certificate,
+            key,
+            admits_plain: self.tls == Wish::Optional,
+            needs_client_certificate: self.client_certs == Wish::Required,
+            client_authorities: self.client_ca.take(),
+        })
+    }
+}
+
+/// Returns why the server does not listen on one of the addresses: without a login nothing may be
+/// readable from other hosts (promise P6).
+pub fn refusal_of_open(listen: &[ListenAddress], tls: Option<&TlsOptions>) -> Option<String> {
+    let is_guarded = tls.is_some_and(|tls| {
+        !tls.admits_plain && tls.client_authorities.is_some() && tls.needs_client_certificate
+    });
+    if is_guarded {
+        return None;
+    }
+    let open = listen.iter().find(|address| address.is_open())?;
+    let ListenAddress::Tcp(address) = open else {
+        return None;
+    };
+    let port = address.port();
+    Some(format!(
+        "--listen {open} can be reached from other hosts. There a server must encrypt, and know \
+         whom it lets in:\n  \
+         interweave cert authority DIR && interweave cert server DIR NAME-OF-THIS-HOST\n  \
+         interweave serve --listen {open} --tls required --tls-cert DIR/server.pem \
+         --tls-key DIR/server.key --client-ca DIR/ca.pem\n\
+         Otherwise it listens on loopback only: use 127.0.0.1:{port}, and a tunnel \
+         (ssh -L {port}:127.0.0.1:{port}) for other hosts"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(address: &str, tls: Option<&TlsOptions>) -> bool {
+        refusal_of_open(&[address.parse().unwrap()], tls).is_some()
+    }
+
+    #[test]
+    fn addresses_that_others_can_reach_are_refused_with_a_way_out() {
+        let open = ["0.0.0.0:7747".parse().unwrap()];
+        let refusal = refusal_of_open(&open, None).unwrap();
+        for way in [
+            "loopback only",
+            "ssh -L 7747",
+            "interweave cert",
+            "--client-ca",
+        ] {
+            assert!(refusal.contains(way), "{refusal}");
+        }
+        assert!(!refused("127.0.0.1", None));
+        assert!(!refused("[::1]:99", None));
+        assert!(!refused("unix:/tmp/socket", None));
+    }
+
+    #[test]
+    fn addresses_that_others_can_reach_need_encryption_and_client_certificates() {
+        let guarded = TlsOptions {
+            certificate: PathBuf::from("server.pem"),
+            key: PathBuf::from("server.key"),
+            admits_plain: false,
+            client_authorities: Some(PathBuf::from("ca.pem")),
+            needs_client_certificate: true,
+        };
+        assert!(!refused("0.0.0.0:7747", Some(&guarded)));
+        let weaker = [
+            TlsOptions {
+                admits_plain: true,
+                ..guarded.clone()
+            },
+            TlsOptions {
+                client_authorities: None,
+                ..guarded.clone()
+            },
+            TlsOptions {
+                needs_client_certificate: false,
+                ..guarded
+            },
+        ];
+        for tls in &weaker {
+            assert!(refused("0.0.0.0:7747", Some(tls)), "{tls:?}");
+        }
+    }
+}

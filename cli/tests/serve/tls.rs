@@ -1,0 +1,327 @@
+//! Encrypted connections [NET-5], with the program's own commands as clients.
+
+use crate::clients::{connect, open, write};
+use crate::server::{Directory, Server};
+use interweave_server::client::{Client, Greeting};
+use interweave_wire::protocol::{Durability, ErrorCode};
+use rcgen::{CertificateParams, KeyPair};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+const PATIENT: Duration = Duration::from_secs(20);
+
+/// A folder with an authority, a server's certificate, and alice's.
+struct Certificates(Directory);
+
+impl Certificates {
+    fn new() -> Self {
+        let made = Certificates(Directory::new());
+        made.make(&["authority", &made.folder()]);
+        made.make(&["server", &made.folder()]);
+        made.make(&["client", &made.folder(), "alice"]);
+        made
+    }
+
+    fn folder(&self) -> String {
+        self.0.path().display().to_string()
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    fn make(&self, arguments: &[&str]) {
+        let made = Command::new(env!("CARGO_BIN_EXE_interweave"))
+            .arg("cert")
+            .args(arguments)
+            .output();
+        let made = made.expect("the program runs");
+        assert!(made.status.success(), "{made:?}");
+    }
+
+    fn serve(&self, options: &[&str]) -> Server {
+        let (certificate, key) = (self.file("server.pem"), self.file("server.key"));
+        let own = ["--tls-cert", &certificate, "--tls-key", &key];
+        Server::in_memory(&[&own[..], options].concat())
+    }
+
+    fn serve_the_known(&self) -> Server {
+        let authority = self.file("ca.pem");
+        self.serve(&["--tls", "required", "--client-ca", &authority])
+    }
+}
+
+/// A call of the program with certificates in its environment.
+struct Caller {
+    environment: Vec<(&'static str, PathBuf)>,
+}
+
+impl Caller {
+    fn nobody() -> Self {
+        Caller {
+            environment: Vec::new(),
+        }
+    }
+
+    fn trusting(certificates: &Certificates) -> Self {
+        let mut caller = Caller::nobody();
+        caller.set("IW_CA", certificates.file("ca.pem"));
+        caller
+    }
+
+    fn named(mut self, certificates: &Certificates, name: &str) -> Self {
+        self.set("IW_CERT", certificates.file(&format!("{name}.pem")));
+        self.set("IW_KEY", certificates.file(&format!("{name}.key")));
+        self
+    }
+
+    fn set(&mut self, name: &'static str, file: impl AsRef<Path>) {
+        self.environment.push((name, file.as_ref().to_path_buf()));
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
+        for name in ["IW_CA", "IW_CERT", "IW_KEY", "IW_TOKEN"] {
+            command.env_remove(name);
+        }
+        command.envs(self.environment.iter().map(|(name, file)| (name, file)));
+        command.args(arguments);
+        command
+    }
+
+    fn call(&self, arguments: &[&str]) -> Result<String, String> {
+        let ended = self.command(arguments).output().expect("the program runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match ended.status.success() {
+            true => Ok(text(&ended.stdout)),
+            false => Err(text(&ended.stderr)),
+        }
+    }
+
+    fn list(&self, server: &Server) -> Result<String, String> {
+        self.call(&["ls", &secure(server, "")])
+    }
+}
+
+fn secure(server: &Server, path: &str) -> String {
+    format!("iws://localhost:{}{path}", server.port)
+}
+
+fn plain(server: &Server, path: &str) -> String {
+    format!("127.0.0.1:{}{path}", server.port)
+}
+
+#[track_caller]
+fn is_refused_with(answer: Result<String, String>, words: &[&str]) {
+    let said = answer.expect_err("it is refused");
+    for word in words {
+        assert!(said.contains(word), "{word} is not in: {said}");
+    }
+}
+
+/// More than the buffers on the way hold.
+const MANY: u64 = 400_000;
+
+#[test]
+fn net_5_one_port_serves_plain_and_encrypted_clients_the_same() {
+    let certificates = Certificates::new();
+    let server = certificates.serve(&[]);
+    let mut writer = connect(&server);
+    let mut copy = open(&mut writer, "/numbers", Durability::Memory);
+    write(&mut writer, &mut copy, 1, MANY, 7).unwrap();
+    let caller = Caller::trusting(&certificates);
+    let all = |url: &str| {
+        let shown = caller.call(&["show", url, "--json", "--elements", "1000000"]);
+        shown.unwrap().replace(url, "URL")
+    };
+    let read = all(&secure(&server, "/numbers"));
+    assert_eq!(read, all(&format!("iw://{}", plain(&server, "/numbers"))));
+    assert!(read.len() > 2 * MANY as usize, "{} bytes", read.len());
+    let element = secure(&server, "/numbers#numbers#1234");
+    caller.call(&["set", &element, "8"]).unwrap();
+    let changed = caller.call(&["get", &plain(&server, "/numbers#numbers#1234")]);
+    assert_eq!(changed.unwrap().trim(), "8");
+}
+
+#[test]
+fn a_server_that_cannot_be_trusted_is_left() {
+    let certificates = Certificates::new();
+    let server = certificates.serve(&[]);
+    is_refused_with(Caller::nobody().list(&server), &["not trusted", "IW_CA"]);
+    let others = Certificates::new();
+    is_refused_with(
+        Caller::trusting(&others).list(&server),
+        &["not trusted", "IW_CA"],
+    );
+    let mut missing = Caller::nobody();
+    missing.set("IW_CA", "/nowhere/ca.pem");
+    is_refused_with(missing.list(&server), &["IW_CA names /nowhere/ca.pem"]);
+}
+
+#[test]
+fn a_certificate_for_another_host_is_not_trusted() {
+    let certificates = Certificates::new();
+    let key = KeyPair::generate().unwrap();
+    let elsewhere = CertificateParams::new(["elsewhere.example".to_string()]).unwrap();
+    let certificate = elsewhere.self_signed(&key).unwrap();
+    std::fs::write(certificates.file("server.pem"), certificate.pem()).unwrap();
+    std::fs::write(certificates.file("server.key"), key.serialize_pem()).unwrap();
+    std::fs::write(certificates.file("ca.pem"), certificate.pem()).unwrap();
+    let server = certificates.serve(&[]);
+    let caller = Caller::trusting(&certificates);
+    is_refused_with(caller.list(&server), &["not trusted", "localhost"]);
+}
+
+#[test]
+fn plain_and_encrypted_ends_that_do_not_fit_say_what_to_do() {
+    let certificates = Certificates::new();
+    let strict = certificates.serve(&["--tls", "required"]);
+    let refused = Client::connect(&strict.address(), Greeting::default()).unwrap_err();
+    assert_eq!(refused.code(), Some(ErrorCode::Denied));
+    assert!(refused.to_string().contains("iws://"), "{refused}");
+    Caller::trusting(&certificates).list(&strict).unwrap();
+    let plain = Server::in_memory(&[]);
+    let caller = Caller::trusting(&certificates);
+    is_refused_with(
+        caller.list(&plain),
+        &["does not answer with TLS", "iw://", "--tls-cert"],
+    );
+}
+
+#[test]
+fn a_client_needs_a_certificate_for_clients_of_the_servers_authority() {
+    let certificates = Certificates::new();
+    let server = certificates.serve_the_known();
+    let caller = || Caller::trusting(&certificates);
+    let advice = ["IW_CERT", "IW_KEY"];
+    caller()
+        .named(&certificates, "alice")
+        .list(&server)
+        .unwrap();
+    is_refused_with(caller().list(&server), &advice);
+    is_refused_with(
+        caller().named(&certificates, "server").list(&server),
+        &advice,
+    );
+    let others = Certificates::new();
+    is_refused_with(caller().named(&others, "alice").list(&server), &advice);
+    let authority = certificates.file("ca.pem");
+    let patient = certificates.serve(&["--client-ca", &authority, "--client-certs", "optional"]);
+    caller().list(&patient).unwrap();
+}
+
+#[test]
+fn a_certificate_that_expires_ends_its_connection() {
+    let certificates = Certificates::new();
+    let authority = certificates.file("ca.pem");
+    let server = certificates.serve(&["--client-ca", &authority]);
+    let mut writer = connect(&server);
+    let mut copy = open(&mut writer, "/numbers", Durability::Memory);
+    write(&mut writer, &mut copy, 1, 10, 7).unwrap();
+    let (key, certificate) = short_lived(&certificates, Duration::from_secs(2));
+    std::fs::write(certificates.file("brief.pem"), certificate).unwrap();
+    std::fs::write(certificates.file("brief.key"), key).unwrap();
+    let caller = Caller::trusting(&certificates).named(&certificates, "brief");
+    let mut watching = caller
+        .command(&["watch", &secure(&server, "/numbers")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let words = BufReader::new(watching.stderr.take().expect("its words"));
+    let (said, heard) = mpsc::channel();
+    // The first line says that it waits.
+    std::thread::spawn(move || said.send(words.lines().nth(1)));
+    let lost = heard.recv_timeout(PATIENT).expect("the connection ends");
+    watching.kill().expect("it waits for the server");
+    watching.wait().expect("its end");
+    let lost = lost.expect("a line").expect("text");
+    assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
+}
+
+/// A client's certificate of the folder's authority that is valid for so long.
+fn short_lived(certificates: &Certificates, valid: Duration) -> (String, String) {
+    let read = |name| std::fs::read_to_string(certificates.file(name)).unwrap();
+    let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
+    let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    params.not_after = time::OffsetDateTime::now_utc() + valid;
+    let certificate = params.signed_by(&key, &issuer).unwrap();
+    (key.serialize_pem(), certificate.pem())
+}
+
+#[test]
+fn new_certificates_are_taken_without_a_restart_and_broken_ones_are_not() {
+    let certificates = Certificates::new();
+    let server = certificates.serve(&[]);
+    let old = std::fs::read(certificates.file("ca.pem")).unwrap();
+    std::fs::write(certificates.file("old.pem"), old).unwrap();
+    std::fs::write(certificates.file("server.pem"), "not a certificate").unwrap();
+    server.signal("-HUP");
+    Caller::trusting(&certificates).list(&server).unwrap();
+    certificates.make(&["authority", &certificates.folder(), "--force"]);
+    certificates.make(&["server", &certificates.folder(), "--force"]);
+    let begun = Instant::now();
+    while let Err(said) = Caller::trusting(&certificates).list(&server) {
+        assert!(begun.elapsed() < PATIENT, "{said}");
+    }
+    let mut behind = Caller::nobody();
+    behind.set("IW_CA", certificates.file("old.pem"));
+    is_refused_with(behind.list(&server), &["not trusted"]);
+}
+
+#[test]
+fn handshakes_that_are_not_completed_keep_nobody_out() {
+    let certificates = Certificates::new();
+    let server = certificates.serve(&[]);
+    let mut half_open: Vec<TcpStream> = (0..400)
+        .map(|_| TcpStream::connect(("127.0.0.1", server.port)).expect("it is accepted"))
+        .collect();
+    for stream in &mut half_open {
+        // The first of them may have been sent away already.
+        let _ = stream.write_all(&[0x16, 3, 1]);
+    }
+    Caller::trusting(&certificates).list(&server).unwrap();
+    let mut oldest = half_open.remove(0);
+    oldest.set_read_timeout(Some(PATIENT)).unwrap();
+    let ended = oldest.read(&mut [0]);
+    assert!(
+        matches!(&ended, Ok(0))
+            || ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
+    );
+}
+
+#[test]
+fn an_open_address_needs_encryption_and_known_clients() {
+    let certificates = Certificates::new();
+    let (certificate, key) = (
+        certificates.file("server.pem"),
+        certificates.file("server.key"),
+    );
+    let tls = ["--tls-cert", &certificate, "--tls-key", &key];
+    let serve = [
+        "serve",
+        "--store",
+        "memory",
+        "--http",
+        "none",
+        "--listen",
+        "0.0.0.0:0",
+    ];
+    for options in [&[][..], &tls[..]] {
+        let refused = Caller::nobody().call(&[&serve[..], options].concat());
+        is_refused_with(
+            refused,
+            &["0.0.0.0", "interweave cert authority", "--client-ca"],
+        );
+    }
+    let wrong = ["--tls-cert", &key, "--tls-key", &key];
+    let refused = Caller::nobody().call(&[&serve[..5], &wrong].concat());
+    is_refused_with(refused, &["--tls-cert", "no certificate"]);
+}

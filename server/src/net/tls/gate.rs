@@ -1,0 +1,240 @@
+//! The thread through which TCP connections pass: it tells TLS from plain bytes, shakes hands, and
+//! shuttles bytes.
+
+use super::settings::{Settings, TlsOptions};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::TcpStream as StdTcpStream;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::io::{copy_bidirectional_with_sizes, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet, LocalSet};
+use tokio::time::{interval, sleep, timeout};
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::server::TlsStream;
+use tokio_rustls::TlsAcceptor;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// The connections that have not said yet who they are. One more sends the oldest away.
+pub const MOST_HALF_OPEN: usize = 256;
+/// The time in which a connection must have shown its first byte and shaken hands.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// The first byte of a TLS connection [NET-5]: a record of the handshake.
+const HANDSHAKE_RECORD: u8 = 0x16;
+/// A buffer for each direction of a connection: about four records of TLS.
+const SHUTTLE_BYTES: usize = 64 << 10;
+/// Accepted connections that the thread has not taken yet. Others wait in the system's queue.
+const MOST_ARRIVING: usize = 16;
+/// After the end of the server, the time in which connections take their last bytes.
+const PARTING: Duration = Duration::from_secs(1);
+
+/// A connection as the engine may serve it.
+pub enum Admitted {
+    Plain(StdTcpStream),
+    /// The end of a pair whose other end carries what was decrypted.
+    Secure(StdUnixStream),
+}
+
+/// Where listeners bring the connections that they accept.
+pub type Entrance = mpsc::Sender<StdTcpStream>;
+
+/// The gate's handle on the engine's thread.
+pub struct Gate {
+    entrance: Entrance,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Gate {
+    /// Reads the certificates and begins. Connections that passed come out of the receiver.
+    pub fn open(options: TlsOptions) -> Result<(Gate, mpsc::UnboundedReceiver<Admitted>), String> {
+        let settings = Settings::new(options)?;
+        let (entrance, arriving) = mpsc::channel(MOST_ARRIVING);
+        let (admitted, passed) = mpsc::unbounded_channel();
+        let (end, ended) = oneshot::channel();
+        let run = move || match run(settings, arriving, admitted) {
+            // The server may have gone before.
+            Ok(()) => drop(end.send(())),
+            Err(error) => tracing::error!(%error, "the thread of TLS cannot work"),
+        };
+        let thread = std::thread::Builder::new().name("iw-tls".to_string());
+        thread
+            .spawn(run)
+            .map_err(|error| format!("the thread of TLS: {error}"))?;
+        Ok((Gate { entrance, ended }, passed))
+    }
+
+    pub fn entrance(&self) -> Entrance {
+        self.entrance.clone()
+    }
+
+    /// Lets nobody in any more, and waits until connections have taken their last bytes.
+    pub async fn close(self) {
+        drop(self.entrance);
+        // An error means that the thread has ended already.
+        let _ = self.ended.await;
+    }
+}
+
+fn run(
+    settings: Settings,
+    arriving: mpsc::Receiver<StdTcpStream>,
+    admitted: mpsc::UnboundedSender<Admitted>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, admitted))
+}
+
+async fn keep_gate(
+    mut settings: Settings,
+    mut arriving: mpsc::Receiver<StdTcpStream>,
+    admitted: mpsc::UnboundedSender<Admitted>,
+) -> io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut look = interval(LOOK);
+    let half_open = Rc::new(HalfOpen::default());
+    let mut visits = JoinSet::new();
+    loop {
+        tokio::select! {
+            arrived = arriving.recv() => {
+                let Some(stream) = arrived else { break };
+                let config = settings.config();
+                let visit = visit(stream, config, half_open.clone(), admitted.clone());
+                let handle = visits.spawn_local(visit);
+                half_open.begin(handle);
+            }
+            Some(_) = visits.join_next() => {}
+            _ = look.tick() => settings.look_again(),
+            _ = hangup.recv() => settings.read_again(),
+        }
+    }
+    half_open.send_all_away();
+    let rest = async { while visits.join_next().await.is_some() {} };
+    // Whoever does not take its last bytes in time has them not.
+    let _ = timeout(PARTING, rest).await;
+    Ok(())
+}
+
+/// The connections whose handshake is not complete, oldest first.
+#[derive(Default)]
+struct HalfOpen {
+    visits: RefCell<BTreeMap<tokio::task::Id, AbortHandle>>,
+}
+
+impl HalfOpen {
+    fn begin(&self, visit: AbortHandle) {
+        let mut visits = self.visits.borrow_mut();
+        while visits.len() >= MOST_HALF_OPEN {
+            if let Some((_, oldest)) = visits.pop_first() {
+                oldest.abort();
+            }
+        }
+        visits.insert(visit.id(), visit);
+    }
+
+    fn end(&self, visit: tokio::task::Id) {
+        self.visits.borrow_mut().remove(&visit);
+    }
+
+    fn send_all_away(&self) {
+        for visit in self.visits.take().into_values() {
+            visit.abort();
+        }
+    }
+}
+
+/// A connection from its first byte to its end, or until it goes to the engine as it is.
+async fn visit(
+    stream: StdTcpStream,
+    config: Arc<ServerConfig>,
+    half_open: Rc<HalfOpen>,
+    admitted: mpsc::UnboundedSender<Admitted>,
+) {
+    let greeted = timeout(HANDSHAKE, greet(stream, config)).await;
+    half_open.end(tokio::task::id());
+    let ended = match greeted {
+        Ok(Ok(Greeted::Plain(stream))) => pass(&admitted, stream.into_std().map(Admitted::Plain)),
+        Ok(Ok(Greeted::Secure(stream))) => shuttle(*stream, &admitted).await,
+        Ok(Ok(Greeted::Silent)) => Ok(()),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended at the gate of TLS");
+    }
+}
+
+enum Greeted {
+    Plain(TcpStream),
+    Secure(Box<TlsStream<TcpStream>>),
+    /// The peer ended the connection before it said anything.
+    Silent,
+}
+
+async fn greet(stream: StdTcpStream, config: Arc<ServerConfig>) -> io::Result<Greeted> {
+    let stream = TcpStream::from_std(stream)?;
+    let mut first = [0];
+    if stream.peek(&mut first).await? == 0 {
+        return Ok(Greeted::Silent);
+    }
+    if first[0] != HANDSHAKE_RECORD {
+        return Ok(Greeted::Plain(stream));
+    }
+    let secure = TlsAcceptor::from(config).accept(stream).await?;
+    Ok(Greeted::Secure(Box::new(secure)))
+}
+
+fn pass(
+    admitted: &mpsc::UnboundedSender<Admitted>,
+    connection: io::Result<Admitted>,
+) -> io::Result<()> {
+    // At the server's end there is no engine any more that would serve the connection.
+    let _ = admitted.send(connection?);
+    Ok(())
+}
+
+/// Carries bytes between the peer and the engine until both are done, one of them fails, or the
+/// client's certificate has expired.
+async fn shuttle(
+    mut stream: TlsStream<TcpStream>,
+    admitted: &mpsc::UnboundedSender<Admitted>,
+) -> io::Result<()> {
+    let (engines, own) = StdUnixStream::pair()?;
+    engines.set_nonblocking(true)?;
+    own.set_nonblocking(true)?;
+    let mut own = UnixStream::from_std(own)?;
+    let left = time_left(stream.get_ref().1.peer_certificates());
+    pass(admitted, Ok(Admitted::Secure(engines)))?;
+    let carry = copy_bidirectional_with_sizes(&mut stream, &mut own, SHUTTLE_BYTES, SHUTTLE_BYTES);
+    tokio::select! {
+        carried = carry => return carried.map(drop),
+        _ = expired(left) => {}
+    }
+    tracing::info!("a client's certificate has expired, so its connection ends");
+    stream.shutdown().await
+}
+
+async fn expired(left: Option<Duration>) {
+    match left {
+        Some(left) => sleep(left).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns how long the peer's certificate is still valid; None: it has none.
+fn time_left(chain: Option<&[CertificateDer<'_>]>) -> Option<Duration> {
+    let (_, certificate) = X509Certificate::from_der(chain?.first()?).ok()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    let until = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(0);
+    Some(Duration::from_secs(until).saturating_sub(now))
+}

@@ -1,0 +1,10 @@
+//! TLS on the TCP port [NET-5].
+//!
+//! Encryption takes processor time that the engine's thread does not have, so a thread of its own
+//! does it (gate.rs). To the engine an encrypted connection is one end of a pair of Unix sockets.
+
+mod gate;
+mod settings;
+
+pub use gate::{Admitted, Entrance, Gate, MOST_HALF_OPEN};
+pub use settings::TlsOptions;

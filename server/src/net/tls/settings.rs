@@ -1,0 +1,147 @@
+//! Certificates and keys as their files say. They are read at the start, and anew when a file
+//! changes.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+/// What a server needs to encrypt its connections. All files are PEM.
+#[derive(Debug, Clone)]
+pub struct TlsOptions {
+    /// The server's certificate, and those that lead to its authority.
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    /// TCP also admits connections without TLS.
+    pub admits_plain: bool,
+    /// The authorities of clients' certificates. None: no client is asked for one.
+    pub client_authorities: Option<PathBuf>,
+    /// A client without a certificate is refused.
+    pub needs_client_certificate: bool,
+}
+
+impl TlsOptions {
+    /// Ok: a server can begin with these files.
+    pub fn check(&self) -> Result<(), String> {
+        self.read().map(drop)
+    }
+
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        let own = [self.certificate.as_path(), self.key.as_path()];
+        own.into_iter().chain(self.client_authorities.as_deref())
+    }
+
+    fn read(&self) -> Result<Arc<ServerConfig>, String> {
+        let chain = certificates("--tls-cert", &self.certificate)?;
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| {
+            let file = self.key.display();
+            format!("--tls-key {file}: a private key in PEM form was not found: {error}")
+        })?;
+        let begun = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|error| format!("TLS 1.3: {error}"))?;
+        let begun = match &self.client_authorities {
+            None => begun.with_no_client_auth(),
+            Some(file) => begun.with_client_cert_verifier(self.verifier(file)?),
+        };
+        let mut config = begun.with_single_cert(chain, key).map_err(|error| {
+            let (certificate, key) = (self.certificate.display(), self.key.display());
+            format!("--tls-cert {certificate} with --tls-key {key}: {error}")
+        })?;
+        config.alpn_protocols = vec![b"iw/2".to_vec()];
+        // A resumed connection would keep an identity that was not checked again.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+
+    fn verifier(&self, file: &Path) -> Result<Arc<dyn ClientCertVerifier>, String> {
+        let wrong = |error: String| format!("--client-ca {}: {error}", file.display());
+        let mut authorities = RootCertStore::empty();
+        for authority in certificates("--client-ca", file)? {
+            let added = authorities.add(authority);
+            added.map_err(|error| wrong(error.to_string()))?;
+        }
+        let provider = Arc::new(default_provider());
+        let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), provider);
+        let builder = match self.needs_client_certificate {
+            true => builder,
+            false => builder.allow_unauthenticated(),
+        };
+        builder.build().map_err(|error| wrong(error.to_string()))
+    }
+}
+
+fn certificates(option: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let wrong = |why: String| format!("{option} {}: {why}", file.display());
+    let found = CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
+    let found: Result<Vec<_>, _> = found.collect();
+    match found {
+        Ok(found) if found.is_empty() => {
+            let why = "the file has no certificate in PEM form; `interweave cert` makes one";
+            Err(wrong(why.to_string()))
+        }
+        Ok(found) => Ok(found),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+/// A file that was replaced or written has another mark.
+type Mark = Option<(u64, u64, i64, i64)>;
+
+fn mark_of(file: &Path) -> Mark {
+    let of = |data: Metadata| (data.ino(), data.len(), data.mtime(), data.mtime_nsec());
+    std::fs::metadata(file).ok().map(of)
+}
+
+/// The settings in force.
+pub struct Settings {
+    options: TlsOptions,
+    config: Arc<ServerConfig>,
+    marks: Vec<Mark>,
+}
+
+impl Settings {
+    pub fn new(options: TlsOptions) -> Result<Self, String> {
+        // The marks come first, so that a file that changes meanwhile is read again.
+        let marks = options.files().map(mark_of).collect();
+        let config = options.read()?;
+        Ok(Settings {
+            options,
+            config,
+            marks,
+        })
+    }
+
+    pub fn config(&self) -> Arc<ServerConfig> {
+        self.config.clone()
+    }
+
+    /// Reads the files again if one of them has changed.
+    pub fn look_again(&mut self) {
+        let marks: Vec<Mark> = self.options.files().map(mark_of).collect();
+        if marks != self.marks {
+            self.marks = marks;
+            self.read_again();
+        }
+    }
+
+    /// Takes what the files say now for new connections. If they are not sound, the settings stay
+    /// as they are.
+    pub fn read_again(&mut self) {
+        match self.options.read() {
+            Ok(config) => {
+                self.config = config;
+                tracing::info!("certificates were read again");
+            }
+            Err(text) => tracing::error!("{text}; the certificates that were read before stay"),
+        }
+    }
+}
