@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -406,6 +407,17 @@ ROLE(api_lock_errors) {
   EXPECT_RESULT(DSM_EARGUMENT, dsm_touch(&word, sizeof word, 0));
   EXPECT_RESULT(DSM_EARGUMENT, dsm_stats(nullptr, 0));
   dsm_statistics statistics;
+  // A program of an older header has a shorter record, one of a newer header a longer one.
+  std::memset(&statistics, 0xff, sizeof statistics);
+  EXPECT_DONE(dsm_stats_sized(&statistics, offsetof(dsm_statistics, locks_known), 0));
+  check(statistics.barriers == 4, "barriers are counted", statistics.barriers);
+  check(statistics.locks_known == UINT64_MAX, "no byte is written behind the record");
+  struct {
+    dsm_statistics known;
+    uint64_t unknown = 1;
+  } newer;
+  EXPECT_DONE(dsm_stats_sized(&newer.known, sizeof newer, 0));
+  check(newer.known.barriers == 4 && newer.unknown == 0, "unknown counts are 0");
   EXPECT_DONE(dsm_stats(&statistics, 1));
   check(statistics.barriers == 4, "barriers are counted", statistics.barriers);
   check(statistics.messages > 0, "messages are counted");

@@ -85,6 +85,18 @@ TEST(Locks, AreGrantedOnceAndByARankThatIsABarrierAheadAtMost) {
   EXPECT_FALSE(asker.heard_grant(ranks.home, some_lock, 1, {})) << "it waits for the barrier";
 }
 
+// [DSM-LOCK-5]
+TEST(Locks, AreRefusedToARankThatTriesAndToNoOther) {
+  HomeAndOther ranks;
+  Locks& asker = ranks.world->rank(ranks.other).locks;
+  ASSERT_EQ(asker.acquire(some_lock), Locks::Outcome::asked);
+  EXPECT_FALSE(asker.heard_refuse(some_lock)) << "a thread waits for the lock";
+  EXPECT_TRUE(asker.heard_grant(ranks.home, some_lock, 0, {}));
+  ASSERT_EQ(asker.try_acquire(some_lock + 2), Locks::Outcome::asked);
+  EXPECT_TRUE(asker.heard_refuse(some_lock + 2));
+  EXPECT_FALSE(asker.heard_refuse(some_lock + 2)) << "it was refused before";
+}
+
 // The barrier does not bring what the grant left out, and the rank's own call finds it.
 TEST(Locks, AreNotTakenWhereAGrantLeavesAnIntervalOut) {
   HomeAndOther ranks;
