@@ -91,10 +91,11 @@ TEST(Locks, AreRefusedToARankThatTriesAndToNoOther) {
   Locks& asker = ranks.world->rank(ranks.other).locks;
   ASSERT_EQ(asker.acquire(some_lock), Locks::Outcome::asked);
   EXPECT_FALSE(asker.heard_refuse(some_lock)) << "a thread waits for the lock";
-  EXPECT_TRUE(asker.heard_grant(ranks.home, some_lock, 0, {}));
-  ASSERT_EQ(asker.try_acquire(some_lock + 2), Locks::Outcome::asked);
-  EXPECT_TRUE(asker.heard_refuse(some_lock + 2));
-  EXPECT_FALSE(asker.heard_refuse(some_lock + 2)) << "it was refused before";
+  HomeAndOther others;
+  Locks& trying = others.world->rank(others.other).locks;
+  ASSERT_EQ(trying.try_acquire(some_lock), Locks::Outcome::asked);
+  EXPECT_TRUE(trying.heard_refuse(some_lock));
+  EXPECT_FALSE(trying.heard_refuse(some_lock)) << "it was refused before";
 }
 
 // The barrier does not bring what the grant left out, and the rank's own call finds it.

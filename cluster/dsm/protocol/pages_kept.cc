@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "dsm/protocol/messages.h"
+#include "dsm/protocol/page_diff.h"
 #include "dsm/protocol/pages.h"
 
 namespace iw::dsm {
