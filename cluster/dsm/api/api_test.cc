@@ -601,13 +601,18 @@ ROLE(api_finishes_early) {
   EXPECT_RESULT(DSM_EMISMATCH, dsm_rank() == early ? dsm_finish() : dsm_barrier(2));
   check(dsm_dead_rank() == early, "the rank is named");
   EXPECT_RESULT(DSM_EMISMATCH, dsm_lock(1));
+  parent.say("heard");
+  EXPECT_EQ(parent.hear_text(), "end");
   return 0;
 }
 
-// [DSM-BARRIER-4]
+// [DSM-BARRIER-4] No rank ends before all have heard, because its end would be told as well.
 TEST(DsmApi, ARankThatFinishesWhileOthersAreAtABarrierIsNamed) {
   for (const char* early : {"0", "2"}) {
-    run_job("api_finishes_early", 3, {{"IW_TEST_EARLY", early}});
+    TestJob job("api_finishes_early", 3, {{"IW_TEST_EARLY", early}});
+    for (Rank rank = 0; rank < 3; rank++) EXPECT_EQ(job.at(rank).line().hear_text(), "heard");
+    for (Rank rank = 0; rank < 3; rank++) job.at(rank).line().say("end");
+    job.expect_success();
   }
 }
 
