@@ -24,6 +24,7 @@
 #include "fabric/answering.h"
 #include "fabric/asking.h"
 #include "fabric/deaths.h"
+#include "fabric/end_of_process.h"
 #include "fabric/fabric.h"
 #include "fabric/leave.h"
 #include "fabric/messenger.h"
@@ -166,6 +167,7 @@ class UcxWorker final : public Worker {
   const Address address_;
   std::vector<std::byte> transport_address_;
   mutable WorkerLock lock_;
+  EndsWithProcess ends_with_process_{lock_};
   std::function<void(PeerId)> on_connect_, on_death_;
 
   Sleeper sleeper_;

@@ -103,13 +103,13 @@ module interweave_dsm
       integer(c_int) :: answer
     end function dsm_fetch_add
 
-    ! reset not 0: the counts start at 0 again.
-    function dsm_stats(statistics, reset) bind(C) result(answer)
-      import :: c_int, dsm_statistics
+    function c_stats(statistics, size, reset) bind(C, name="dsm_stats_sized") result(answer)
+      import :: c_int, c_size_t, dsm_statistics
       type(dsm_statistics), intent(out) :: statistics
+      integer(c_size_t), value :: size
       integer(c_int), value :: reset
       integer(c_int) :: answer
-    end function dsm_stats
+    end function c_stats
 
     function c_reduce(reduction, type, values, results, count) bind(C, name="dsm_reduce") &
       result(answer)
@@ -184,6 +184,16 @@ contains
     if (present(rank)) home = rank
     answer = c_home(first, bytes, placement, home)
   end function dsm_home
+
+  ! reset not 0: the counts start at 0 again.
+  function dsm_stats(statistics, reset) result(answer)
+    type(dsm_statistics), intent(out) :: statistics
+    integer(c_int), intent(in) :: reset
+    integer(c_int) :: answer
+    character(kind=c_char) :: bytes(1)
+
+    answer = c_stats(statistics, size(transfer(statistics, bytes), kind=c_size_t), reset)
+  end function dsm_stats
 
   function dsm_strerror(error) result(text)
     integer(c_int), intent(in) :: error

@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "dsm/api/process.h"
@@ -278,10 +280,13 @@ int dsm_touch(const void* address, size_t bytes, int will_store) {
   return with_process([&](Process& own) { return own.touch(address, bytes, will_store != 0); });
 }
 
-int dsm_stats(dsm_statistics* statistics, int reset) {
+int dsm_stats_sized(dsm_statistics* statistics, size_t size, int reset) {
   if (statistics == nullptr) return noted({DSM_EARGUMENT});
   return with_process([&](Process& own) {
-    own.read_statistics(reset != 0, statistics);
+    const dsm_statistics all = own.read_statistics(reset != 0);
+    const size_t known = std::min(size, sizeof all);
+    std::memset(statistics, 0, size);
+    std::memcpy(statistics, &all, known);
     return Failure{};
   });
 }

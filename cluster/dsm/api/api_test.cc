@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -406,6 +407,17 @@ ROLE(api_lock_errors) {
   EXPECT_RESULT(DSM_EARGUMENT, dsm_touch(&word, sizeof word, 0));
   EXPECT_RESULT(DSM_EARGUMENT, dsm_stats(nullptr, 0));
   dsm_statistics statistics;
+  // A program of an older header has a shorter record, one of a newer header a longer one.
+  std::memset(&statistics, 0xff, sizeof statistics);
+  EXPECT_DONE(dsm_stats_sized(&statistics, offsetof(dsm_statistics, locks_known), 0));
+  check(statistics.barriers == 4, "barriers are counted", statistics.barriers);
+  check(statistics.locks_known == UINT64_MAX, "no byte is written behind the record");
+  struct {
+    dsm_statistics known;
+    uint64_t unknown = 1;
+  } newer;
+  EXPECT_DONE(dsm_stats_sized(&newer.known, sizeof newer, 0));
+  check(newer.known.barriers == 4 && newer.unknown == 0, "unknown counts are 0");
   EXPECT_DONE(dsm_stats(&statistics, 1));
   check(statistics.barriers == 4, "barriers are counted", statistics.barriers);
   check(statistics.messages > 0, "messages are counted");
@@ -589,13 +601,18 @@ ROLE(api_finishes_early) {
   EXPECT_RESULT(DSM_EMISMATCH, dsm_rank() == early ? dsm_finish() : dsm_barrier(2));
   check(dsm_dead_rank() == early, "the rank is named");
   EXPECT_RESULT(DSM_EMISMATCH, dsm_lock(1));
+  parent.say("heard");
+  EXPECT_EQ(parent.hear_text(), "end");
   return 0;
 }
 
-// [DSM-BARRIER-4]
+// [DSM-BARRIER-4] No rank ends before all have heard, because its end would be told as well.
 TEST(DsmApi, ARankThatFinishesWhileOthersAreAtABarrierIsNamed) {
   for (const char* early : {"0", "2"}) {
-    run_job("api_finishes_early", 3, {{"IW_TEST_EARLY", early}});
+    TestJob job("api_finishes_early", 3, {{"IW_TEST_EARLY", early}});
+    for (Rank rank = 0; rank < 3; rank++) EXPECT_EQ(job.at(rank).line().hear_text(), "heard");
+    for (Rank rank = 0; rank < 3; rank++) job.at(rank).line().say("end");
+    job.expect_success();
   }
 }
 

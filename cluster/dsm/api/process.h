@@ -63,7 +63,7 @@ class Process final : ServiceMail, BlockHeaders {
   // Bytes that this rank gives, and as many that all get.
   Failure run_round(const Round& round, std::span<std::byte> bytes);
 
-  void read_statistics(bool resets, dsm_statistics* statistics);
+  dsm_statistics read_statistics(bool resets);
   void on_failure(dsm_failure_handler handler, void* context);
 
  private:

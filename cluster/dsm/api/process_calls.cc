@@ -265,7 +265,7 @@ Failure Process::run_round(const Round& round, std::span<std::byte> bytes) {
 
 // Statistics and failures.
 
-void Process::read_statistics(bool resets, dsm_statistics* statistics) {
+dsm_statistics Process::read_statistics(bool resets) {
   const Stats now = node_->stats();
   dsm_statistics all{};
   all.faults = now.misses;
@@ -315,7 +315,7 @@ void Process::read_statistics(bool resets, dsm_statistics* statistics) {
   all.kept_memory = now.pages.kept_bytes;
   all.kept_memory_most = now.pages.kept_bytes_most;
   all.locks_known = now.remembered_locks;
-  *statistics = all;
+  return all;
 }
 
 void Process::on_failure(dsm_failure_handler handler, void* context) {

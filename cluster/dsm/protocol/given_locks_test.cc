@@ -85,6 +85,19 @@ TEST(Locks, AreGrantedOnceAndByARankThatIsABarrierAheadAtMost) {
   EXPECT_FALSE(asker.heard_grant(ranks.home, some_lock, 1, {})) << "it waits for the barrier";
 }
 
+// [DSM-LOCK-5]
+TEST(Locks, AreRefusedToARankThatTriesAndToNoOther) {
+  HomeAndOther ranks;
+  Locks& asker = ranks.world->rank(ranks.other).locks;
+  ASSERT_EQ(asker.acquire(some_lock), Locks::Outcome::asked);
+  EXPECT_FALSE(asker.heard_refuse(some_lock)) << "a thread waits for the lock";
+  HomeAndOther others;
+  Locks& trying = others.world->rank(others.other).locks;
+  ASSERT_EQ(trying.try_acquire(some_lock), Locks::Outcome::asked);
+  EXPECT_TRUE(trying.heard_refuse(some_lock));
+  EXPECT_FALSE(trying.heard_refuse(some_lock)) << "it was refused before";
+}
+
 // The barrier does not bring what the grant left out, and the rank's own call finds it.
 TEST(Locks, AreNotTakenWhereAGrantLeavesAnIntervalOut) {
   HomeAndOther ranks;

@@ -130,7 +130,10 @@ class Reader : public ::testing::Test, PageMemory, PageMail, PageListener {
   }
   bool make_twin(PageNumber) override { return true; }
   std::span<const std::byte> take_diff(PageNumber) override { return runs_; }
-  bool apply(PageNumber, std::span<const std::byte>) override { return true; }
+  bool apply(PageNumber, std::span<const std::byte>) override {
+    applied_++;
+    return true;
+  }
   std::span<const std::byte> read(PageNumber) override { return bytes_; }
   void fill(PageNumber, std::span<const std::byte>) override {}
   void give_back(PageNumber, std::size_t) override {}
@@ -158,6 +161,7 @@ class Reader : public ::testing::Test, PageMemory, PageMail, PageListener {
   std::vector<Stamp> asked_home_;
   DiffRange asked_writer_;
   int home_questions_ = 0;
+  int applied_ = 0;
   Pages pages_{me, 3, *this, *this, *this};
 };
 
@@ -234,6 +238,9 @@ TEST_F(Reader, RefusesDiffsThatItDidNotAskFor) {
   EXPECT_FALSE(is_taken(writer, {first, third})) << "another one";
   EXPECT_FALSE(is_taken(writer, {second, first})) << "another order";
   EXPECT_FALSE(pages_.heard_tell_page(home, page, {}, bytes_)) << "the home was not asked";
+  const std::span<const std::byte> cut_short = std::span(runs_).first(3);
+  EXPECT_FALSE(is_taken(writer, {first, {2, cut_short}})) << "the second one is not whole";
+  EXPECT_EQ(applied_, 0);
   EXPECT_TRUE(is_taken(writer, {first, second}));
   EXPECT_FALSE(is_taken(writer, {first, second})) << "they came before";
 }

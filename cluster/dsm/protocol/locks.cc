@@ -35,7 +35,9 @@ Locks::Outcome Locks::try_acquire(LockId lock) {
 
 // The home may be this rank, and may grant at once.
 Locks::Outcome Locks::ask(LockId lock, bool is_try) {
-  locks_[lock].place = Place::asked;
+  Lock& here = locks_[lock];
+  here.place = Place::asked;
+  here.is_tried = is_try;
   const Rank home = home_of(lock);
   if (home == me_) {
     heard_ask_lock(me_, lock, is_try, pages_.log().known());
@@ -162,7 +164,9 @@ void Locks::end_try(LockId lock, Home& home, bool is_given) {
 
 bool Locks::heard_refuse(LockId lock) {
   const auto found = locks_.find(lock);
-  if (found == locks_.end() || found->second.place != Place::asked) return false;
+  const bool is_tried =
+      found != locks_.end() && found->second.place == Place::asked && found->second.is_tried;
+  if (!is_tried) return false;
   take_refusal(lock);
   return true;
 }

@@ -110,7 +110,8 @@ class Locks {
   struct Lock {
     Place place = Place::away;
     Return given_back = Return::none;
-    bool is_idle = false;  // since the batch was made
+    bool is_tried = false;  // and not waited for, where it is asked
+    bool is_idle = false;   // since the batch was made
     std::optional<Asker> next;
   };
   struct Question {

@@ -115,22 +115,6 @@ class RunWriter {
   std::size_t begin_ = 0;  // of the run that is open
 };
 
-bool are_whole(std::span<const std::byte> runs, std::size_t page_bytes) {
-  const std::byte* at = runs.data();
-  const std::byte* const end = at + runs.size();
-  for (std::size_t least = 0; at != end;) {
-    RunHead head;
-    const auto left = static_cast<std::size_t>(end - at);
-    if (left < sizeof head) return false;
-    std::memcpy(&head, at, sizeof head);
-    const bool is_whole = left - sizeof head >= head.bytes();
-    if (!is_whole || head.offset < least || head.end() > page_bytes) return false;
-    least = head.end();
-    at += sizeof head + head.bytes();
-  }
-  return true;
-}
-
 // Two copies of a power of two, which overlap: nothing outside is stored, because another thread
 // may store there at the same time.
 template <typename Part>
@@ -174,6 +158,22 @@ std::vector<std::byte> runs_between(std::span<const std::byte> twin,
   std::vector<std::byte> runs(most_run_bytes(page.size()));
   runs.resize(write_runs(twin, page, runs));
   return runs;
+}
+
+bool are_whole(std::span<const std::byte> runs, std::size_t page_bytes) {
+  const std::byte* at = runs.data();
+  const std::byte* const end = at + runs.size();
+  for (std::size_t least = 0; at != end;) {
+    RunHead head;
+    const auto left = static_cast<std::size_t>(end - at);
+    if (left < sizeof head) return false;
+    std::memcpy(&head, at, sizeof head);
+    const bool is_whole = left - sizeof head >= head.bytes();
+    if (!is_whole || head.offset < least || head.end() > page_bytes) return false;
+    least = head.end();
+    at += sizeof head + head.bytes();
+  }
+  return true;
 }
 
 bool apply_runs(std::span<const std::byte> runs, std::span<std::byte> page) {

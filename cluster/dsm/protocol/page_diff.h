@@ -27,7 +27,9 @@ std::size_t write_runs(std::span<const std::byte> twin, std::span<const std::byt
 std::vector<std::byte> runs_between(std::span<const std::byte> twin,
                                     std::span<const std::byte> page);
 
-// False, and the page is as before: the runs are cut short, out of order, or end behind the page.
+// False: the runs are cut short, out of order, or end behind the page.
+[[nodiscard]] bool are_whole(std::span<const std::byte> runs, std::size_t page_bytes);
+// False, and the page is as before: the runs are not whole.
 [[nodiscard]] bool apply_runs(std::span<const std::byte> runs, std::span<std::byte> page);
 
 }  // namespace iw::dsm

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "dsm/protocol/messages.h"
+#include "dsm/protocol/page_diff.h"
 #include "dsm/protocol/pages.h"
 
 namespace iw::dsm {
@@ -135,7 +136,10 @@ bool Pages::heard_tell_diffs(Rank from, PageNumber page, std::span<const ToldDif
   const bool is_expected = kept != nullptr && kept->asked.count > 0 && state.is_asked &&
                            state.asked[0].writer == from &&
                            (diffs.empty() || is_answer_to(kept->asked, diffs));
-  if (!is_expected) return false;
+  // All of them before the first changes the page: the message is taken whole or not at all.
+  const bool are_sound = std::ranges::all_of(
+      diffs, [&](const ToldDiff& each) { return are_whole(each.runs, page_bytes_); });
+  if (!is_expected || !are_sound) return false;
   for (const ToldDiff& each : diffs) {
     if (!memory_.apply(page, each.runs)) return false;
   }

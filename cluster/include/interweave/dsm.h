@@ -227,8 +227,14 @@ typedef struct dsm_statistics {
   uint64_t locks_known;      /* entries about locks at this rank, now: as user, as home */
 } dsm_statistics;
 
-/* Reads the statistics; `reset` not 0: the counts start at 0 again. No message. */
-int dsm_stats(dsm_statistics* statistics, int reset);
+/* Reads the first `size` bytes of the statistics; `reset` not 0: the counts start at 0 again. No
+ * message. The size is the one of the header that the program was built with, so a later library,
+ * which counts more, writes no byte behind the program's record. Bytes that the library has no
+ * count for become 0. */
+int dsm_stats_sized(dsm_statistics* statistics, size_t size, int reset);
+static inline int dsm_stats(dsm_statistics* statistics, int reset) {
+  return dsm_stats_sized(statistics, sizeof *statistics, reset);
+}
 
 /* A load or store cannot return an error. If one can never be served because a rank died, the
  * handler is called on the faulting thread, with the rank. It may print, or leave by _exit, and
