@@ -7,8 +7,12 @@ import type { Server } from "./processes.js";
 export class Clients {
   readonly all: Client[] = [];
 
-  async connect(server: Server): Promise<Client> {
-    return this.add(await connect(server.url, { timeoutMs: 10_000 }));
+  connect(server: Server): Promise<Client> {
+    return this.connectTo(server.url);
+  }
+
+  async connectTo(url: string): Promise<Client> {
+    return this.add(await connect(url, { timeoutMs: 10_000 }));
   }
 
   add(made: Client): Client {
@@ -32,11 +36,12 @@ export function connection(here: Client, wanted: boolean): Promise<void> {
   });
 }
 
-/** For assert.rejects and assert.throws: that error, and no other. */
-export function fails(name: string): (error: unknown) => boolean {
+/** For assert.rejects and assert.throws: that error with such a text, and no other. */
+export function fails(name: string, text = /(?:)/): (error: unknown) => boolean {
   return (error) => {
     assert.ok(error instanceof InterweaveError, String(error));
     assert.equal(error.codeName, name, error.message);
+    assert.match(error.message, text);
     return true;
   };
 }

@@ -690,7 +690,7 @@ test("Node is told what to use where it has no WebSocket", async () => {
 test("a server that is not there is UNREACHABLE", async () => {
   await server.kill();
   await assert.rejects(connect(server.url, { timeoutMs: 2000 }), fails("UNREACHABLE"));
-  await assert.rejects(connect("iws://localhost"), fails("UNIMPLEMENTED"));
+  await assert.rejects(connect("iws://localhost"), fails("UNREACHABLE"));
 });
 
 test("a writer may make more blocks than its grant brought serials for [LOCK-6]", async () => {

@@ -197,7 +197,7 @@ export class Link {
         this.receive(live, bytes);
       }
     };
-    const closed = (why: string) => live !== null && this.lose(live, why);
+    const closed = (why: string | InterweaveError) => live !== null && this.lose(live, why);
     const transport = await this.dial(this.url, { received: receive, closed }, this.#options);
     live = new Live(connection, transport);
     const greeted = this.greet(live);
@@ -255,11 +255,12 @@ export class Link {
     live.listeners.get(number)?.notified(message);
   }
 
-  private lose(live: Live, why: string): void {
+  private lose(live: Live, why: string | InterweaveError): void {
     if (live.isLost) return;
     live.isLost = true;
     live.transport.close();
-    for (const fail of [...live.waiting]) fail(lost(why));
+    const error = typeof why === "string" ? lost(why) : why;
+    for (const fail of [...live.waiting]) fail(error);
     if (this.live !== live) return;
     this.live = null;
     this.lostAt = now();

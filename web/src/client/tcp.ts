@@ -4,6 +4,7 @@
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { DEFAULT_PORT, parseAddress, serverPart } from "../wire/mip.js";
+import { connectSecurely, tlsError, tlsRefusal } from "./tls.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import {
@@ -15,9 +16,17 @@ import {
   type TransportEvents,
 } from "./transport.js";
 
-/** Where to try, in order. */
-function placesOf(url: string): NetConnectOpts[] {
-  if (url.startsWith("unix:")) return [{ path: url.slice(5).replace(/:(\/.*)?$/, "") }];
+/** A way to a server. */
+interface Place {
+  options: NetConnectOpts;
+  /** TLS with the host of that name, or no TLS. */
+  secure: { host: string; port: number } | null;
+}
+
+/** Where to try, in order. A URL that asks for TLS leads to no Unix socket [MIP-2]. */
+function placesOf(url: string): Place[] {
+  const plain = (options: NetConnectOpts): Place => ({ options, secure: null });
+  if (url.startsWith("unix:")) return [plain({ path: url.slice(5).replace(/:(\/.*)?$/, "") })];
   const address = parseAddress(serverPart(url));
   if (address === null || !("host" in address)) {
     throw new InterweaveError(
@@ -27,26 +36,22 @@ function placesOf(url: string): NetConnectOpts[] {
     );
   }
   const { host, port, secure } = address;
-  if (secure) {
-    throw new InterweaveError(
-      ErrorCode.UNIMPLEMENTED,
-      `${url}: this client has no TLS yet; use iw://`,
-    );
-  }
+  if (secure) return [{ options: { host, port }, secure: { host, port } }];
   const isHere = process.platform === "linux" && (host === "127.0.0.1" || host === "localhost");
-  return isHere ? [{ path: `\0interweave-${port}` }, { host, port }] : [{ host, port }];
+  const byTcp = plain({ host, port });
+  return isHere ? [plain({ path: `\0interweave-${port}` }), byTcp] : [byTcp];
 }
 
-function open(place: NetConnectOpts, timeoutMs: number): Promise<Socket> {
+function open({ options, secure }: Place, timeoutMs: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(place);
+    const socket = secure === null ? connect(options) : connectSecurely(secure.host, secure.port);
     const fail = (error: Error) => {
       socket.destroy();
       reject(error);
     };
     socket.setTimeout(timeoutMs, () => fail(new Error(`no answer in ${timeoutMs} ms`)));
     socket.once("error", fail);
-    socket.once("connect", () => {
+    socket.once(secure === null ? "connect" : "secureConnect", () => {
       socket.setTimeout(0);
       socket.off("error", fail);
       resolve(socket);
@@ -54,11 +59,15 @@ function open(place: NetConnectOpts, timeoutMs: number): Promise<Socket> {
   });
 }
 
-function transportOf(socket: Socket, events: TransportEvents): Transport {
-  let why = "the server closed the connection";
+/**
+ * In TLS 1.3 a server refuses a client's certificate after the client's handshake is complete, so
+ * the reason comes as the end of the connection.
+ */
+function transportOf(url: string, socket: Socket, events: TransportEvents): Transport {
+  let why: string | InterweaveError = "the server closed the connection";
   socket.setNoDelay(true);
   socket.on("data", (bytes) => events.received(bytes));
-  socket.on("error", (error) => (why = error.message));
+  socket.on("error", (error) => (why = tlsRefusal(url, error) ?? error.message));
   socket.on("close", () => events.closed(why));
   return { send: (frame) => void socket.write(frame), close: () => socket.destroy() };
 }
@@ -84,8 +93,11 @@ export const dialNode: Dial = async (url, events, options) => {
   let failure = "";
   for (const place of placesOf(url)) {
     try {
-      return transportOf(await open(place, options.timeoutMs), events);
+      return transportOf(url, await open(place, options.timeoutMs), events);
     } catch (error) {
+      if (error instanceof InterweaveError) throw error;
+      const ofTls = place.secure === null ? null : tlsError(url, error as Error);
+      if (ofTls !== null) throw ofTls;
       failure = (error as Error).message;
     }
   }

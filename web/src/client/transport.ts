@@ -11,8 +11,8 @@ export interface Transport {
 export interface TransportEvents {
   /** Bytes that are the receiver's to keep. */
   received(bytes: Uint8Array): void;
-  /** Once, after which nothing more is heard. */
-  closed(why: string): void;
+  /** Once, after which nothing more is heard. An error says more than a lost connection. */
+  closed(why: string | InterweaveError): void;
 }
 
 /** Connects; rejects with UNREACHABLE. */

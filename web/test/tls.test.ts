@@ -1,0 +1,95 @@
+/** Encrypted connections from Node [NET-5]: the real server, with real certificates. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, test } from "node:test";
+import { Clients, fails } from "./clients.js";
+import { program, Server } from "./processes.js";
+import { t } from "../src/node.js";
+
+const folders: string[] = [];
+
+/** A folder with an authority, a server's certificate, and alice's. */
+function makeCertificates(): string {
+  const folder = mkdtempSync(join(tmpdir(), "interweave-tls-"));
+  folders.push(folder);
+  for (const words of [["authority"], ["server"], ["client", "alice"]]) {
+    const [kind = "", ...name] = words;
+    execFileSync(program, ["cert", kind, folder, ...name]);
+  }
+  return folder;
+}
+
+function serve(folder: string, ...options: string[]): Promise<Server> {
+  const own = ["--tls-cert", join(folder, "server.pem"), "--tls-key", join(folder, "server.key")];
+  return Server.start("--store", "memory", ...own, ...options);
+}
+
+function secure(server: Server): string {
+  return server.url.replace("iw://", "iws://");
+}
+
+const certificates = makeCertificates();
+const clients = new Clients();
+let server: Server;
+
+function trust(folder: string): void {
+  process.env["IW_CA"] = join(folder, "ca.pem");
+}
+
+function be(folder: string, name: string): void {
+  process.env["IW_CERT"] = join(folder, `${name}.pem`);
+  process.env["IW_KEY"] = join(folder, `${name}.key`);
+}
+
+afterEach(async () => {
+  await clients.close();
+  await server.kill();
+  for (const name of ["IW_CA", "IW_CERT", "IW_KEY"]) delete process.env[name];
+});
+after(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
+
+test("encrypted and plain clients of one port share a segment [NET-5]", async () => {
+  server = await serve(certificates);
+  trust(certificates);
+  const count = 1 << 20;
+  const writer = await clients.connectTo(secure(server));
+  const written = await writer.open("/numbers");
+  await written.write(() => {
+    const numbers = written.allocate(t.array(t.int, count), { name: "n" }).value as Int32Array;
+    numbers.forEach((_, i) => (numbers[i] = i));
+  });
+  for (const url of [secure(server), server.url]) {
+    const reader = await (await clients.connectTo(url)).open("/numbers");
+    const sum = await reader.read(() =>
+      (reader.get("n") as Int32Array).reduce((all, value) => all + value, 0),
+    );
+    assert.equal(sum, (count * (count - 1)) / 2);
+  }
+});
+
+test("a server that cannot be trusted is left", async () => {
+  server = await serve(certificates);
+  await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /not trusted.*IW_CA/));
+  trust(makeCertificates());
+  await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /not trusted/));
+  process.env["IW_CA"] = "/nowhere/ca.pem";
+  await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /IW_CA names/));
+});
+
+test("a client shows its certificate", async () => {
+  const authority = join(certificates, "ca.pem");
+  server = await serve(certificates, "--tls", "required", "--client-ca", authority);
+  trust(certificates);
+  await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /IW_CERT/));
+  be(certificates, "alice");
+  await (await clients.connectTo(secure(server))).open("/s");
+});
+
+test("a server without TLS is named", async () => {
+  server = await Server.start();
+  trust(certificates);
+  await assert.rejects(clients.connectTo(secure(server)), fails("UNREACHABLE", /--tls-cert/));
+});
