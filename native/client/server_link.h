@@ -179,6 +179,8 @@ class Live {
   [[nodiscard]] session::ConnectionNumber number() const { return number_; }
 
   [[nodiscard]] int fd() const { return socket_.fd(); }
+  // There is something to read of which poll knows nothing. Any thread, any time.
+  [[nodiscard]] bool has_pending() const { return socket_.has_pending(); }
   // Any thread, any time.
   [[nodiscard]] std::int64_t heard_ns() const { return heard_ns_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::int64_t heartbeat_ns() const { return heartbeat_ns_; }  // fixed once greeted

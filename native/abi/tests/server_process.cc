@@ -11,9 +11,13 @@ namespace iw::test {
 
 Server::Server(std::vector<std::string> options) : options_(std::move(options)) { start(); }
 
-void Server::start() {
+const char* server_program() {
   const char* const given = std::getenv("IW_TEST_SERVER");
-  const char* const program = given != nullptr ? given : IW_TEST_SERVER_DEFAULT;
+  return given != nullptr ? given : IW_TEST_SERVER_DEFAULT;
+}
+
+void Server::start() {
+  const char* const program = server_program();
   if (!std::filesystem::exists(program)) {
     ADD_FAILURE() << "the server program " << program
                   << " is missing: build it (cargo build "

@@ -9,6 +9,9 @@
 
 namespace iw::test {
 
+// The `interweave` program: $IW_TEST_SERVER, or the one that this build belongs to.
+const char* server_program();
+
 // `interweave serve`, of which IW_TEST_SERVER is the path.
 class Server {
  public:

@@ -1,0 +1,56 @@
+#include "client/encryption.h"
+
+#include <cstdlib>
+
+namespace iw::client {
+
+using platform::TlsTrouble;
+using protocol::error_code;
+using types::Result;
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+platform::TlsFiles tls_files() {
+  return {variable("IW_CA"), variable("IW_CERT"), variable("IW_KEY")};
+}
+
+Result result_of(const platform::TlsResult& tls, const std::string& server) {
+  switch (tls.trouble) {
+    case TlsTrouble::none:
+      return {};
+    case TlsTrouble::no_library:
+      return {error_code::UNIMPLEMENTED, server +
+                                             " asks for TLS, and this client needs OpenSSL 3 "
+                                             "for it (libssl.so.3): " +
+                                             tls.text + "; install OpenSSL 3, or use iw://"};
+    case TlsTrouble::files:
+      return {error_code::DENIED, "no secure connection to " + server + ": " + tls.text};
+    case TlsTrouble::not_trusted:
+      return {
+          error_code::DENIED,
+          "the certificate of " + server + " is not trusted: " + tls.text +
+              "; name the file of its authority in IW_CA, and a host that is in the certificate "
+              "in the URL"};
+    case TlsTrouble::refused:
+      return {error_code::DENIED,
+              server + " refuses this client: " + tls.text +
+                  "; name a certificate that the server takes in IW_CERT, and its key in IW_KEY"};
+    case TlsTrouble::not_tls:
+      return {error_code::UNREACHABLE, "the server " + server +
+                                           " does not answer with TLS: " + tls.text +
+                                           "; use iw://, or start the server with --tls-cert"};
+    case TlsTrouble::timed_out:
+    case TlsTrouble::system:
+      break;
+  }
+  return {error_code::UNREACHABLE, "the server " + server + " cannot be reached: " + tls.text};
+}
+
+}  // namespace iw::client
