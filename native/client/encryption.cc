@@ -46,8 +46,10 @@ Result result_of(const platform::TlsResult& tls, const std::string& server) {
       return {error_code::UNREACHABLE, "the server " + server +
                                            " does not answer with TLS: " + tls.text +
                                            "; use iw://, or start the server with --tls-cert"};
+    case TlsTrouble::shortage:
+      return {error_code::NO_MEMORY,
+              "no secure connection to " + server + " can be made: " + tls.text};
     case TlsTrouble::timed_out:
-    case TlsTrouble::system:
       break;
   }
   return {error_code::UNREACHABLE, "the server " + server + " cannot be reached: " + tls.text};

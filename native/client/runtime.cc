@@ -58,10 +58,9 @@ void say_goodbye() {
 // If the program has begun OpenSSL before, OpenSSL ends at exit(), in the reverse order of
 // registering: then goodbye has to come before it, also if the runtime is older than OpenSSL.
 void leave_before_openssl() {
-  static const bool is_registered [[maybe_unused]] = [] {
-    platform::prepare_tls();
-    return std::atexit(say_goodbye) == 0;
-  }();
+  static std::atomic<bool> is_registered{false};
+  if (is_registered.load() || !platform::prepare_tls()) return;
+  if (!is_registered.exchange(true)) (void)std::atexit(say_goodbye);
 }
 
 // One thread makes it; the others wait. A thread that forked away with the flag set never clears

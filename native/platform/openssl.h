@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace iw::platform::openssl {
 
@@ -78,8 +79,10 @@ inline constexpr unsigned long reason_of_alert_0 = 1000;
 
 inline unsigned long reason_of(unsigned long error) { return error & 0x7FFFFF; }
 
-// Null if the system has no libssl.so.3 with all of these; `why` then names what is missing, and
-// lives for ever.
-const Functions* functions(const char*& why);
+// An error of the system in the place of a reason has this bit, and an errno value.
+inline constexpr unsigned long system_error = 0x80000000;
+
+// Null if the system has no libssl.so.3 with all of these; `why` then names what is missing.
+const Functions* functions(std::string& why);
 
 }  // namespace iw::platform::openssl

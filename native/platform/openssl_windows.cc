@@ -3,7 +3,7 @@
 
 namespace iw::platform::openssl {
 
-const Functions* functions(const char*& why) {
+const Functions* functions(std::string& why) {
   why = "this library does not use libssl.so.3 or its like on Windows";
   return nullptr;
 }

@@ -23,7 +23,7 @@ enum class TlsTrouble {
   refused,      // the server refuses this client
   not_tls,      // the other side hangs up, or says something else
   timed_out,
-  system,
+  shortage,  // of memory or descriptors here
 };
 
 struct TlsResult {
@@ -39,6 +39,7 @@ TlsResult begin_tls(Socket& socket, const std::string& host, const TlsFiles& fil
                     std::int64_t deadline_ns);
 
 // Loads OpenSSL, so that what is registered with atexit() afterwards runs before OpenSSL ends.
-void prepare_tls();
+// False: it cannot be loaded now.
+bool prepare_tls();
 
 }  // namespace iw::platform

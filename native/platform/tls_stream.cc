@@ -32,6 +32,14 @@ const char* reason_text(const openssl::Functions& library) {
   return text == nullptr ? "TLS failed" : text;
 }
 
+TlsResult shortage_of(int code) { return {TlsTrouble::shortage, shortage_text(code)}; }
+
+// A file or a library that cannot be read may be one for which no descriptor is left.
+Status descriptor_for_a_file() {
+  WakeUp any;
+  return WakeUp::create(any);
+}
+
 // Whether the error is the server's alert that it does not take this client or its certificate.
 bool is_refusal(unsigned long reason) {
   if (reason < openssl::reason_of_alert_0) return false;
@@ -47,8 +55,12 @@ bool is_refusal(unsigned long reason) {
 
 TlsResult unusable(const openssl::Functions& library, const char* variable,
                    const std::string& file) {
-  return {TlsTrouble::files,
-          std::string(variable) + "=" + file + " cannot be used: " + reason_text(library)};
+  const unsigned long error = library.ERR_peek_error();
+  const bool is_of_system = (error & openssl::system_error) != 0;
+  const int code = is_of_system ? static_cast<int>(error & ~openssl::system_error) : 0;
+  if (is_shortage(code)) return shortage_of(code);
+  const char* const why = is_of_system ? error_text(code) : reason_text(library);
+  return {TlsTrouble::files, std::string(variable) + "=" + file + " cannot be used: " + why};
 }
 
 TlsResult use_files(const openssl::Functions& library, openssl::Context* context,
@@ -95,7 +107,7 @@ TlsStream::~TlsStream() {
 
 TlsResult TlsStream::prepare(const std::string& host, const TlsFiles& files) {
   const MutexLock lock(mutex_);
-  const TlsResult shortage{TlsTrouble::system, "OpenSSL has no memory"};
+  const TlsResult shortage = shortage_of(ENOMEM);
   library_.ERR_clear_error();
   gathered_.reserve(burst_bytes);
   out_.resize(out_bytes);
@@ -138,7 +150,7 @@ TlsResult TlsStream::connect(const std::string& host, const TlsFiles& files,
     }
     Interest interest{.fd = fd_, .want_write = is_full};
     if (Status bad = wait_for({&interest, 1}, deadline_ns); !bad) {
-      return {TlsTrouble::system, error_text(bad.code)};
+      return shortage_of(bad.code);
     }
     if (!interest.readable && !interest.writable) {
       return {TlsTrouble::timed_out, "the server does not answer TLS"};
@@ -269,18 +281,22 @@ void TlsStream::retire() {
 
 TlsResult begin_tls(Socket& socket, const std::string& host, const TlsFiles& files,
                     std::int64_t deadline_ns) {
-  const char* why = "";
+  std::string why;
   const openssl::Functions* const library = openssl::functions(why);
-  if (library == nullptr) return {TlsTrouble::no_library, why};
+  if (library == nullptr) {
+    const Status any = descriptor_for_a_file();
+    if (!any && is_shortage(any.code)) return shortage_of(any.code);
+    return {TlsTrouble::no_library, why};
+  }
   auto stream = std::make_shared<TlsStream>(*library, socket.fd());
   TlsResult result = stream->connect(host, files, deadline_ns);
   if (result) socket.set_secure(std::move(stream));
   return result;
 }
 
-void prepare_tls() {
-  const char* why = "";
-  (void)openssl::functions(why);
+bool prepare_tls() {
+  std::string why;
+  return openssl::functions(why) != nullptr;
 }
 
 }  // namespace iw::platform

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -261,6 +262,25 @@ TEST_F(Tls, AFileThatCannotBeUsedIsNamed) {
   expect_refused(secure(server, "/s"), IW_EDENIED, "IW_KEY");
   const EnvironmentVariable key("IW_KEY", authority_.file("server.key"));
   expect_refused(secure(server, "/s"), IW_EDENIED, "IW_KEY=");
+}
+
+// The socket takes the last descriptor, and IW_CA cannot be read.
+TEST_F(Tls, AConnectionFailsForLackOfDescriptorsAndTheNextSucceeds) {
+  const Server server(authority_.serving());
+  ASSERT_TRUE(server.good());
+  const IW_handle_t plain = open(server.url("/plain"));
+  ASSERT_NE(plain, nullptr) << IW_strerror();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const platform::FileDescriptor next(dup(STDERR_FILENO));
+  const rlimit tight{static_cast<rlim_t>(next.get()) + 2, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  expect_refused(secure(server, "/s"), IW_ENO_MEMORY, "descriptor");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  const IW_handle_t segment = open(secure(server, "/s"));
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(segment), 0);
+  EXPECT_EQ(IW_close_segment(plain), 0);
 }
 
 TEST_F(Tls, AServerWithoutTlsIsUnreachableWithAHint) {
