@@ -17,40 +17,42 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-platform::TlsFiles tls_files_of_environment() {
+platform::TlsFiles tls_files() {
   return {variable("IW_CA"), variable("IW_CERT"), variable("IW_KEY")};
 }
 
-Result tls_result(const std::string& server, const platform::TlsFailure& failure) {
-  const std::string& found = failure.text;
-  switch (failure.trouble) {
+Result result_of(const platform::TlsResult& tls, const std::string& server) {
+  switch (tls.trouble) {
     case TlsTrouble::none:
       return {};
     case TlsTrouble::no_library:
-      return {error_code::UNIMPLEMENTED,
-              server + " asks for TLS, for which OpenSSL 3 is needed (libssl.so.3): " + found +
-                  "; install it (libssl3), or use iw:// through a tunnel"};
-    case TlsTrouble::no_resource:
-      return {error_code::NO_MEMORY, "no encrypted connection to " + server + " can be made" +
-                                         (found.empty() ? "" : ": " + found)};
+      return {error_code::UNIMPLEMENTED, server +
+                                             " asks for TLS, and this client needs OpenSSL 3 "
+                                             "for it (libssl.so.3): " +
+                                             tls.text + "; install OpenSSL 3, or use iw://"};
     case TlsTrouble::files:
-      return {error_code::DENIED, "no encrypted connection to " + server + ": " + found};
+      return {error_code::DENIED, "no secure connection to " + server + ": " + tls.text};
     case TlsTrouble::not_trusted:
-      return {error_code::DENIED, "the certificate of " + server + " is not trusted: " + found +
-                                      "; name the file of its authority in IW_CA"};
+      return {
+          error_code::DENIED,
+          "the certificate of " + server + " is not trusted: " + tls.text +
+              "; name the file of its authority in IW_CA, and a host that is in the certificate "
+              "in the URL"};
     case TlsTrouble::refused:
       return {error_code::DENIED,
-              server + " refused this client's certificate, or wants one: " + found +
-                  "; name one of an authority that the server trusts in IW_CERT, and its key in "
-                  "IW_KEY"};
+              server + " refuses this client: " + tls.text +
+                  "; name a certificate that the server takes in IW_CERT, and its key in IW_KEY"};
     case TlsTrouble::not_tls:
-      return {error_code::UNREACHABLE, server + " does not answer with TLS (" + found +
-                                           "); use iw://, or start the server with --tls-cert"};
-    case TlsTrouble::lost:
+      return {error_code::UNREACHABLE, "the server " + server +
+                                           " does not answer with TLS: " + tls.text +
+                                           "; use iw://, or start the server with --tls-cert"};
+    case TlsTrouble::shortage:
+      return {error_code::NO_MEMORY,
+              "no secure connection to " + server + " can be made: " + tls.text};
     case TlsTrouble::timed_out:
-      return {error_code::UNREACHABLE, "the server " + server + " cannot be reached: " + found};
+      break;
   }
-  return {};
+  return {error_code::UNREACHABLE, "the server " + server + " cannot be reached: " + tls.text};
 }
 
 }  // namespace iw::client

@@ -3,15 +3,15 @@
 
 #include <string>
 
-#include "platform/secure_socket.h"
+#include "platform/tls.h"
 #include "types/result.h"
 
 namespace iw::client {
 
-// IW_CA, IW_CERT and IW_KEY, as they are now.
-platform::TlsFiles tls_files_of_environment();
+// IW_CA, IW_CERT and IW_KEY as they are now: a connection made later may use renewed files.
+platform::TlsFiles tls_files();
 
 // `server` is the server's URL without a path.
-types::Result tls_result(const std::string& server, const platform::TlsFailure& failure);
+types::Result result_of(const platform::TlsResult& tls, const std::string& server);
 
 }  // namespace iw::client

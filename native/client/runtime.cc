@@ -13,6 +13,7 @@
 #include "client/waiting.h"
 #include "platform/clock.h"
 #include "platform/process.h"
+#include "platform/tls.h"
 
 namespace iw::client {
 
@@ -52,6 +53,14 @@ void say_goodbye() {
   if (platform::other_threads_are_gone()) return;  // with locks that are needed here
   Current& now = current();
   if (now.runtime != nullptr && now.fork_count == platform::fork_count()) now.runtime->goodbye();
+}
+
+// If the program has begun OpenSSL before, OpenSSL ends at exit(), in the reverse order of
+// registering: then goodbye has to come before it, also if the runtime is older than OpenSSL.
+void leave_before_openssl() {
+  static std::atomic<bool> is_registered{false};
+  if (is_registered.load() || !platform::prepare_tls()) return;
+  if (!is_registered.exchange(true)) (void)std::atexit(say_goodbye);
 }
 
 // One thread makes it; the others wait. A thread that forked away with the flag set never clears
@@ -143,6 +152,7 @@ Result Runtime::place_of(const types::Mip& mip, const std::string& token, void*&
 }
 
 std::shared_ptr<Segment> Runtime::segment_for(const types::Url& url, const std::string& token) {
+  if (url.secure) leave_before_openssl();
   const MutexLock lock(mutex_);
   const auto known = segments_.find(url.text());
   if (known != segments_.end()) {
@@ -474,13 +484,15 @@ void Runtime::wait_and_read(std::int64_t deadline_ns) {
       deadline_ns = std::min(deadline_ns, quiet_until_ns);
       continue;
     }
+    if (live->has_pending()) deadline_ns = now;
     interests.push_back({live->fd()});
     watched.push_back({link, std::move(live)});
   }
   if (!platform::wait_for(interests, deadline_ns)) return;
   if (interests[0].readable) wake_.drain();
   for (std::size_t i = 0; i < watched.size(); ++i) {
-    if (interests[i + 1].readable) watched[i].link->read_available(watched[i].live);
+    if (interests[i + 1].readable || watched[i].live->has_pending())
+      watched[i].link->read_available(watched[i].live);
   }
 }
 
@@ -526,6 +538,7 @@ void Runtime::dispatch() {
 }
 
 void Runtime::goodbye() {
+  if (has_left_.exchange(true)) return;
   for (const auto& link : links()) link->goodbye();
 }
 

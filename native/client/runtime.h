@@ -129,6 +129,7 @@ class Runtime {
   bool is_connecting_wanted_ IW_GUARDED_BY(connections_mutex_) = false;
   // The library's thread makes it.
   bool has_connection_thread_ IW_GUARDED_BY(connections_mutex_) = false;
+  std::atomic<bool> has_left_{false};
   bool has_reported_shortage_ = false;  // the library's thread's
 };
 

@@ -1,6 +1,7 @@
 #include "client/server_link.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -140,14 +141,12 @@ Result ServerLink::connected(std::int64_t deadline_ns, bool keep_trying,
   }
 }
 
-Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out,
-                               std::shared_ptr<const platform::TlsEnd>& end) const {
+Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
   if (server_.is_unix()) {
     const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
     return status ? Result{} : not_connected(name_, status);
   }
-  // [NET-1]: on one host the server's Unix socket, whose name is its TCP port. [MIP-2]: never for a
-  // URL that asks for TLS.
+  // [NET-1]: on one host the server's Unix socket, whose name is its TCP port.
   if (!server_.secure && is_this_host(server_.host)) {
     const std::string local = "@interweave-" + std::to_string(server_.port);
     if (platform::connect_unix(local, deadline_ns, out)) return {};
@@ -156,14 +155,12 @@ Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out,
       platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
   if (!status) return not_connected(name_, status);
   if (!server_.secure) return {};
-  return tls_result(
-      name_, platform::encrypt(out, server_.host, tls_files_of_environment(), deadline_ns, end));
+  return result_of(platform::begin_tls(out, server_.host, tls_files(), deadline_ns), name_);
 }
 
 Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
   platform::Socket socket;
-  std::shared_ptr<const platform::TlsEnd> end;
-  if (Result opened = open_socket(deadline_ns, socket, end); !opened) return opened;
+  if (Result opened = open_socket(deadline_ns, socket); !opened) return opened;
   session::ConnectionNumber number = 0;
   {
     const MutexLock lock(mutex_);
@@ -171,9 +168,6 @@ Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>&
   }
   auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
   if (Result greeted = greet(*live, deadline_ns); !greeted) {
-    const bool is_lost = greeted.code == error_code::UNREACHABLE && end != nullptr;
-    const platform::TlsFailure why = is_lost ? end->failure() : platform::TlsFailure{};
-    if (why.trouble == platform::TlsTrouble::refused) return tls_result(name_, why);
     if (greeted.code != error_code::TIMED_OUT) return greeted;
     return unreachable(name_, "it does not answer");
   }
@@ -213,8 +207,10 @@ Result ServerLink::greet(Live& live, std::int64_t deadline_ns) {
   const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));
   const std::uint32_t stream = live.connection_.begin_request(1, message_type::HELLO, now_ns());
   session::FrameWriter frames(message_type::HELLO, stream, body, {});
-  if (platform::Status bad = live.socket_.send(frames.next(send_budget_bytes), deadline_ns); !bad) {
-    return unreachable(name_, platform::error_text(bad.code));
+  const platform::Status sent = live.socket_.send(frames.next(send_budget_bytes), deadline_ns);
+  // A server that refuses a secure client has said so before it hung up.
+  if (!sent && !live.socket_.is_secure()) {
+    return unreachable(name_, platform::error_text(sent.code));
   }
   std::vector<session::Incoming> incoming;
   while (incoming.empty()) {
@@ -227,6 +223,9 @@ Result ServerLink::greet(Live& live, std::int64_t deadline_ns) {
       }
       if (!interest.readable) return {error_code::TIMED_OUT, "the server does not answer"};
       continue;
+    }
+    if (live.socket_.is_secure() && status.code == EACCES) {
+      return result_of({platform::TlsTrouble::refused, status.what}, name_);
     }
     if (!status) return unreachable(name_, platform::error_text(status.code));
     if (got == 0) return unreachable(name_, "it closed the connection at once");
@@ -415,6 +414,8 @@ bool ServerLink::read_all(const std::shared_ptr<Live>& live) {
 // The next of those who wait reads on; if nobody does, the library's thread.
 void ServerLink::stop_reading(Live& live) {
   live.is_reading_ = false;
+  // Poll knows nothing of what TLS has decrypted, and the library's thread may be in it.
+  if (live.socket_.has_pending()) library_thread_.signal();
   for (const auto& [tag, waiter] : expected(live).waiters) {
     if (waiter->is_late || waiter->is_done) continue;
     waiter->done.notify_one();
@@ -584,7 +585,9 @@ std::uint64_t ServerLink::next_sequence(protocol::session_id& session) {
 
 void ServerLink::goodbye() {
   const std::shared_ptr<Live> live = current();
-  if (live != nullptr) (void)tell(live, message_type::GOODBYE, {});
+  if (live == nullptr) return;
+  (void)tell(live, message_type::GOODBYE, {});
+  live->socket_.retire();
 }
 
 }  // namespace iw::client

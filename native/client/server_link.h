@@ -21,7 +21,6 @@
 #include "client/waiting.h"
 #include "platform/briskness.h"
 #include "platform/mutex.h"
-#include "platform/secure_socket.h"
 #include "platform/socket.h"
 #include "session/connection.h"
 #include "session/frame_writer.h"
@@ -141,9 +140,7 @@ class ServerLink {
 
  private:
   Result connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out);
-  // `end` is of an encrypted connection.
-  Result open_socket(std::int64_t deadline_ns, platform::Socket& out,
-                     std::shared_ptr<const platform::TlsEnd>& end) const;
+  Result open_socket(std::int64_t deadline_ns, platform::Socket& out) const;
   Result greet(Live& live, std::int64_t deadline_ns);
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
@@ -182,6 +179,8 @@ class Live {
   [[nodiscard]] session::ConnectionNumber number() const { return number_; }
 
   [[nodiscard]] int fd() const { return socket_.fd(); }
+  // There is something to read of which poll knows nothing. Any thread, any time.
+  [[nodiscard]] bool has_pending() const { return socket_.has_pending(); }
   // Any thread, any time.
   [[nodiscard]] std::int64_t heard_ns() const { return heard_ns_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::int64_t heartbeat_ns() const { return heartbeat_ns_; }  // fixed once greeted

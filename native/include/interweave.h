@@ -42,6 +42,8 @@
  *
  * Environment:
  * - IW_TOKEN: the token to show to servers.
+ * - IW_CA: the authorities (a PEM file) whose servers iws:// trusts; by default the system's.
+ * - IW_CERT, IW_KEY: this client's certificate and its key (PEM files), if a server asks for one.
  * - IW_TRACKER: wp-async, scan, sigsegv or compare.
  * - IW_OPTIMISATIONS, for measurements: all,-NAME,...; names: no-diff, plans, splicing, prediction.
  * - IW_RESERVATION_MIB: the most address space that a segment may reserve ahead.

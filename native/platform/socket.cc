@@ -8,6 +8,7 @@
 
 #include "platform/clock.h"
 #include "platform/socket_waits.h"
+#include "platform/tls_stream.h"
 
 namespace iw::platform {
 
@@ -23,6 +24,22 @@ Status wait_writable(int fd, std::int64_t deadline_ns) {
   if (Status bad = wait_for(one, deadline_ns); !bad) return bad;
   if (!one[0].writable) return {ETIMEDOUT, "the deadline has passed"};
   return {};
+}
+
+Status Socket::send_some(std::span<const Slice> slices, std::size_t& sent_bytes) {
+  if (tls_ != nullptr) return tls_->send_some(slices, sent_bytes);
+  return send_plain(fd_.get(), slices, sent_bytes);
+}
+
+Status Socket::receive(const Space& into, std::size_t& got_bytes) {
+  if (tls_ != nullptr) return tls_->receive(into, got_bytes);
+  return receive_plain(fd_.get(), into, got_bytes);
+}
+
+bool Socket::has_pending() const { return tls_ != nullptr && tls_->has_pending(); }
+
+void Socket::retire() {
+  if (tls_ != nullptr) tls_->retire();
 }
 
 Status Socket::send(std::span<const Slice> slices, std::int64_t deadline_ns) {
@@ -47,6 +64,12 @@ Status Socket::send(std::span<const Slice> slices, std::int64_t deadline_ns) {
       sent -= slices[first++].size_bytes;
     }
     skip_bytes = sent;
+  }
+  bool is_empty = tls_ == nullptr;
+  while (!is_empty) {
+    if (Status bad = tls_->flush(is_empty); !bad) return bad;
+    if (is_empty) break;
+    if (Status bad = wait_writable(fd_.get(), deadline_ns); !bad) return bad;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -26,6 +27,8 @@ struct Space {
   [[nodiscard]] std::size_t put(std::span<const std::byte> bytes) const;
 };
 
+class TlsStream;
+
 class Socket {
  public:
   Socket() = default;
@@ -34,8 +37,15 @@ class Socket {
   [[nodiscard]] int fd() const { return fd_.get(); }
   explicit operator bool() const { return static_cast<bool>(fd_); }
   void close() { fd_.close(); }
-  // The socket has none afterwards.
-  FileDescriptor take() { return static_cast<FileDescriptor&&>(fd_); }
+  // From now on the socket sends and receives through TLS (tls.h).
+  void set_secure(std::shared_ptr<TlsStream> stream) {
+    tls_ = static_cast<std::shared_ptr<TlsStream>&&>(stream);
+  }
+  [[nodiscard]] bool is_secure() const { return tls_ != nullptr; }
+  // Bytes have arrived of which wait_for() does not know, because TLS has decrypted them.
+  [[nodiscard]] bool has_pending() const;
+  // The process ends: OpenSSL is not called any more, and sending and receiving fail with EPIPE.
+  void retire();
 
   // Sends as much as fits now and says how much that was (0 when the connection is full).
   Status send_some(std::span<const Slice> slices, std::size_t& sent_bytes);
@@ -50,6 +60,7 @@ class Socket {
 
  private:
   FileDescriptor fd_;
+  std::shared_ptr<TlsStream> tls_;  // null: plain
 };
 
 // `host` is a name or an address, IPv6 with or without brackets; every address of a name is tried.

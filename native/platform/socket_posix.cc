@@ -141,7 +141,7 @@ Status connect_unix(const std::string& path, std::int64_t deadline_ns, Socket& o
   return connect_to(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), size, deadline_ns, out);
 }
 
-Status Socket::send_some(std::span<const Slice> slices, std::size_t& sent_bytes) {
+Status send_plain(int fd, std::span<const Slice> slices, std::size_t& sent_bytes) {
   sent_bytes = 0;
   std::array<iovec, 64> vector;
   std::size_t count = 0;
@@ -156,20 +156,20 @@ Status Socket::send_some(std::span<const Slice> slices, std::size_t& sent_bytes)
   message.msg_iovlen = count;
   ssize_t sent;
   do {
-    sent = sendmsg(fd_.get(), &message, send_flags);
+    sent = sendmsg(fd, &message, send_flags);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) return would_block(errno) ? Status{} : last_failure("send");
   sent_bytes = static_cast<std::size_t>(sent);
   return {};
 }
 
-Status Socket::receive(const Space& into, std::size_t& got_bytes) {
+Status receive_plain(int fd, const Space& into, std::size_t& got_bytes) {
   got_bytes = 0;
   std::array<iovec, 2> vector{
       {{into.first.data(), into.first.size()}, {into.rest.data(), into.rest.size()}}};
   ssize_t got;
   do {
-    got = readv(fd_.get(), vector.data(), into.rest.empty() ? 1 : 2);
+    got = readv(fd, vector.data(), into.rest.empty() ? 1 : 2);
   } while (got < 0 && errno == EINTR);
   if (got < 0) {
     return would_block(errno) ? Status{EAGAIN, "nothing to receive now"} : last_failure("receive");

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ int milliseconds_until(std::int64_t deadline_ns);
 
 // ETIMEDOUT at the deadline.
 Status wait_writable(int fd, std::int64_t deadline_ns);
+
+// What Socket does without TLS.
+Status send_plain(int fd, std::span<const Slice> slices, std::size_t& sent_bytes);
+Status receive_plain(int fd, const Space& into, std::size_t& got_bytes);
 
 // Where a host's server is: a sockaddr of the system.
 struct SocketAddress {

@@ -127,7 +127,7 @@ Status connect_unix(const std::string&, std::int64_t, Socket&) {
   return {EAFNOSUPPORT, "Unix sockets are not supported on Windows: give the server's TCP address"};
 }
 
-Status Socket::send_some(std::span<const Slice> slices, std::size_t& sent_bytes) {
+Status send_plain(int fd, std::span<const Slice> slices, std::size_t& sent_bytes) {
   sent_bytes = 0;
   std::array<WSABUF, 64> vector;
   DWORD count = 0;
@@ -142,14 +142,14 @@ Status Socket::send_some(std::span<const Slice> slices, std::size_t& sent_bytes)
   }
   if (count == 0) return {};
   DWORD sent = 0;
-  if (WSASend(socket_of(fd_), vector.data(), count, &sent, 0, nullptr, nullptr) != 0) {
+  if (WSASend(static_cast<SOCKET>(fd), vector.data(), count, &sent, 0, nullptr, nullptr) != 0) {
     return WSAGetLastError() == WSAEWOULDBLOCK ? Status{} : last_failure("send");
   }
   sent_bytes = sent;
   return {};
 }
 
-Status Socket::receive(const Space& into, std::size_t& got_bytes) {
+Status receive_plain(int fd, const Space& into, std::size_t& got_bytes) {
   got_bytes = 0;
   const auto buffer = [](std::span<std::byte> bytes) {
     constexpr std::size_t most = std::size_t{1} << 30;
@@ -160,7 +160,7 @@ Status Socket::receive(const Space& into, std::size_t& got_bytes) {
   DWORD got = 0;
   DWORD flags = 0;
   const DWORD count = into.rest.empty() ? 1 : 2;
-  if (WSARecv(socket_of(fd_), vector.data(), count, &got, &flags, nullptr, nullptr) != 0) {
+  if (WSARecv(static_cast<SOCKET>(fd), vector.data(), count, &got, &flags, nullptr, nullptr) != 0) {
     return WSAGetLastError() == WSAEWOULDBLOCK ? Status{EAGAIN, "nothing to receive now"}
                                                : last_failure("receive");
   }

@@ -142,7 +142,7 @@ TEST_F(Blocks, PointersIntoTheInsideOfStringsAndUnionsAreRefused) {
 }
 
 TEST_F(Blocks, WrongUrlsAreErrorsThatSayWhy) {
-  for (const char* url : {"", "no-path", "iws://127.0.0.1/x", "127.0.0.1:x/y", "127.0.0.1/a#b"}) {
+  for (const char* url : {"", "no-path", "iwx://127.0.0.1/x", "127.0.0.1:x/y", "127.0.0.1/a#b"}) {
     EXPECT_EQ(IW_open_segment(url), nullptr) << url;
     EXPECT_EQ(IW_errno(), IW_EBAD_URL) << url << ": " << IW_strerror();
     EXPECT_NE(std::string(IW_strerror()), "");

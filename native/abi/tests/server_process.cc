@@ -9,15 +9,15 @@
 
 namespace iw::test {
 
-std::string interweave_program() {
+Server::Server(std::vector<std::string> options) : options_(std::move(options)) { start(); }
+
+const char* server_program() {
   const char* const given = std::getenv("IW_TEST_SERVER");
   return given != nullptr ? given : IW_TEST_SERVER_DEFAULT;
 }
 
-Server::Server(std::vector<std::string> options) : options_(std::move(options)) { start(); }
-
 void Server::start() {
-  const std::string program = interweave_program();
+  const char* const program = server_program();
   if (!std::filesystem::exists(program)) {
     ADD_FAILURE() << "the server program " << program
                   << " is missing: build it (cargo build "

@@ -9,10 +9,10 @@
 
 namespace iw::test {
 
-// The path of the `interweave` program: IW_TEST_SERVER.
-std::string interweave_program();
+// The `interweave` program: $IW_TEST_SERVER, or the one that this build belongs to.
+const char* server_program();
 
-// `interweave serve`.
+// `interweave serve`, of which IW_TEST_SERVER is the path.
 class Server {
  public:
   // Options are added to --listen ADDRESS --http none. Fails the test (and is not good()) if
