@@ -69,7 +69,7 @@ set_test() {
   set_python
   set_java
   set_tidy
-  packages+=(libgtest-dev chromium openmpi-bin)
+  packages+=(libgtest-dev chromium openmpi-bin openssl)
   packages+=(xvfb default-jre)  # windows of examples/java
   needs_node=yes
 }

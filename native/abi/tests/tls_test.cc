@@ -1,4 +1,6 @@
 // Segments behind iws:// URLs [MIP-2] [NET-5]: a real server with real certificates.
+#include "platform/tls.h"
+
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
@@ -8,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 #include <numeric>
@@ -18,8 +22,10 @@
 
 #include "abi/tests/server_process.h"
 #include "interweave.h"
+#include "platform/clock.h"
 #include "platform/file_descriptor.h"
 #include "platform/process.h"
+#include "platform/socket.h"
 
 namespace iw::test {
 namespace {
@@ -387,6 +393,64 @@ TEST_F(Tls, ThreadsShareAConnection) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+}
+
+// The text arrives when the server has said this line, and maybe other things.
+void expect_received(platform::Socket& socket, const std::string& text) {
+  std::string all;
+  while (all.find(text) == std::string::npos) {
+    platform::Interest interest{socket.fd()};
+    if (!socket.has_pending()) {
+      ASSERT_TRUE(platform::wait_for({&interest, 1}, platform::now_ns() + 10'000'000'000).ok());
+      ASSERT_TRUE(interest.readable) << all;
+    }
+    std::array<std::byte, 3> few;  // less than a record
+    std::size_t got = 0;
+    const platform::Status status = socket.receive({few, {}}, got);
+    if (status.code == EAGAIN) continue;  // a record without text
+    ASSERT_TRUE(status.ok()) << status.what;
+    ASSERT_GT(got, 0U);
+    all.append(reinterpret_cast<const char*>(few.data()), got);
+  }
+}
+
+// The line of the child that has the text; "" if it does not come. Empty lines mean nothing here,
+// but without an end of them the child is gone.
+std::string line_with(Child& child, const std::string& text) {
+  for (int lines = 0; lines < 200; ++lines) {
+    std::string line = child.read_line();
+    if (line.find(text) != std::string::npos) return line;
+  }
+  return "";
+}
+
+// OpenSSL's own server, because ours changes its keys only after very many bytes.
+TEST_F(Tls, AServerMayChangeItsKeysAndAskForOurs) {
+  Child server(
+      {"/usr/bin/env", "stdbuf", "-oL", "openssl", "s_server", "-accept", "127.0.0.1:0", "-tls1_3",
+       "-cert", authority_.file("server.pem"), "-key", authority_.file("server.key")},
+      Child::Errors::with_output);
+  const std::string line = line_with(server, "ACCEPT");
+  ASSERT_FALSE(line.empty());
+  const auto port = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
+  const std::int64_t deadline_ns = platform::now_ns() + 10'000'000'000;
+  platform::Socket socket;
+  ASSERT_TRUE(platform::connect_tcp("127.0.0.1", port, deadline_ns, socket).ok());
+  const platform::TlsResult begun =
+      platform::begin_tls(socket, "127.0.0.1", {authority_.file("ca.pem"), "", ""}, deadline_ns);
+  ASSERT_TRUE(begun) << begun.text;
+  for (int round = 0; round < 3; ++round) {
+    const std::string text = "round " + std::to_string(round);
+    server.write_line("K");
+    ASSERT_FALSE(line_with(server, "SSL_do_handshake -> 1").empty());
+    server.write_line(text);
+    expect_received(socket, text);
+    const std::string answer = "answer " + std::to_string(round);
+    const std::string sent = answer + "\n";
+    const platform::Slice slice{sent.data(), sent.size()};
+    ASSERT_TRUE(socket.send({&slice, 1}, deadline_ns).ok());
+    EXPECT_FALSE(line_with(server, answer).empty());
+  }
 }
 
 class TlsBetween : public Tls, public ::testing::WithParamInterface<bool> {};
