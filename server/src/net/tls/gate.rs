@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::TcpStream as StdTcpStream;
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::io::{copy_bidirectional_with_sizes, AsyncWriteExt};
+use tokio::io::{copy_buf, AsyncWrite, AsyncWriteExt, BufReader, Interest};
+use tokio::net::unix::ReadHalf;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::{mpsc, oneshot};
@@ -34,7 +36,8 @@ const HANDSHAKE_RECORD: u8 = 0x16;
 const SHUTTLE_BYTES: usize = 64 << 10;
 /// Accepted connections that the thread has not taken yet. Others wait in the system's queue.
 const MOST_ARRIVING: usize = 16;
-/// After the end of the server, the time in which connections take their last bytes.
+/// After the end of the server, or of the engine's side of a connection, the time in which the peer
+/// takes its last bytes.
 const PARTING: Duration = Duration::from_secs(1);
 
 /// A connection as the engine may serve it.
@@ -215,13 +218,71 @@ async fn shuttle(
     let mut own = UnixStream::from_std(own)?;
     let left = time_left(stream.get_ref().1.peer_certificates());
     pass(admitted, Ok(Admitted::Secure(engines)))?;
-    let carry = copy_bidirectional_with_sizes(&mut stream, &mut own, SHUTTLE_BYTES, SHUTTLE_BYTES);
     tokio::select! {
-        carried = carry => return carried.map(drop),
+        carried = carry(&mut stream, &mut own) => return carried,
         _ = expired(left) => {}
     }
     tracing::info!("a client's certificate has expired, so its connection ends");
-    stream.shutdown().await
+    timeout(PARTING, stream.shutdown()).await?
+}
+
+/// A peer that stays when the engine has ended the connection is left: nobody counts it any more,
+/// and it would hold two descriptors for as long as it likes.
+async fn carry(peer: &mut TlsStream<TcpStream>, own: &mut UnixStream) -> io::Result<()> {
+    let (from_peer, mut to_peer) = tokio::io::split(peer);
+    let (from_engine, mut to_engine) = own.split();
+    let mut up = pin!(async {
+        let mut from_peer = BufReader::with_capacity(SHUTTLE_BYTES, from_peer);
+        copy_buf(&mut from_peer, &mut to_engine).await?;
+        to_engine.shutdown().await
+    });
+    let mut down = pin!(carry_down(&from_engine, &mut to_peer));
+    tokio::select! {
+        carried = &mut up => {
+            carried?;
+            down.await
+        }
+        carried = &mut down => {
+            carried?;
+            timeout(PARTING, up).await?
+        }
+    }
+}
+
+/// Carries what the engine says to the peer, up to the engine's end.
+async fn carry_down(engine: &ReadHalf<'_>, peer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    let mut buffer = vec![0; SHUTTLE_BYTES];
+    loop {
+        engine.readable().await?;
+        let bytes = match engine.try_read(&mut buffer) {
+            Ok(0) => return timeout(PARTING, peer.shutdown()).await?,
+            Ok(read) => &buffer[..read],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(error) => return Err(error),
+        };
+        let give = async {
+            peer.write_all(bytes).await?;
+            // A part of a record may wait in the TLS session.
+            peer.flush().await
+        };
+        tokio::select! {
+            // A timer is made only where the peer does not take the bytes at once.
+            biased;
+            given = give => given?,
+            left = engine_left(engine) => return left,
+        }
+    }
+}
+
+/// Fails once the engine has ended the connection and the peer has taken nothing for a while. Looks
+/// now and then, because the bytes that wait in front of the end hide it from a reader.
+async fn engine_left(engine: &ReadHalf<'_>) -> io::Result<()> {
+    loop {
+        sleep(PARTING).await;
+        if engine.ready(Interest::READABLE).await?.is_read_closed() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
 }
 
 async fn expired(left: Option<Duration>) {
