@@ -342,6 +342,29 @@ fn a_peer_that_stays_after_its_connection_has_ended_is_left() {
 }
 
 #[test]
+fn peers_that_are_refused_and_stay_leave_descriptors_for_others() {
+    const LIMIT: u32 = 512;
+    let certificates = Certificates::new();
+    let (certificate, key) = (
+        certificates.file("server.pem"),
+        certificates.file("server.key"),
+    );
+    let tls = ["--tls-cert", &certificate, "--tls-key", &key];
+    let server = Server::with_descriptors(LIMIT, "memory", &tls);
+    let mut staying = Vec::new();
+    let mut most = 0;
+    for _ in 0..300 {
+        let mut stream = raw(&certificates, &server);
+        while stream.conn.is_handshaking() {
+            stream.conn.complete_io(&mut stream.sock).unwrap();
+        }
+        staying.push(stream);
+        most = most.max(server.descriptors());
+    }
+    assert!(most < LIMIT as usize / 2, "{most} descriptors");
+}
+
+#[test]
 fn an_open_address_needs_encryption_and_known_clients() {
     let certificates = Certificates::new();
     let (certificate, key) = (

@@ -2,7 +2,7 @@
 //! shuttles bytes.
 
 use super::settings::{Settings, TlsOptions};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::TcpStream as StdTcpStream;
@@ -26,6 +26,9 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The connections that have not said yet who they are. One more sends the oldest away.
 pub const MOST_HALF_OPEN: usize = 256;
+/// The connections that the engine has ended and whose peers have not taken their last bytes yet.
+/// One more sends the oldest away.
+pub const MOST_PARTING: usize = 32;
 /// The time in which a connection must have shown its first byte and shaken hands.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How often the files are looked at.
@@ -105,48 +108,76 @@ async fn keep_gate(
 ) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let mut look = interval(LOOK);
-    let half_open = Rc::new(HalfOpen::default());
+    let uncounted = Rc::new(Uncounted::new());
     let mut visits = JoinSet::new();
     loop {
         tokio::select! {
             arrived = arriving.recv() => {
                 let Some(stream) = arrived else { break };
                 let config = settings.config();
-                let visit = visit(stream, config, half_open.clone(), admitted.clone());
+                let visit = visit(stream, config, uncounted.clone(), admitted.clone());
                 let handle = visits.spawn_local(visit);
-                half_open.begin(handle);
+                uncounted.half_open.begin(handle);
             }
             Some(_) = visits.join_next() => {}
             _ = look.tick() => settings.look_again(),
             _ = hangup.recv() => settings.read_again(),
         }
     }
-    half_open.send_all_away();
+    uncounted.half_open.send_all_away();
     let rest = async { while visits.join_next().await.is_some() {} };
     // Whoever does not take its last bytes in time has them not.
     let _ = timeout(PARTING, rest).await;
     Ok(())
 }
 
-/// The connections whose handshake is not complete, oldest first.
-#[derive(Default)]
-struct HalfOpen {
-    visits: RefCell<BTreeMap<tokio::task::Id, AbortHandle>>,
+/// The connections that the engine does not count.
+struct Uncounted {
+    half_open: Bounded,
+    parting: Bounded,
 }
 
-impl HalfOpen {
+impl Uncounted {
+    fn new() -> Self {
+        Uncounted {
+            half_open: Bounded::to(MOST_HALF_OPEN),
+            parting: Bounded::to(MOST_PARTING),
+        }
+    }
+}
+
+/// At most so many connections, oldest first.
+struct Bounded {
+    most: usize,
+    visits: RefCell<BTreeMap<u64, AbortHandle>>,
+    last: Cell<u64>,
+}
+
+impl Bounded {
+    fn to(most: usize) -> Self {
+        Bounded {
+            most,
+            visits: RefCell::default(),
+            last: Cell::new(0),
+        }
+    }
+
     fn begin(&self, visit: AbortHandle) {
         let mut visits = self.visits.borrow_mut();
-        while visits.len() >= MOST_HALF_OPEN {
+        while visits.len() >= self.most {
             if let Some((_, oldest)) = visits.pop_first() {
                 oldest.abort();
             }
         }
-        visits.insert(visit.id(), visit);
+        self.last.set(self.last.get() + 1);
+        visits.insert(self.last.get(), visit);
     }
 
-    fn end(&self, visit: tokio::task::Id) {
-        self.visits.borrow_mut().remove(&visit);
+    /// Takes the visit out, if it is there.
+    fn end(&self, visit: tokio::task::Id) -> Option<AbortHandle> {
+        let mut visits = self.visits.borrow_mut();
+        let number = *visits.iter().find(|(_, other)| other.id() == visit)?.0;
+        visits.remove(&number)
     }
 
     fn send_all_away(&self) {
@@ -160,18 +191,20 @@ impl HalfOpen {
 async fn visit(
     stream: StdTcpStream,
     config: Arc<ServerConfig>,
-    half_open: Rc<HalfOpen>,
+    uncounted: Rc<Uncounted>,
     admitted: mpsc::UnboundedSender<Admitted>,
 ) {
     let greeted = timeout(HANDSHAKE, greet(stream, config)).await;
-    half_open.end(tokio::task::id());
+    let own_handle = uncounted.half_open.end(tokio::task::id());
+    let part = || own_handle.map_or((), |handle| uncounted.parting.begin(handle));
     let ended = match greeted {
         Ok(Ok(Greeted::Plain(stream))) => pass(&admitted, stream.into_std().map(Admitted::Plain)),
-        Ok(Ok(Greeted::Secure(stream))) => shuttle(*stream, &admitted).await,
+        Ok(Ok(Greeted::Secure(stream))) => shuttle(*stream, &admitted, part).await,
         Ok(Ok(Greeted::Silent)) => Ok(()),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     };
+    uncounted.parting.end(tokio::task::id());
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended at the gate of TLS");
     }
@@ -211,6 +244,7 @@ fn pass(
 async fn shuttle(
     mut stream: TlsStream<TcpStream>,
     admitted: &mpsc::UnboundedSender<Admitted>,
+    part: impl FnOnce(),
 ) -> io::Result<()> {
     let (engines, own) = StdUnixStream::pair()?;
     engines.set_nonblocking(true)?;
@@ -219,7 +253,7 @@ async fn shuttle(
     let left = time_left(stream.get_ref().1.peer_certificates());
     pass(admitted, Ok(Admitted::Secure(engines)))?;
     tokio::select! {
-        carried = carry(&mut stream, &mut own) => return carried,
+        carried = carry(&mut stream, &mut own, part) => return carried,
         _ = expired(left) => {}
     }
     tracing::info!("a client's certificate has expired, so its connection ends");
@@ -228,7 +262,11 @@ async fn shuttle(
 
 /// A peer that stays when the engine has ended the connection is left: nobody counts it any more,
 /// and it would hold two descriptors for as long as it likes.
-async fn carry(peer: &mut TlsStream<TcpStream>, own: &mut UnixStream) -> io::Result<()> {
+async fn carry(
+    peer: &mut TlsStream<TcpStream>,
+    own: &mut UnixStream,
+    part: impl FnOnce(),
+) -> io::Result<()> {
     let (from_peer, mut to_peer) = tokio::io::split(peer);
     let (from_engine, mut to_engine) = own.split();
     let mut up = pin!(async {
@@ -244,6 +282,7 @@ async fn carry(peer: &mut TlsStream<TcpStream>, own: &mut UnixStream) -> io::Res
         }
         carried = &mut down => {
             carried?;
+            part();
             timeout(PARTING, up).await?
         }
     }
