@@ -9,6 +9,7 @@ use std::net::TcpStream as StdTcpStream;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::mpsc::SyncSender;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::{copy_buf, AsyncWrite, AsyncWriteExt, BufReader, Interest};
@@ -66,7 +67,8 @@ impl Gate {
         let (entrance, arriving) = mpsc::channel(MOST_ARRIVING);
         let (admitted, passed) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
-        let run = move || match run(settings, arriving, admitted) {
+        let (begin, begun) = std::sync::mpsc::sync_channel(1);
+        let run = move || match run(settings, arriving, admitted, begin) {
             // The server may have gone before.
             Ok(()) => drop(end.send(())),
             Err(error) => tracing::error!(%error, "the thread of TLS cannot work"),
@@ -75,6 +77,9 @@ impl Gate {
         thread
             .spawn(run)
             .map_err(|error| format!("the thread of TLS: {error}"))?;
+        // A SIGHUP before the thread waits for one would end the process.
+        let begun = begun.recv();
+        begun.map_err(|_| "the thread of TLS cannot work; the log says why".to_string())?;
         Ok((Gate { entrance, ended }, passed))
     }
 
@@ -94,19 +99,23 @@ fn run(
     settings: Settings,
     arriving: mpsc::Receiver<StdTcpStream>,
     admitted: mpsc::UnboundedSender<Admitted>,
+    begin: SyncSender<()>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, admitted))
+    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, admitted, begin))
 }
 
 async fn keep_gate(
     mut settings: Settings,
     mut arriving: mpsc::Receiver<StdTcpStream>,
     admitted: mpsc::UnboundedSender<Admitted>,
+    begin: SyncSender<()>,
 ) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
+    // The starter waits for this.
+    let _ = begin.send(());
     let mut look = interval(LOOK);
     let uncounted = Rc::new(Uncounted::new());
     let mut visits = JoinSet::new();
