@@ -92,7 +92,10 @@ impl Needs {
             return Some(all(wanted));
         }
         let free = limit.saturating_sub(self.reserved);
-        let http = (free / 4).min(MOST_HTTP);
+        // The first connection goes before HTTP.
+        let http = (free / 4)
+            .min(MOST_HTTP)
+            .min(free.saturating_sub(self.per_connection));
         let connections = ((free - http) / self.per_connection).min(wanted as u64);
         (connections > 0).then_some(Shares {
             connections: connections as usize,
