@@ -119,6 +119,12 @@ impl Server {
         assert!(sent.expect("kill runs").success());
     }
 
+    /// How many file descriptors it has open.
+    pub fn descriptors(&self) -> usize {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+        open.expect("Linux counts them").count()
+    }
+
     /// What HTTP answers: status line and body.
     pub fn get(&self, path: &str, host: &str) -> (String, String) {
         let mut stream = TcpStream::connect(self.http).expect("HTTP is there");

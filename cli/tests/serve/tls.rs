@@ -9,8 +9,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{mpsc, Arc};
 use std::time::{Duration, Instant};
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::{pem::PemObject, CertificateDer};
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 const PATIENT: Duration = Duration::from_secs(20);
 
@@ -295,6 +299,69 @@ fn handshakes_that_are_not_completed_keep_nobody_out() {
         matches!(&ended, Ok(0))
             || ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
     );
+}
+
+/// A connection of TLS whose bytes are the test's own.
+fn raw(certificates: &Certificates, server: &Server) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut roots = RootCertStore::empty();
+    let authority = CertificateDer::from_pem_file(certificates.file("ca.pem")).unwrap();
+    roots.add(authority).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_protocol_versions(&[&TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = "localhost".try_into().unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let socket = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+    socket.set_read_timeout(Some(PATIENT)).unwrap();
+    StreamOwned::new(connection, socket)
+}
+
+#[test]
+fn a_peer_that_stays_after_its_connection_has_ended_is_left() {
+    let certificates = Certificates::new();
+    let server = certificates.serve(&[]);
+    // The first connection makes the server open what it keeps.
+    Caller::trusting(&certificates).list(&server).unwrap();
+    let before = server.descriptors();
+    let mut staying: Vec<_> = (0..10).map(|_| raw(&certificates, &server)).collect();
+    for stream in &mut staying {
+        stream.write_all(&[0xff; 64]).unwrap();
+        let mut last_words = Vec::new();
+        // All of them, and TLS's own end behind them.
+        stream.read_to_end(&mut last_words).unwrap();
+        assert!(!last_words.is_empty());
+    }
+    let begun = Instant::now();
+    while server.descriptors() > before {
+        assert!(begun.elapsed() < PATIENT, "{}", server.descriptors());
+        Caller::trusting(&certificates).list(&server).unwrap();
+    }
+    drop(staying);
+}
+
+#[test]
+fn peers_that_are_refused_and_stay_leave_descriptors_for_others() {
+    const LIMIT: u32 = 512;
+    let certificates = Certificates::new();
+    let (certificate, key) = (
+        certificates.file("server.pem"),
+        certificates.file("server.key"),
+    );
+    let tls = ["--tls-cert", &certificate, "--tls-key", &key];
+    let server = Server::with_descriptors(LIMIT, "memory", &tls);
+    let mut staying = Vec::new();
+    let mut most = 0;
+    for _ in 0..300 {
+        let mut stream = raw(&certificates, &server);
+        while stream.conn.is_handshaking() {
+            stream.conn.complete_io(&mut stream.sock).unwrap();
+        }
+        staying.push(stream);
+        most = most.max(server.descriptors());
+    }
+    assert!(most < LIMIT as usize / 2, "{most} descriptors");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Shares out the file descriptors, once at the start. Some are kept, so that with any number of
 //! connections the store can begin a log file and a listener can say that it has no room.
 
-use super::tls::MOST_HALF_OPEN;
+use super::tls::{MOST_HALF_OPEN, MOST_PARTING};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::io;
 
@@ -22,7 +22,7 @@ const PLAIN: Needs = Needs {
     per_connection: 2,
 };
 const SECURE: Needs = Needs {
-    reserved: PLAIN.reserved + MOST_HALF_OPEN as u64,
+    reserved: PLAIN.reserved + MOST_HALF_OPEN as u64 + 2 * MOST_PARTING as u64,
     // The gate of TLS has the connection's socket, and an end of a pair.
     per_connection: PLAIN.per_connection + 2,
 };
@@ -92,7 +92,10 @@ impl Needs {
             return Some(all(wanted));
         }
         let free = limit.saturating_sub(self.reserved);
-        let http = (free / 4).min(MOST_HTTP);
+        // The first connection goes before HTTP.
+        let http = (free / 4)
+            .min(MOST_HTTP)
+            .min(free.saturating_sub(self.per_connection));
         let connections = ((free - http) / self.per_connection).min(wanted as u64);
         (connections > 0).then_some(Shares {
             connections: connections as usize,

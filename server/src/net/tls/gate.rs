@@ -2,15 +2,18 @@
 //! shuttles bytes.
 
 use super::settings::{Settings, TlsOptions};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::TcpStream as StdTcpStream;
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::mpsc::SyncSender;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::io::{copy_bidirectional_with_sizes, AsyncWriteExt};
+use tokio::io::{copy_buf, AsyncWrite, AsyncWriteExt, BufReader, Interest};
+use tokio::net::unix::ReadHalf;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::{mpsc, oneshot};
@@ -24,6 +27,9 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The connections that have not said yet who they are. One more sends the oldest away.
 pub const MOST_HALF_OPEN: usize = 256;
+/// The connections that the engine has ended and whose peers have not taken their last bytes yet.
+/// One more sends the oldest away.
+pub const MOST_PARTING: usize = 32;
 /// The time in which a connection must have shown its first byte and shaken hands.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How often the files are looked at.
@@ -34,7 +40,8 @@ const HANDSHAKE_RECORD: u8 = 0x16;
 const SHUTTLE_BYTES: usize = 64 << 10;
 /// Accepted connections that the thread has not taken yet. Others wait in the system's queue.
 const MOST_ARRIVING: usize = 16;
-/// After the end of the server, the time in which connections take their last bytes.
+/// After the end of the server, or of the engine's side of a connection, the time in which the peer
+/// takes its last bytes.
 const PARTING: Duration = Duration::from_secs(1);
 
 /// A connection as the engine may serve it.
@@ -60,7 +67,8 @@ impl Gate {
         let (entrance, arriving) = mpsc::channel(MOST_ARRIVING);
         let (admitted, passed) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
-        let run = move || match run(settings, arriving, admitted) {
+        let (begin, begun) = std::sync::mpsc::sync_channel(1);
+        let run = move || match run(settings, arriving, admitted, begin) {
             // The server may have gone before.
             Ok(()) => drop(end.send(())),
             Err(error) => tracing::error!(%error, "the thread of TLS cannot work"),
@@ -69,6 +77,9 @@ impl Gate {
         thread
             .spawn(run)
             .map_err(|error| format!("the thread of TLS: {error}"))?;
+        // A SIGHUP before the thread waits for one would end the process.
+        let begun = begun.recv();
+        begun.map_err(|_| "the thread of TLS cannot work; the log says why".to_string())?;
         Ok((Gate { entrance, ended }, passed))
     }
 
@@ -88,62 +99,94 @@ fn run(
     settings: Settings,
     arriving: mpsc::Receiver<StdTcpStream>,
     admitted: mpsc::UnboundedSender<Admitted>,
+    begin: SyncSender<()>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, admitted))
+    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, admitted, begin))
 }
 
 async fn keep_gate(
     mut settings: Settings,
     mut arriving: mpsc::Receiver<StdTcpStream>,
     admitted: mpsc::UnboundedSender<Admitted>,
+    begin: SyncSender<()>,
 ) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
+    // The starter waits for this.
+    let _ = begin.send(());
     let mut look = interval(LOOK);
-    let half_open = Rc::new(HalfOpen::default());
+    let uncounted = Rc::new(Uncounted::new());
     let mut visits = JoinSet::new();
     loop {
         tokio::select! {
             arrived = arriving.recv() => {
                 let Some(stream) = arrived else { break };
                 let config = settings.config();
-                let visit = visit(stream, config, half_open.clone(), admitted.clone());
+                let visit = visit(stream, config, uncounted.clone(), admitted.clone());
                 let handle = visits.spawn_local(visit);
-                half_open.begin(handle);
+                uncounted.half_open.begin(handle);
             }
             Some(_) = visits.join_next() => {}
             _ = look.tick() => settings.look_again(),
             _ = hangup.recv() => settings.read_again(),
         }
     }
-    half_open.send_all_away();
+    uncounted.half_open.send_all_away();
     let rest = async { while visits.join_next().await.is_some() {} };
     // Whoever does not take its last bytes in time has them not.
     let _ = timeout(PARTING, rest).await;
     Ok(())
 }
 
-/// The connections whose handshake is not complete, oldest first.
-#[derive(Default)]
-struct HalfOpen {
-    visits: RefCell<BTreeMap<tokio::task::Id, AbortHandle>>,
+/// The connections that the engine does not count.
+struct Uncounted {
+    half_open: Bounded,
+    parting: Bounded,
 }
 
-impl HalfOpen {
+impl Uncounted {
+    fn new() -> Self {
+        Uncounted {
+            half_open: Bounded::to(MOST_HALF_OPEN),
+            parting: Bounded::to(MOST_PARTING),
+        }
+    }
+}
+
+/// At most so many connections, oldest first.
+struct Bounded {
+    most: usize,
+    visits: RefCell<BTreeMap<u64, AbortHandle>>,
+    last: Cell<u64>,
+}
+
+impl Bounded {
+    fn to(most: usize) -> Self {
+        Bounded {
+            most,
+            visits: RefCell::default(),
+            last: Cell::new(0),
+        }
+    }
+
     fn begin(&self, visit: AbortHandle) {
         let mut visits = self.visits.borrow_mut();
-        while visits.len() >= MOST_HALF_OPEN {
+        while visits.len() >= self.most {
             if let Some((_, oldest)) = visits.pop_first() {
                 oldest.abort();
             }
         }
-        visits.insert(visit.id(), visit);
+        self.last.set(self.last.get() + 1);
+        visits.insert(self.last.get(), visit);
     }
 
-    fn end(&self, visit: tokio::task::Id) {
-        self.visits.borrow_mut().remove(&visit);
+    /// Takes the visit out, if it is there.
+    fn end(&self, visit: tokio::task::Id) -> Option<AbortHandle> {
+        let mut visits = self.visits.borrow_mut();
+        let number = *visits.iter().find(|(_, other)| other.id() == visit)?.0;
+        visits.remove(&number)
     }
 
     fn send_all_away(&self) {
@@ -157,18 +200,20 @@ impl HalfOpen {
 async fn visit(
     stream: StdTcpStream,
     config: Arc<ServerConfig>,
-    half_open: Rc<HalfOpen>,
+    uncounted: Rc<Uncounted>,
     admitted: mpsc::UnboundedSender<Admitted>,
 ) {
     let greeted = timeout(HANDSHAKE, greet(stream, config)).await;
-    half_open.end(tokio::task::id());
+    let own_handle = uncounted.half_open.end(tokio::task::id());
+    let part = || own_handle.map_or((), |handle| uncounted.parting.begin(handle));
     let ended = match greeted {
         Ok(Ok(Greeted::Plain(stream))) => pass(&admitted, stream.into_std().map(Admitted::Plain)),
-        Ok(Ok(Greeted::Secure(stream))) => shuttle(*stream, &admitted).await,
+        Ok(Ok(Greeted::Secure(stream))) => shuttle(*stream, &admitted, part).await,
         Ok(Ok(Greeted::Silent)) => Ok(()),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     };
+    uncounted.parting.end(tokio::task::id());
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended at the gate of TLS");
     }
@@ -208,6 +253,7 @@ fn pass(
 async fn shuttle(
     mut stream: TlsStream<TcpStream>,
     admitted: &mpsc::UnboundedSender<Admitted>,
+    part: impl FnOnce(),
 ) -> io::Result<()> {
     let (engines, own) = StdUnixStream::pair()?;
     engines.set_nonblocking(true)?;
@@ -215,13 +261,76 @@ async fn shuttle(
     let mut own = UnixStream::from_std(own)?;
     let left = time_left(stream.get_ref().1.peer_certificates());
     pass(admitted, Ok(Admitted::Secure(engines)))?;
-    let carry = copy_bidirectional_with_sizes(&mut stream, &mut own, SHUTTLE_BYTES, SHUTTLE_BYTES);
     tokio::select! {
-        carried = carry => return carried.map(drop),
+        carried = carry(&mut stream, &mut own, part) => return carried,
         _ = expired(left) => {}
     }
     tracing::info!("a client's certificate has expired, so its connection ends");
-    stream.shutdown().await
+    timeout(PARTING, stream.shutdown()).await?
+}
+
+/// A peer that stays when the engine has ended the connection is left: nobody counts it any more,
+/// and it would hold two descriptors for as long as it likes.
+async fn carry(
+    peer: &mut TlsStream<TcpStream>,
+    own: &mut UnixStream,
+    part: impl FnOnce(),
+) -> io::Result<()> {
+    let (from_peer, mut to_peer) = tokio::io::split(peer);
+    let (from_engine, mut to_engine) = own.split();
+    let mut up = pin!(async {
+        let mut from_peer = BufReader::with_capacity(SHUTTLE_BYTES, from_peer);
+        copy_buf(&mut from_peer, &mut to_engine).await?;
+        to_engine.shutdown().await
+    });
+    let mut down = pin!(carry_down(&from_engine, &mut to_peer));
+    tokio::select! {
+        carried = &mut up => {
+            carried?;
+            down.await
+        }
+        carried = &mut down => {
+            carried?;
+            part();
+            timeout(PARTING, up).await?
+        }
+    }
+}
+
+/// Carries what the engine says to the peer, up to the engine's end.
+async fn carry_down(engine: &ReadHalf<'_>, peer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    let mut buffer = vec![0; SHUTTLE_BYTES];
+    loop {
+        engine.readable().await?;
+        let bytes = match engine.try_read(&mut buffer) {
+            Ok(0) => return timeout(PARTING, peer.shutdown()).await?,
+            Ok(read) => &buffer[..read],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(error) => return Err(error),
+        };
+        let give = async {
+            peer.write_all(bytes).await?;
+            // A part of a record may wait in the TLS session.
+            peer.flush().await
+        };
+        tokio::select! {
+            // A timer is made only where the peer does not take the bytes at once.
+            biased;
+            given = give => given?,
+            left = engine_left(engine) => return left,
+        }
+    }
+}
+
+/// Fails once the engine has ended the connection and the peer has taken nothing for a while. Looks
+/// now and then, because the bytes that wait in front of the end hide it from a reader.
+async fn engine_left(engine: &ReadHalf<'_>) -> io::Result<()> {
+    loop {
+        sleep(PARTING).await;
+        if engine.ready(Interest::READABLE).await?.is_read_closed() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
 }
 
 async fn expired(left: Option<Duration>) {

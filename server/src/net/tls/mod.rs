@@ -6,5 +6,5 @@
 mod gate;
 mod settings;
 
-pub use gate::{Admitted, Entrance, Gate, MOST_HALF_OPEN};
+pub use gate::{Admitted, Entrance, Gate, MOST_HALF_OPEN, MOST_PARTING};
 pub use settings::TlsOptions;
