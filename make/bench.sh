@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
-# translate, swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers,
-# ddss, dsm, dsm_faults, services, java_scimark, java_translate or java_frame (java runs all figures
-# of Java).
+# translate, swizzle, optimisations, mining, server_costs, solver, frames, secure, rpc, am,
+# containers, ddss, dsm, dsm_faults, services, java_scimark, java_translate or java_frame (java runs
+# all figures of Java).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -169,8 +169,13 @@ fi
 # From Python to Python. The rivals come from the Python package index.
 if [[ "$ONLY" =~ ^(frames)?$ ]]; then
   begin frames
-  make/python.sh bench
+  make/python.sh bench frames
   record_machine frames
+fi
+if [[ "$ONLY" =~ ^(secure)?$ ]]; then
+  begin secure
+  make/python.sh bench secure
+  record_machine secure
 fi
 [ -n "$begun" ] || {
   echo "bench: '$ONLY' is not a figure here; the first lines of make/bench.sh name them" >&2

@@ -8,7 +8,7 @@
 #   make/python.sh agent   the package in the environment, for the conformance agent; does nothing
 #                          if it is up to date
 #   make/python.sh sdist   builds and tries a wheel from the source distribution alone (minutes)
-#   make/python.sh bench   bench/frames.py compared with rivals, in an environment of its own
+#   make/python.sh bench FIGURE   bench/FIGURE.py (frames, secure), in an environment of its own
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(realpath -m "${BUILD:-build}")
@@ -105,8 +105,8 @@ case "${1:-dist}" in
     dist
     environment "$out/bench" bench/frames-requirements.txt
     install_wheel "$out/bench"
-    "$out/bench/bin/python" bench/frames.py "${IW_PROGRAM:-$PWD/target/release/interweave}" \
-      "${BENCH_RESULTS:-$PWD/bench/results}"
+    "$out/bench/bin/python" "bench/${2:-frames}.py" \
+      "${IW_PROGRAM:-$PWD/target/release/interweave}" "${BENCH_RESULTS:-$PWD/bench/results}"
     ;;
   *)
     echo "python: '$1' is not one of fetch, dist, test, agent, sdist, bench" >&2
