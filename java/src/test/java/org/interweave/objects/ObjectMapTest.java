@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.ref.Reference;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
@@ -402,7 +403,7 @@ class ObjectMapTest {
     }
   }
 
-  /** 24 bytes are the block's own memory; 120 are for the block, its object and what finds them. */
+  /** 24 bytes are the block's own memory; 140 are for the block, its object and what finds them. */
   @Test
   void aBlockTakesFewBytes() {
     int count = 65_000;
@@ -419,7 +420,10 @@ class ObjectMapTest {
     node head = (node) read.object(reader.block("head"));
     long bytes = (usedMemory() - before) / count;
     assertNotNull(head.next.next);
-    assertTrue(bytes < 24 + 120, bytes + " bytes a block");
+    // Otherwise a collection may free the writer's objects, too, and the figure is less.
+    Reference.reachabilityFence(diff);
+    Reference.reachabilityFence(last);
+    assertTrue(bytes < 24 + 144, bytes + " bytes a block");
   }
 
   /** As after another incarnation of the server, whose types are others of the same structure. */
