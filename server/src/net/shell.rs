@@ -8,7 +8,8 @@ use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
 use super::spinning::Spinning;
 use crate::session::{
-    Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics, Statistics, Totals,
+    Effect, Engine, Health, Incoming, NumberMap, Peer, Request, SegmentStatistics, Statistics,
+    Totals,
 };
 use interweave_store::{SegmentStore, StoreError, StoreStatus};
 use interweave_wire::frame::READ_BYTES;
@@ -340,7 +341,7 @@ impl Shell {
         let connection = make(id);
         let serving = self.serving();
         self.connections.borrow_mut().insert(id, connection.clone());
-        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id));
+        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id, Peer::default()));
         Some((connection, serving))
     }
 
