@@ -10,6 +10,7 @@
 
 #include "client/encryption.h"
 #include "client/log.h"
+#include "client/own_token.h"
 #include "client/waiting.h"
 #include "platform/clock.h"
 #include "platform/process.h"
@@ -141,7 +142,9 @@ Result ServerLink::connected(std::int64_t deadline_ns, bool keep_trying,
   }
 }
 
-Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
+Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out,
+                               bool& is_unix) const {
+  is_unix = true;
   if (server_.is_unix()) {
     const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
     return status ? Result{} : not_connected(name_, status);
@@ -151,6 +154,7 @@ Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) 
     const std::string local = "@interweave-" + std::to_string(server_.port);
     if (platform::connect_unix(local, deadline_ns, out)) return {};
   }
+  is_unix = false;
   const platform::Status status =
       platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
   if (!status) return not_connected(name_, status);
@@ -160,14 +164,15 @@ Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) 
 
 Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
   platform::Socket socket;
-  if (Result opened = open_socket(deadline_ns, socket); !opened) return opened;
+  bool is_unix = false;
+  if (Result opened = open_socket(deadline_ns, socket, is_unix); !opened) return opened;
   session::ConnectionNumber number = 0;
   {
     const MutexLock lock(mutex_);
     number = ++connections_;
   }
   auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
-  if (Result greeted = greet(*live, deadline_ns); !greeted) {
+  if (Result greeted = greet(*live, is_unix, deadline_ns); !greeted) {
     if (greeted.code != error_code::TIMED_OUT) return greeted;
     return unreachable(name_, "it does not answer");
   }
@@ -196,12 +201,14 @@ std::int64_t spin_ns() {
 }
 
 // HELLO and WELCOME, before anyone else sees the connection.
-Result ServerLink::greet(Live& live, std::int64_t deadline_ns) {
+Result ServerLink::greet(Live& live, bool is_unix, std::int64_t deadline_ns) {
   session::SessionIdentity identity;
   {
     const MutexLock lock(mutex_);
     identity = identity_;
   }
+  // A server that began anew has another token.
+  if (identity.token.empty() && !is_unix) identity.token = own_token(server_);
   identity.origin = {platform::program_name(), platform::host_name(),
                      static_cast<std::uint64_t>(platform::process_id())};
   const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));

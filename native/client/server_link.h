@@ -140,8 +140,8 @@ class ServerLink {
 
  private:
   Result connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out);
-  Result open_socket(std::int64_t deadline_ns, platform::Socket& out) const;
-  Result greet(Live& live, std::int64_t deadline_ns);
+  Result open_socket(std::int64_t deadline_ns, platform::Socket& out, bool& is_unix) const;
+  Result greet(Live& live, bool is_unix, std::int64_t deadline_ns);
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
   void lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns)

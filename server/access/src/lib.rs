@@ -7,6 +7,7 @@
 mod access;
 mod identity;
 mod operation;
+pub mod own_token;
 
 pub use access::{Access, Decision, Login, NotLetIn};
 pub use identity::{Identity, Peer};
