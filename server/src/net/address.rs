@@ -35,6 +35,14 @@ impl std::fmt::Display for ListenAddress {
 }
 
 impl ListenAddress {
+    /// None: it is a Unix socket.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            ListenAddress::Tcp(address) => Some(address.port()),
+            ListenAddress::Unix(_) => None,
+        }
+    }
+
     /// Whether programs of other hosts may connect there.
     pub fn is_open(&self) -> bool {
         matches!(self, ListenAddress::Tcp(address) if !address.ip().is_loopback())

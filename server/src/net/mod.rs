@@ -17,6 +17,7 @@ mod listen;
 mod memory;
 mod metrics;
 mod outbound;
+mod own_token;
 mod pages;
 mod serve;
 mod serving;

@@ -1,6 +1,6 @@
 //! The token of a server that has neither a tokens file nor a rules file [OWN-1] [OWN-2].
 
-use interweave_access::{own_token, Access, NewToken};
+use interweave_access::{own_token, Access, TokenLine, Tokens};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -18,15 +18,13 @@ pub struct OwnToken {
 impl OwnToken {
     /// Makes a token. The access lets in whoever shows the token.
     pub fn make() -> io::Result<(OwnToken, Access)> {
-        let mut random = [0; NewToken::RANDOM_BYTES];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let made = NewToken::from_random(random);
-        let access = Access::of_token(&made, OWNER);
-        let token = OwnToken {
-            token: made.text(),
-            files: Vec::new(),
-        };
-        Ok((token, access))
+        let (mut id, mut secret) = ([0; 6], [0; 32]);
+        getrandom::fill(&mut id).map_err(io::Error::other)?;
+        getrandom::fill(&mut secret).map_err(io::Error::other)?;
+        let (token, line) = TokenLine::new(OWNER, id, secret, 0, 0);
+        let tokens = Tokens::parse(format!("{line}\nend\n"), 0).map_err(io::Error::other)?;
+        let files = Vec::new();
+        Ok((OwnToken { token, files }, Access::new(None, Some(tokens))))
     }
 
     /// Writes the token for the clients of these ports.

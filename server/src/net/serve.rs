@@ -7,6 +7,7 @@ use super::descriptors;
 use super::door::Origin;
 use super::http;
 use super::listen::{self, Listener, UnixPeers};
+use super::own_token::{self, OwnToken};
 use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
@@ -34,6 +35,8 @@ pub struct ServeOptions {
     pub origins: Vec<Origin>,
     /// The users whom the Unix sockets admit.
     pub unix_peers: UnixPeers,
+    /// Whether the server makes a token of its own, which the programs of its user find [OWN-1].
+    pub makes_token: bool,
     /// None: connections are not encrypted.
     pub tls: Option<TlsOptions>,
     pub max_connections: usize,
@@ -158,8 +161,12 @@ async fn run(
     }
     shell.event(|engine, now_ns| engine.advance(now_ns));
 
-    let begun = begin_listening(&shell, &options, shares.http, ready).await;
-    let (gate, listening) = match begun {
+    let begun = match own_token(&shell, options.makes_token) {
+        Ok(token) => begin_listening(&shell, &options, token, shares.http, ready).await,
+        Err(error) => Err(error),
+    };
+    // The token's files are there as long as the server is.
+    let (gate, listening, _token) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             // Nothing has changed, so the store ends cleanly.
@@ -177,13 +184,29 @@ async fn run(
     stop(&shell, gate, &mut signals).await
 }
 
+/// Makes the server's own token, if it is to have one, and lets in whoever shows it.
+fn own_token(shell: &Shell, is_wanted: bool) -> Result<Option<OwnToken>, ServeError> {
+    if !is_wanted {
+        return Ok(None);
+    }
+    let made = OwnToken::make().map_err(failed("making a token"));
+    made.map(|(token, access)| {
+        shell.event(|engine, now_ns| engine.set_access(now_ns, access.into()));
+        Some(token)
+    })
+}
+
+/// What is open while a server runs: the gate of TLS, the listeners, the token's files.
+type Begun = (Option<Gate>, Vec<JoinHandle<()>>, Option<OwnToken>);
+
 /// Opens the gate of TLS, if there is one, and begins to listen.
 async fn begin_listening(
     shell: &Rc<Shell>,
     options: &ServeOptions,
+    mut token: Option<OwnToken>,
     most_http: usize,
     ready: &mut dyn FnMut(&ListenAddress),
-) -> Result<(Option<Gate>, Vec<JoinHandle<()>>), ServeError> {
+) -> Result<Begun, ServeError> {
     let mut gate = None;
     if let Some(tls) = &options.tls {
         let (opened, passed) = Gate::open(tls.clone()).map_err(ServeError::Tls)?;
@@ -191,19 +214,47 @@ async fn begin_listening(
         tasks::spawn(shell, "connections behind the gate of TLS", serve);
         gate = Some(opened);
     }
-    let listening = listen(shell, options, gate.as_ref(), most_http, ready).await?;
-    Ok((gate, listening))
+    let bound = listen(shell, options, gate.as_ref(), most_http).await?;
+    match &mut token {
+        Some(token) => publish(token, &bound.ports),
+        None => own_token::remove_stale(&bound.ports),
+    }
+    for address in &bound.addresses {
+        tracing::info!(%address, "listening");
+        ready(address);
+    }
+    Ok((gate, bound.tasks, token))
 }
 
-/// Begins to listen on all addresses, then tells `ready`.
+/// Writes the token where this user's programs find it. Without that they can still come by the Unix
+/// socket.
+fn publish(token: &mut OwnToken, ports: &[u16]) {
+    if let Err(error) = token.publish(ports) {
+        tracing::warn!(
+            %error,
+            "the server's token cannot be written for its clients: set XDG_RUNTIME_DIR to a folder \
+             of this user alone, or start the server with --tokens"
+        );
+    }
+}
+
+/// The listeners of a server.
+#[derive(Default)]
+struct Bound {
+    tasks: Vec<JoinHandle<()>>,
+    addresses: Vec<ListenAddress>,
+    /// Those of TCP, HTTP's too.
+    ports: Vec<u16>,
+}
+
+/// Begins to listen on all addresses.
 async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
     gate: Option<&Gate>,
     most_http: usize,
-    ready: &mut dyn FnMut(&ListenAddress),
-) -> Result<Vec<JoinHandle<()>>, ServeError> {
-    let mut listening = Vec::new();
+) -> Result<Bound, ServeError> {
+    let mut all = Bound::default();
     if let Some(address) = &options.http {
         let what = format!("listening on {address} for HTTP");
         let begun = {
@@ -212,9 +263,9 @@ async fn listen(
         };
         let (bound, task) = begun.map_err(failed(what))?;
         tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
-        listening.push(task);
+        all.ports.push(bound.port());
+        all.tasks.push(task);
     }
-    let mut bound = Vec::new();
     for address in &options.listen {
         let what = format!("listening on {address}");
         let entrance = gate.map(Gate::entrance);
@@ -223,17 +274,14 @@ async fn listen(
             .map_err(failed(what))?;
         for listener in listeners {
             let task = listener.serve(shell.clone());
-            listening.push(tasks::spawn(shell, "a listener", task));
+            all.tasks.push(tasks::spawn(shell, "a listener", task));
         }
-        bound.push(address);
+        all.ports.extend(address.port());
+        all.addresses.push(address);
     }
-    let addresses = bound.iter().map(ListenAddress::to_string).collect();
-    shell.listening.replace(addresses);
-    for address in &bound {
-        tracing::info!(%address, "listening");
-        ready(address);
-    }
-    Ok(listening)
+    let addresses = all.addresses.iter().map(ListenAddress::to_string);
+    shell.listening.replace(addresses.collect());
+    Ok(all)
 }
 
 /// Stops in order. Stops at once if a second signal comes.

@@ -129,8 +129,8 @@ impl Engine {
         match need(request) {
             Need::Nothing => Ok(()),
             Need::Path(path, operations) => {
-                let each = operations.iter();
-                each.map(|asked| self.permit(at, *asked, path)).collect()
+                let mut each = operations.iter();
+                each.try_for_each(|asked| self.permit(at, *asked, path))
             }
             Need::Known(number) => match self.wire.opened(at.connection, number).is_some() {
                 true => Ok(()),
@@ -185,9 +185,8 @@ impl Engine {
         };
         let identity = &self.wire.asking(at).login.identity;
         let operations = [Operation::Read, asked];
-        let each = operations.iter();
-        each.map(|asked| self.permits.check(identity, *asked, &segment.path))
-            .collect()
+        let mut each = operations.iter();
+        each.try_for_each(|asked| self.permits.check(identity, *asked, &segment.path))
     }
 
     /// Returns what the session may do with a segment. None: there is no such segment or session.

@@ -1,5 +1,6 @@
 //! The engine without sockets, clock or store: events in, effects out, in made-up time.
 
+mod access;
 mod durability;
 mod keeping;
 mod lending;
@@ -13,7 +14,9 @@ mod segments;
 mod sessions;
 mod waiting;
 
-use super::{Absence, Backlog, Config, Effect, Engine, Incoming, PartChains, Peer, Request};
+use super::{
+    Absence, Access, Backlog, Config, Effect, Engine, Incoming, PartChains, Peer, Request,
+};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Next, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
