@@ -33,14 +33,22 @@ mod tests {
     #[test]
     fn own_2_the_runtime_folder_comes_first_and_tmp_last() {
         let folders = folders(Some("/run/mine".into()), 7);
-        let expected = ["/run/mine/interweave", "/run/user/7/interweave", "/tmp/interweave-7"];
+        let expected = [
+            "/run/mine/interweave",
+            "/run/user/7/interweave",
+            "/tmp/interweave-7",
+        ];
         assert_eq!(folders, expected.map(PathBuf::from));
         assert_eq!(super::folders(Some("".into()), 7).len(), 2);
     }
 
     #[test]
     fn own_3_the_token_is_for_loopback_alone() {
-        assert!(["localhost", "127.0.0.1", "127.1.2.3", "::1"].iter().all(|h| is_for_host(h)));
-        assert!(!["example.org", "10.0.0.1", "127", "::"].iter().any(|h| is_for_host(h)));
+        assert!(["localhost", "127.0.0.1", "127.1.2.3", "::1"]
+            .iter()
+            .all(|h| is_for_host(h)));
+        assert!(!["example.org", "10.0.0.1", "127", "::"]
+            .iter()
+            .any(|h| is_for_host(h)));
     }
 }

@@ -103,7 +103,11 @@ fn write(file: &Path, token: &str) -> io::Result<()> {
     // A part of a process that had the same number may lie there.
     let _ = fs::remove_file(&part);
     let mut options = OpenOptions::new();
-    let mut made = options.write(true).create_new(true).mode(0o600).open(&part)?;
+    let mut made = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&part)?;
     writeln!(made, "{token}")?;
     fs::rename(&part, file)
 }
