@@ -58,8 +58,8 @@ struct Node {
     has_children: bool,
 }
 
-/// Which children with a `*` a component may lead to. A child is found by its anchor, the longer one
-/// of the texts before its first and behind its last star.
+/// The children with a `*` to which a component may lead. A child is found by its anchor, which is
+/// the longer one of the texts before its first and behind its last star.
 #[derive(Default)]
 struct Wild {
     /// How many bytes the anchors at a component's beginning and at its end have.
