@@ -6,6 +6,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{channel, Receiver};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How long a test waits for what must come.
+const PATIENT: Duration = Duration::from_secs(20);
 
 /// A directory that is removed with its contents.
 pub struct Directory(PathBuf);
@@ -38,6 +44,8 @@ pub struct Server {
     pub http: SocketAddr,
     /// What it logged before it listened.
     pub first_words: String,
+    /// Each line that it logs later.
+    words: Mutex<Receiver<String>>,
 }
 
 impl Server {
@@ -53,6 +61,13 @@ impl Server {
             store,
             options,
         )
+    }
+
+    /// Logs what happens to each connection.
+    pub fn talkative(options: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
+        command.env("IW_LOG", "debug");
+        Server::run(command, "memory", options)
     }
 
     /// With so many file descriptors at most.
@@ -74,10 +89,13 @@ impl Server {
             .expect("the server starts");
         let mut log = BufReader::new(child.stderr.take().expect("its log"));
         let (http, first_words) = http_address(&mut log);
+        let (said, words) = channel();
         std::thread::spawn(move || {
             // Read on, so that the server never waits for us.
-            let mut rest = String::new();
-            let _ = log.read_to_string(&mut rest);
+            for line in log.lines().map_while(Result::ok) {
+                // The test may have ended.
+                let _ = said.send(line);
+            }
         });
         let out = BufReader::new(child.stdout.take().expect("its output"));
         let ready = out.lines().next().expect("a line").expect("text");
@@ -90,6 +108,19 @@ impl Server {
             port,
             http,
             first_words,
+            words: Mutex::new(words),
+        }
+    }
+
+    /// Waits for a line of the log that has all these words, and returns it.
+    pub fn logs(&self, words: &[&str]) -> String {
+        let lines = self.words.lock().expect("no other test failed here");
+        loop {
+            let line = lines.recv_timeout(PATIENT);
+            let line = line.unwrap_or_else(|error| panic!("no line with {words:?}: {error}"));
+            if words.iter().all(|word| line.contains(word)) {
+                return line;
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use crate::clients::{connect, open, write};
 use crate::server::{Directory, Server};
 use interweave_server::client::{Client, Greeting};
 use interweave_wire::protocol::{Durability, ErrorCode};
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -48,9 +48,35 @@ impl Certificates {
     }
 
     fn serve(&self, options: &[&str]) -> Server {
+        let own = self.options_of_server();
+        let own = own.iter().map(String::as_str);
+        Server::in_memory(&own.chain(options.iter().copied()).collect::<Vec<_>>())
+    }
+
+    fn options_of_server(&self) -> [String; 4] {
         let (certificate, key) = (self.file("server.pem"), self.file("server.key"));
-        let own = ["--tls-cert", &certificate, "--tls-key", &key];
-        Server::in_memory(&[&own[..], options].concat())
+        ["--tls-cert".into(), certificate, "--tls-key".into(), key]
+    }
+
+    /// Makes a client's certificate that is valid for so long, with these common names.
+    fn make_by_hand(&self, file: &str, names: &[&str], valid: Duration) {
+        let read = |name| std::fs::read_to_string(self.file(name)).unwrap();
+        let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
+        let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+        params.distinguished_name = DistinguishedName::new();
+        // A subject may name itself twice, but the library replaces a second name of its own kind.
+        let kinds = [DnType::CommonName, DnType::CustomDnType(vec![2, 5, 4, 3])];
+        for (kind, name) in kinds.into_iter().zip(names) {
+            params.distinguished_name.push(kind, *name);
+        }
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+        params.not_after = time::OffsetDateTime::now_utc() + valid;
+        let certificate = params.signed_by(&key, &issuer).unwrap();
+        std::fs::write(self.file(&format!("{file}.pem")), certificate.pem()).unwrap();
+        let key = key.serialize_pem();
+        std::fs::write(self.file(&format!("{file}.key")), key).unwrap();
     }
 
     fn serve_the_known(&self) -> Server {
@@ -219,6 +245,43 @@ fn a_client_needs_a_certificate_for_clients_of_the_servers_authority() {
 }
 
 #[test]
+fn acc_1_the_server_knows_the_name_of_a_client_and_the_user_of_a_unix_socket() {
+    let certificates = Certificates::new();
+    let own = certificates.options_of_server();
+    let authority = certificates.file("ca.pem");
+    let socket = certificates.file("socket");
+    let listen = format!("unix:{socket}");
+    let mut options = own.iter().map(String::as_str).collect::<Vec<_>>();
+    options.extend(["--client-ca", &authority, "--client-certs", "optional"]);
+    options.extend(["--listen", &listen]);
+    let server = Server::talkative(&options);
+    let alice = Caller::trusting(&certificates).named(&certificates, "alice");
+    alice.list(&server).unwrap();
+    server.logs(&["a connection begins", "\"peer\":\"cert:alice\""]);
+    Caller::trusting(&certificates).list(&server).unwrap();
+    server.logs(&["a connection begins", "\"peer\":\"anyone\""]);
+    alice.call(&["ls", &listen]).unwrap();
+    let own = rustix::process::geteuid().as_raw();
+    server.logs(&["a connection begins", &format!("\"peer\":\"uid:{own}\"")]);
+}
+
+#[test]
+fn a_name_that_is_not_one_name_is_no_identity() {
+    let certificates = Certificates::new();
+    let own = certificates.options_of_server();
+    let authority = certificates.file("ca.pem");
+    let mut options = own.iter().map(String::as_str).collect::<Vec<_>>();
+    options.extend(["--client-ca", &authority]);
+    let server = Server::talkative(&options);
+    for names in [&[][..], &["alice", "bob"], &[""]] {
+        certificates.make_by_hand("odd", names, Duration::from_secs(3600));
+        let caller = Caller::trusting(&certificates).named(&certificates, "odd");
+        caller.list(&server).unwrap();
+        server.logs(&["a connection begins", "\"peer\":\"anyone\""]);
+    }
+}
+
+#[test]
 fn a_certificate_that_expires_ends_its_connection() {
     let certificates = Certificates::new();
     let authority = certificates.file("ca.pem");
@@ -226,9 +289,7 @@ fn a_certificate_that_expires_ends_its_connection() {
     let mut writer = connect(&server);
     let mut copy = open(&mut writer, "/numbers", Durability::Memory);
     write(&mut writer, &mut copy, 1, 10, 7).unwrap();
-    let (key, certificate) = short_lived(&certificates, Duration::from_secs(2));
-    std::fs::write(certificates.file("brief.pem"), certificate).unwrap();
-    std::fs::write(certificates.file("brief.key"), key).unwrap();
+    certificates.make_by_hand("brief", &["brief"], Duration::from_secs(2));
     let caller = Caller::trusting(&certificates).named(&certificates, "brief");
     let mut watching = caller
         .command(&["watch", &secure(&server, "/numbers")])
@@ -245,19 +306,6 @@ fn a_certificate_that_expires_ends_its_connection() {
     watching.wait().expect("its end");
     let lost = lost.expect("a line").expect("text");
     assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
-}
-
-/// A client's certificate of the folder's authority that is valid for so long.
-fn short_lived(certificates: &Certificates, valid: Duration) -> (String, String) {
-    let read = |name| std::fs::read_to_string(certificates.file(name)).unwrap();
-    let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
-    let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
-    params.not_after = time::OffsetDateTime::now_utc() + valid;
-    let certificate = params.signed_by(&key, &issuer).unwrap();
-    (key.serialize_pem(), certificate.pem())
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::socket::{Socket, Stream};
 use super::tasks;
 use super::tls::{Admitted, Entrance};
 use crate::session::ServerMessage;
+use interweave_access::Peer;
 use interweave_wire::protocol::ErrorCode;
 use std::fs::Permissions;
 use std::io;
@@ -195,7 +196,7 @@ async fn remove_stale(path: &Path) -> io::Result<()> {
 
 fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) -> io::Result<()> {
     send_at_once(&stream);
-    accept(shell, Stream::Tcp(stream.into_std()?))
+    accept(shell, Stream::Tcp(stream.into_std()?), Peer::default())
 }
 
 /// Without this option small messages would wait for acknowledgements. A socket that refuses it is
@@ -220,8 +221,10 @@ pub async fn serve_admitted(
 ) {
     while let Some(admitted) = passed.recv().await {
         let begun = match admitted {
-            Admitted::Secure(stream) => accept(&shell, Stream::Unix(stream)),
-            Admitted::Plain(stream) if admits_plain => accept(&shell, Stream::Tcp(stream)),
+            Admitted::Secure(stream, peer) => accept(&shell, Stream::Unix(stream), peer),
+            Admitted::Plain(stream) if admits_plain => {
+                accept(&shell, Stream::Tcp(stream), Peer::default())
+            }
             Admitted::Plain(stream) => refuse_plain(&shell, Stream::Tcp(stream)),
         };
         if let Err(error) = begun {
@@ -238,15 +241,20 @@ fn refuse_plain(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
     Ok(())
 }
 
-/// There are no access rules, so a Unix socket admits its own user: the system says which user the
-/// peer is [NET-4].
+/// The system says which user the peer is [NET-4].
 fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::Result<()> {
-    let peer = stream.peer_cred()?.uid();
+    let user = stream.peer_cred()?.uid();
     let own = rustix::process::geteuid().as_raw();
-    let refusal = peers.refusal(peer, own);
+    let refusal = peers.refusal(user, own);
     let stream = Stream::Unix(stream.into_std()?);
     match refusal {
-        None => accept(shell, stream),
+        None => {
+            let peer = Peer {
+                certificate: None,
+                user: Some(user),
+            };
+            accept(shell, stream, peer)
+        }
         Some(text) => {
             let sink = Sink::Stream(Socket::new(stream)?);
             refuse(shell, sink, ErrorCode::Denied, text);
@@ -255,9 +263,10 @@ fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::R
     }
 }
 
-fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
+fn accept(shell: &Rc<Shell>, stream: Stream, peer: Peer) -> io::Result<()> {
     let mut sink = Some(Sink::Stream(Socket::new(stream)?));
-    let connection = shell.connect(|id| ClientSocket::new(id, sink.take().unwrap_or(Sink::Web)));
+    let make = |id| ClientSocket::new(id, sink.take().unwrap_or(Sink::Web));
+    let connection = shell.connect(peer, make);
     match (connection, sink) {
         (Some((connection, serving)), _) => {
             let task = serving::serve(shell.clone(), connection, serving);

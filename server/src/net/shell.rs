@@ -10,6 +10,7 @@ use super::spinning::Spinning;
 use crate::session::{
     Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics, Statistics, Totals,
 };
+use interweave_access::Peer;
 use interweave_store::{SegmentStore, StoreError, StoreStatus};
 use interweave_wire::frame::READ_BYTES;
 use std::cell::{Cell, RefCell};
@@ -327,6 +328,7 @@ impl Shell {
     /// many.
     pub fn connect(
         self: &Rc<Self>,
+        peer: Peer,
         make: impl FnOnce(u64) -> Rc<ClientSocket>,
     ) -> Option<(Rc<ClientSocket>, Serving)> {
         let mut unused_id = [0; 16];
@@ -340,7 +342,8 @@ impl Shell {
         let connection = make(id);
         let serving = self.serving();
         self.connections.borrow_mut().insert(id, connection.clone());
-        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id));
+        tracing::debug!(connection = id, peer = %peer.identity(), "a connection begins");
+        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id, peer));
         Some((connection, serving))
     }
 

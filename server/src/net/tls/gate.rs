@@ -1,7 +1,9 @@
 //! The thread through which TCP connections pass: it tells TLS from plain bytes, shakes hands, and
 //! shuttles bytes.
 
+use super::certificate::ClientCertificate;
 use super::settings::{Settings, TlsOptions};
+use interweave_access::Peer;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +13,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::mpsc::SyncSender;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::io::{copy_buf, AsyncWrite, AsyncWriteExt, BufReader, Interest};
 use tokio::net::unix::ReadHalf;
 use tokio::net::{TcpStream, UnixStream};
@@ -19,11 +21,9 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet, LocalSet};
 use tokio::time::{interval, sleep, timeout};
-use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::TlsAcceptor;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The connections that have not said yet who they are. One more sends the oldest away.
 pub const MOST_HALF_OPEN: usize = 256;
@@ -47,8 +47,8 @@ const PARTING: Duration = Duration::from_secs(1);
 /// A connection as the engine may serve it.
 pub enum Admitted {
     Plain(StdTcpStream),
-    /// The end of a pair whose other end carries what was decrypted.
-    Secure(StdUnixStream),
+    /// The end of a pair whose other end carries what was decrypted, and what the client has shown.
+    Secure(StdUnixStream, Peer),
 }
 
 /// Where listeners bring the connections that they accept.
@@ -259,8 +259,15 @@ async fn shuttle(
     engines.set_nonblocking(true)?;
     own.set_nonblocking(true)?;
     let mut own = UnixStream::from_std(own)?;
-    let left = time_left(stream.get_ref().1.peer_certificates());
-    pass(admitted, Ok(Admitted::Secure(engines)))?;
+    let certificate = ClientCertificate::of(stream.get_ref().1.peer_certificates());
+    let peer = Peer {
+        certificate: certificate
+            .as_ref()
+            .and_then(ClientCertificate::common_name),
+        user: None,
+    };
+    let left = certificate.and_then(|certificate| certificate.time_left());
+    pass(admitted, Ok(Admitted::Secure(engines, peer)))?;
     tokio::select! {
         carried = carry(&mut stream, &mut own, part) => return carried,
         _ = expired(left) => {}
@@ -338,12 +345,4 @@ async fn expired(left: Option<Duration>) {
         Some(left) => sleep(left).await,
         None => std::future::pending().await,
     }
-}
-
-/// Returns how long the peer's certificate is still valid; None: it has none.
-fn time_left(chain: Option<&[CertificateDer<'_>]>) -> Option<Duration> {
-    let (_, certificate) = X509Certificate::from_der(chain?.first()?).ok()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    let until = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(0);
-    Some(Duration::from_secs(until).saturating_sub(now))
 }

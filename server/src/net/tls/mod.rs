@@ -3,6 +3,7 @@
 //! Encryption takes processor time that the engine's thread does not have, so a thread of its own
 //! does it (gate.rs). To the engine an encrypted connection is one end of a pair of Unix sockets.
 
+mod certificate;
 mod gate;
 mod settings;
 
