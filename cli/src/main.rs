@@ -13,6 +13,7 @@ mod rules;
 mod run;
 mod serve;
 mod serve_config;
+mod serve_init;
 mod serve_tls;
 mod set;
 mod show;

@@ -1,5 +1,6 @@
 //! `interweave serve`: options, store and logs of a server; the server itself is interweave-server.
 
+use crate::serve_init::InitArgs;
 use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
 use interweave_server::net::{
@@ -98,6 +99,8 @@ pub struct Serve {
     log_format: LogFormat,
     #[command(flatten)]
     tls: TlsArgs,
+    #[command(flatten)]
+    init: InitArgs,
 }
 
 /// A store, and what was found in it.
@@ -182,6 +185,15 @@ fn bytes_or_none(text: &str) -> Result<u64, String> {
 
 impl Serve {
     pub fn run(self) -> ExitCode {
+        if let Some(made) = self.init.run() {
+            return match made {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => {
+                    eprint!("{failure}");
+                    ExitCode::FAILURE
+                }
+            };
+        }
         begin_logs(self.log_format);
         net::log_panics();
         match self.serve() {
