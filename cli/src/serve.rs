@@ -47,10 +47,9 @@ pub struct Serve {
     /// TCP on this host admits every local user
     #[arg(long, value_enum, default_value_t = Peers::Own)]
     unix_socket: Peers,
-    /// Let everybody who connects do everything. Otherwise a server lets in the programs of its own
-    /// user alone
+    /// Let in the programs of this user alone: they find a token that the server makes at its start
     #[arg(long)]
-    insecure: bool,
+    own_token: bool,
     /// The directory that keeps segments, or `memory` [default: $XDG_DATA_HOME/interweave or
     /// ~/.local/share/interweave]
     #[arg(long, value_name = "DIR|memory")]
@@ -248,7 +247,7 @@ impl Serve {
                 Peers::Own => UnixPeers::Own,
                 Peers::All => UnixPeers::All,
             },
-            makes_token: !self.insecure,
+            makes_token: self.own_token,
             tls,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),
