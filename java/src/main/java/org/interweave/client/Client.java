@@ -51,7 +51,7 @@ public final class Client implements AutoCloseable {
   /**
    * A client that shows a token to servers.
    *
-   * @param token who asks
+   * @param token proves who asks; at most 4096 bytes
    */
   public Client(String token) {
     this(token, null);
@@ -59,7 +59,7 @@ public final class Client implements AutoCloseable {
 
   /** With files in place of those that the environment names. */
   Client(String token, TlsFiles files) {
-    this.token = token;
+    this.token = OpenOptions.checkedToken(token);
     this.files = files;
   }
 
@@ -153,7 +153,7 @@ public final class Client implements AutoCloseable {
         known = null;
       }
       if (known == null) {
-        Link link = link(parsed.server(), address);
+        Link link = link(parsed.server(), address, options.tokenOr(token));
         if (link == null) return null;
         known = new Segment(this, link, url, parsed.path(), options);
         segments.put(url, known.opening());
@@ -185,11 +185,11 @@ public final class Client implements AutoCloseable {
   }
 
   /** Null: there is no link any more, and no address for another. */
-  private Link link(Address server, SocketAddress address) {
+  private Link link(Address server, SocketAddress address, String shown) {
     Link known = links.get(server.text());
     if (known != null || address == null) return known;
     Library library = Library.get();
-    Link made = new Link(library, address, server, introduction(), token, files);
+    Link made = new Link(library, address, server, introduction(), shown, files);
     links.put(server.text(), made);
     library.add(made);
     return made;
@@ -288,7 +288,7 @@ public final class Client implements AutoCloseable {
       SocketAddress address = lookUp(server);
       lock.lock();
       try {
-        Link link = link(server, address);
+        Link link = link(server, address, token);
         if (link == null) continue;
         ++link.borrowers;
         return link;

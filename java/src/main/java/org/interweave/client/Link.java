@@ -28,7 +28,6 @@ import org.interweave.session.Introduction;
 import org.interweave.wire.Address;
 import org.interweave.wire.Message;
 import org.interweave.wire.protocol.SessionCodec.Cancel;
-import org.interweave.wire.protocol.SessionCodec.Hello;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
 import org.interweave.wire.protocol.XdrReader;
 
@@ -354,7 +353,7 @@ final class Link implements Connection.Hearing<Call> {
   }
 
   private void greet() throws IOException {
-    byte[] hello = Hello.CODEC.toBytes(Connection.hello(session, token, introduction));
+    byte[] hello = Connection.hello(session, token, introduction);
     Call call = new Call(HELLO, null, null);
     call.stream = connection.begin(call, Clock.now());
     channel.queue(Message.of(HELLO, call.stream, hello, NO_BYTES).frames());
