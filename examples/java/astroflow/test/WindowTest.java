@@ -41,7 +41,8 @@ public final class WindowTest {
   }
 
   private void run(String url) throws Exception {
-    Simulation simulation = new Simulation(url, Options.parse("--coherence", "temporal:0.6").coherence());
+    Freshness chosen = Options.parse("--coherence", "temporal:0.6").coherence();
+    Simulation simulation = new Simulation(url, chosen);
     CountDownLatch shown = new CountDownLatch(1);
     ViewerWindow[] window = new ViewerWindow[1];
     Watch watch =
