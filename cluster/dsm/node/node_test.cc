@@ -477,6 +477,34 @@ TEST(Node, ReadsAtTheLastWriterAndPullsWhatTheHomeNeeds) {
   }
 }
 
+// Says how many messages this rank sent in dsm_finish, which begins the job if no barrier did.
+ROLE(counts_finish) {
+  const bool has_barrier = number_of_environment("IW_TEST_BARRIER", 1) != 0;
+  Member at;
+  if (has_barrier) at.begin();
+  if (has_barrier) at.barrier();
+  const std::uint64_t before = messages_of(at);
+  if (!has_barrier) at.begin();
+  const int result = at.finish();
+  parent.say_value(messages_of(at) - before);
+  return result;
+}
+
+// As interweave/dsm.h says. [DSM-BARRIER-4] [DSM-END-1]
+TEST(Node, FinishesWithFourMessagesForEachRankButOne) {
+  for (const Rank ranks : {2, 4, 8}) {
+    for (const auto& [barrier, each] : {std::pair("1", 4u), std::pair("0", 6u)}) {
+      TestJob job("counts_finish", ranks, {{"IW_TEST_BARRIER", barrier}});
+      std::uint64_t sum = 0;
+      for (Rank rank = 0; rank < ranks; rank++) {
+        sum += job.at(rank).line().hear_value<std::uint64_t>();
+      }
+      EXPECT_EQ(sum, each * (ranks - 1u));
+      job.expect_success();
+    }
+  }
+}
+
 class RandomSums : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(By, RandomSums, ::testing::Values("pipe", "orig"));
 
