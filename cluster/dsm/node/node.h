@@ -209,6 +209,7 @@ class Node final : FaultHandler,
   bool on_fault(PageNumber page, Access wanted) override;
   // PageListener
   void ready(PageNumber page) override;
+  void needs_no_interval(Rank asker, PageNumber page) override;
   // LockListener
   void acquired(LockId lock) override;
   void not_acquired(LockId lock) override;

@@ -101,6 +101,9 @@ class TracedMail final : public PageMail, public LockMail {
     pages_.flush_diffs();
   }
   // A trace is of a run without kept diffs.
+  void pull_diffs(Rank to, PageNumber page, Sequence last, Rank asker) override {
+    pages_.pull_diffs(to, page, last, asker);
+  }
   void ask_diffs(Rank to, PageNumber page, const DiffRange& range) override {
     pages_.ask_diffs(to, page, range);
   }

@@ -337,12 +337,20 @@ bool Pages::heard_tell_initial(PageNumber page, std::span<const std::byte> bytes
   return true;
 }
 
-void Pages::heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed) {
+bool Pages::heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed) {
   State& state = state_of(page);
+  look_up_home(page, state);
+  const bool is_elsewhere = state.home && state.home != me_;
+  const bool is_second =
+      std::ranges::any_of(state.waiting, [&](const Waiting& each) { return each.rank == from; });
+  const bool has_ended = std::ranges::all_of(
+      needed, [&](Stamp each) { return each.writer != me_ || each.sequence <= log_.known()[me_]; });
+  if (is_elsewhere || is_second || !has_ended) return false;
   state.was_asked = true;
   if (state.is_private) publish(page, state);
   state.waiting.push_back({from, {needed.begin(), needed.end()}});
   serve(page, state);
+  return true;
 }
 
 // Answers who waits for the page and needs nothing that it lacks. The home may not have heard yet

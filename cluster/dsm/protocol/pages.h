@@ -1,7 +1,7 @@
 // The pages of one rank: faults, homes, intervals and diffs. A pure state machine: it touches no
 // memory of the application, sends nothing itself and never waits. The memory that a fault needs
 // for its own page is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to [DSM-PAGE-8],
-// [DSM-PULL-1] and [DSM-PULL-2] of spec/cluster/dsm.x (PIPE, sections 2.1, 3 and 7).
+// [DSM-PULL-1] to [DSM-PULL-3] of spec/cluster/dsm.x (PIPE, sections 2.1, 3 and 7).
 //
 // A page of one rank:
 //
@@ -54,7 +54,9 @@ class PageMail {
                          std::span<const std::byte> runs) = 0;
   // The interval has no more diffs.
   virtual void flush_diffs() = 0;
-  // The range is that of a reader. Its count is 0 if the home asks for all that were not sent.
+  // The home asks for all that were not sent: up to `last` for the rank `asker`.
+  virtual void pull_diffs(Rank to, PageNumber page, Sequence last, Rank asker) = 0;
+  // A reader asks.
   virtual void ask_diffs(Rank to, PageNumber page, const DiffRange& range) = 0;
   // All that were asked for, or none.
   virtual void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) = 0;
@@ -92,6 +94,8 @@ class PageListener {
   virtual ~PageListener() = default;
   // The page may be accessed in another way than before: threads that wait for it touch it again.
   virtual void ready(PageNumber page) = 0;
+  // That rank needs a diff of this rank that never was [DSM-PULL-3].
+  virtual void needs_no_interval(Rank asker, PageNumber page) = 0;
 };
 
 // A value for each page that was ever asked for: the table grows with these pages, by chunks of
@@ -213,13 +217,14 @@ class Pages {
   [[nodiscard]] bool heard_tell_home(PageNumber page, Rank home);
   void heard_ask_initial(Rank from, PageNumber page);
   [[nodiscard]] bool heard_tell_initial(PageNumber page, std::span<const std::byte> bytes);
-  void heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed);
+  [[nodiscard]] bool heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed);
   [[nodiscard]] bool heard_tell_page(Rank from, PageNumber page, std::span<const Stamp> there,
                                      std::span<const std::byte> bytes);
   // False, too: the runs are malformed.
   [[nodiscard]] bool heard_diff(Rank from, PageNumber page, Sequence sequence,
                                 std::span<const std::byte> runs);
-  [[nodiscard]] bool heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range);
+  [[nodiscard]] bool heard_pull_diffs(Rank from, PageNumber page, Sequence last, Rank asker);
+  void heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range);
   struct ToldDiff {
     Sequence sequence;
     std::span<const std::byte> runs;
@@ -307,7 +312,7 @@ class Pages {
   bool are_kept() const { return options_.are_pulled || options_.are_read_at_writers; }
   void send_or_keep(PageNumber page, Rank home, Sequence sequence, std::span<const std::byte> runs);
   void send_unsent(PageNumber page, Rank home);
-  void pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank except);
+  void pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank asker);
   void pull_for_itself(PageNumber page, State& state);
   void lacks(PageNumber page, Stamp by);
   bool ask_writer(PageNumber page, const State& state);
