@@ -188,8 +188,12 @@ class Pages {
   // At an acquire or a barrier: these intervals happened before [DSM-TIME-2]. All of one
   // synchronisation, because a period begins if some are new; returns whether it did.
   bool learn(std::span<const Interval> intervals);
+  // The same at a barrier, where others wait for this rank: threads may access stale pages until
+  // close_stale(). Only mail may be sent before it.
+  bool learn_first(std::span<const Interval> intervals) { return take_notice(intervals, true); }
   // More of the same synchronisation: no other period begins.
-  void learn_rest(std::span<const Interval> intervals);
+  void learn_rest(std::span<const Interval> intervals) { take_notice(intervals, false); }
+  void close_stale();
 
   // This rank is the page's home and has its bytes.
   bool is_at_home(PageNumber page) const {
@@ -359,8 +363,9 @@ class Pages {
     PageNumber origin;
   };
   std::map<PageNumber, Stretch> placed_;
-  FaultVector<PageNumber> written_;  // in the present interval
-  FaultVector<PageNumber> private_;  // and some that are private no more
+  FaultVector<PageNumber> written_;     // in the present interval
+  FaultVector<PageNumber> open_stale_;  // they are to be closed for the application
+  FaultVector<PageNumber> private_;     // and some that are private no more
   PageNumber zeroes_from_ = 0;
   bool looks_ahead_ = true;
   AccessHistory history_;
