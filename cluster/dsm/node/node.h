@@ -237,6 +237,11 @@ class Node final : FaultHandler,
   void note(const char* event, std::initializer_list<std::uint64_t> numbers = {}) {
     if (trace_ != nullptr) trace_->note(event, numbers);
   }
+  void note_clock() {
+    if (trace_ == nullptr) return;
+    const fabric::Exclusion exclusion(*worker_);
+    trace_->note_clock();
+  }
   void tell_job(Rank to, const JobHead& head);
   void tell_job_to_others(const JobHead& head);
   void end_job(const Result& why, bool is_told);
