@@ -104,7 +104,9 @@ impl InFiles {
     /// Of the largest file, which bound the memory to read them, because one is read at a time.
     pub fn bytes(dir: &Path, segment_id: u64, versions: &[u64]) -> u64 {
         let file = |&version| dir.join(files::checkpoint_name(segment_id, version));
-        let found = versions.iter().map(|version| std::fs::metadata(file(version)));
+        let found = versions
+            .iter()
+            .map(|version| std::fs::metadata(file(version)));
         found.flatten().map(|about| about.len()).max().unwrap_or(0)
     }
 
