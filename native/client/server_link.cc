@@ -400,22 +400,26 @@ void ServerLink::read_available(const std::shared_ptr<Live>& live) {
   stop_reading(*live);
 }
 
-bool ServerLink::read_all(const std::shared_ptr<Live>& live) {
+ServerLink::Left ServerLink::read_all(const std::shared_ptr<Live>& live, std::size_t most_bytes) {
   {
     const MutexLock lock(mutex_);
-    if (live->is_lost()) return true;
+    if (live->is_lost()) return Left::nothing;
     if (live->is_reading_) {
       live->dispatched_ns_.store(0, std::memory_order_relaxed);
-      return false;
+      return Left::to_others;
     }
     live->is_reading_ = true;
   }
-  bool has_read = false;
-  while (read_some(live, 0)) has_read = true;
-  if (has_read) live->dispatched_ns_.store(now_ns(), std::memory_order_relaxed);
+  std::size_t read_bytes = 0;
+  Received received;
+  do {
+    received = read_some(live, 0);
+    read_bytes += received.bytes;
+  } while (received.may_have_more && read_bytes < most_bytes);
+  if (read_bytes > 0) live->dispatched_ns_.store(now_ns(), std::memory_order_relaxed);
   const MutexLock lock(mutex_);
   stop_reading(*live);
-  return true;
+  return received.may_have_more ? Left::more : Left::nothing;
 }
 
 // The next of those who wait reads on; if nobody does, the library's thread.
@@ -431,14 +435,15 @@ void ServerLink::stop_reading(Live& live) {
 }
 
 // By the one thread that has set is_reading_. What comes for others cannot be read again: without
-// memory for it the connection is lost, and everybody recovers as from any lost connection. Returns
-// whether something came, and more may be there.
-bool ServerLink::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept {
+// memory for it the connection is lost, and everybody recovers as from any lost connection.
+ServerLink::Received ServerLink::read_some(const std::shared_ptr<Live>& live,
+                                           std::int64_t deadline_ns) noexcept {
   try {
     return read_messages(live, deadline_ns);
   } catch (const std::bad_alloc&) {
     live->lacked_memory_.store(true, std::memory_order_relaxed);
-    return lose(live, without_memory);
+    lose(live, without_memory);
+    return {};
   }
 }
 
@@ -467,7 +472,8 @@ platform::Status ServerLink::await_bytes(Live& live, const platform::Space& spac
   return status;
 }
 
-bool ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
+ServerLink::Received ServerLink::read_messages(const std::shared_ptr<Live>& live,
+                                               std::int64_t deadline_ns) {
   std::vector<session::Incoming> incoming;
   std::size_t got = 0;
   const platform::Space space = live->connection_.space();
@@ -475,9 +481,11 @@ bool ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t d
   platform::Status status = live->socket_.receive(space, got);
   if (status.code == EAGAIN && deadline_ns > 0)
     status = await_bytes(*live, space, deadline_ns, got);
-  if (status.code == EAGAIN) return false;
-  if (!status) return lose(live, platform::error_text(status.code));
-  if (got == 0) return lose(live, "the server closed it");
+  if (status.code == EAGAIN) return {};
+  if (!status || got == 0) {
+    lose(live, status ? "the server closed it" : platform::error_text(status.code));
+    return {};
+  }
   Result understood;
   {
     const MutexLock lock(mutex_);
@@ -490,7 +498,13 @@ bool ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t d
   }
   // Only now: a promise is kept up to here [FRESH-3].
   live->heard_ns_.store(live->connection_.heard_ns(), std::memory_order_relaxed);
-  return understood ? true : lose(live, understood.text.c_str());
+  if (!understood) {
+    lose(live, understood.text.c_str());
+    return {};
+  }
+  // A plain socket fills the space if it can. TLS gives one record at a time.
+  const bool is_full = got == space.first.size() + space.rest.size();
+  return {got, is_full || live->socket_.is_secure()};
 }
 
 void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
@@ -533,12 +547,11 @@ void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& in
   waiter->done.notify_one();
 }
 
-// Returns false, as what was to be read.
-bool ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
+void ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
   std::unordered_map<std::uint32_t, ListenerRef> segments;
   {
     const MutexLock lock(mutex_);
-    if (live->is_lost_.exchange(true)) return false;
+    if (live->is_lost_.exchange(true)) return;
     Expected& gone = expected(*live);
     for (const auto& [tag, waiter] : gone.waiters) {
       if (waiter->is_arriving) continue;  // has its answer in a moment
@@ -555,7 +568,6 @@ bool ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexce
   for (const auto& [number, segment] : segments) {
     segment.listener->connection_lost(live->number());
   }
-  return false;
 }
 
 std::int64_t ServerLink::run_timers(std::int64_t now) {

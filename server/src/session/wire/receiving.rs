@@ -6,9 +6,11 @@
 //! comes in. That bulk stays until it is whole. If its room is wanted before, its connection is
 //! closed. Only bytes that have come take room, so a release that announces much keeps nobody out.
 //! A release has stalled if less than a chunk of it came in a lease. Where room is wanted, stalled
-//! releases are given up. Where the room is used up, the release that began last is given up. So
-//! the oldest release ends, or makes room. Invariant: `bytes` is the sum of what has come of all
-//! releases that are kept.
+//! releases are given up. Then a session with more than its share of the room makes room for one
+//! that stays within its share, but not in the first lease of its release. So a session that sends
+//! slowly does not keep the room of others. Where the room is used up, the release that began last
+//! is given up. So the oldest release ends, or makes room. A session has one connection. Invariant:
+//! `bytes` is the sum of what has come of all releases that are kept.
 
 use super::super::config::ns;
 use super::super::effect::Effect;
@@ -25,6 +27,7 @@ struct UnderWay {
     connection: u64,
     /// Later releases have larger numbers. All parts of a release have the same.
     order: u64,
+    begun_ns: u64,
     /// The bytes of the release that have come. If it has several parts, the first part counts all.
     came: u64,
     /// What the release announced.
@@ -64,6 +67,7 @@ impl Receiving {
             let under_way = UnderWay {
                 connection,
                 order: self.begun,
+                begun_ns: now_ns,
                 came: 0,
                 total,
                 chunk_came: 0,
@@ -122,6 +126,28 @@ impl Receiving {
             under_way.is_given_up = true;
         }
         Some((order, connection))
+    }
+
+    /// Makes room for so many bytes more of a connection that stays within its share with them.
+    /// Gives up a release that began at that time or before, of the connection with the most bytes.
+    fn give_up_excess(
+        &mut self,
+        (connection, bytes): (u64, u64),
+        most: u64,
+        before_ns: u64,
+    ) -> Option<(u64, u64)> {
+        let mut sums = HashMap::from([(connection, bytes)]);
+        for under_way in self.releases.values().filter(|u| u.came > 0) {
+            *sums.entry(under_way.connection).or_default() += under_way.came;
+        }
+        let share = most / sums.len() as u64;
+        let (&largest, &sum) = sums.iter().max_by_key(|(_, sum)| **sum)?;
+        if sums[&connection] > share || sum <= share {
+            return None;
+        }
+        self.give_up_last(|u| {
+            u.connection == largest && u.begun_ns < before_ns && u.can_be_given_up()
+        })
     }
 
     fn forget_release(&mut self, order: u64) {
@@ -224,7 +250,8 @@ impl Wire {
     }
 
     /// Whether there is room now for a release of that many bytes. To make room, connections are
-    /// closed whose bulk cannot be committed any more, and stalled releases are given up.
+    /// closed whose bulk cannot be committed any more, and releases are given up that have stalled,
+    /// or that take more than their session's share.
     pub fn has_room(
         &mut self,
         connection: u64,
@@ -233,7 +260,10 @@ impl Wire {
     ) -> bool {
         let bytes = counted(bulk_bytes);
         while bytes > 0 && self.receiving.bytes + bytes > self.config.receiving_bytes {
-            if !self.close_lost(connection, &is_held) && !self.give_up_stalled() {
+            let has_made_room = self.close_lost(connection, &is_held)
+                || self.give_up_stalled()
+                || self.give_up_excess(connection, bytes);
+            if !has_made_room {
                 return false;
             }
         }
@@ -244,10 +274,23 @@ impl Wire {
     fn give_up_stalled(&mut self) -> bool {
         let before_ns = self.a_lease_ago_ns();
         let stalled = self.receiving.give_up_last(|u| u.has_stalled(before_ns));
-        if let Some((_, connection)) = stalled {
+        self.refuse_bulk(stalled)
+    }
+
+    /// False: no session has more than its share, or this one would have.
+    fn give_up_excess(&mut self, connection: u64, bytes: u64) -> bool {
+        let before_ns = self.a_lease_ago_ns();
+        let most = self.config.receiving_bytes;
+        let wanted = (connection, bytes);
+        let excess = self.receiving.give_up_excess(wanted, most, before_ns);
+        self.refuse_bulk(excess)
+    }
+
+    fn refuse_bulk(&mut self, given_up: Option<(u64, u64)>) -> bool {
+        if let Some((_, connection)) = given_up {
             self.effects.push(Effect::RefuseBulk { connection });
         }
-        stalled.is_some()
+        given_up.is_some()
     }
 
     fn a_lease_ago_ns(&self) -> u64 {

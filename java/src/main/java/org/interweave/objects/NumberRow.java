@@ -52,32 +52,26 @@ final class NumberRow {
     }
   }
 
+  /** How many values are compared at once, with vector instructions. */
+  static int step(Class<?> elements) {
+    return CHUNK / width(elements);
+  }
+
   /**
-   * The first value of which the memory has other bits; -1: none. The memory is the pristine copy:
-   * nothing else stores into it. It is compared by pieces, with vector instructions.
+   * Puts the bytes of up to `step` values from `first` on into `scratch`. How many bytes, if the
+   * memory has others; else 0. The memory is the pristine copy: nothing else stores into it.
    */
-  static int mismatch(Object row, byte[] memory, int at, byte[] scratch, Class<?> elements) {
+  static int changed(
+      Object row, int first, byte[] memory, int at, byte[] scratch, Class<?> elements) {
     int width = width(elements);
-    int count = Array.getLength(row);
-    int step = CHUNK / width;
-    for (int first = 0; first < count; first += step) {
-      int part = Math.min(step, count - first);
-      put(row, first, part, buffer(scratch, 0, part * width));
-      int from = at + first * width;
-      int found = Arrays.mismatch(scratch, 0, part * width, memory, from, from + part * width);
-      if (found >= 0) return first + found / width;
-    }
-    return -1;
+    int part = Math.min(CHUNK / width, Array.getLength(row) - first);
+    int length = part * width;
+    put(row, first, part, buffer(scratch, 0, length));
+    int from = at + first * width;
+    return Arrays.equals(scratch, 0, length, memory, from, from + length) ? 0 : length;
   }
 
   static byte[] scratch() {
     return new byte[CHUNK];
-  }
-
-  /** Stores the values from `first` on. */
-  static void store(Object row, int first, byte[] memory, int at, Class<?> elements) {
-    int width = width(elements);
-    int count = Array.getLength(row) - first;
-    put(row, first, count, buffer(memory, at + first * width, count * width));
   }
 }

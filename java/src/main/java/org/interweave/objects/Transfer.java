@@ -128,15 +128,22 @@ final class Transfer extends IW_Memory {
     if (value == null || Array.getLength(value) != count) {
       throw bad("needs an array of length " + count);
     }
-    storeRow(value, base + at, elements);
+    storeRow(mapped.block, value, base + at, elements);
     return value;
   }
 
-  private void storeRow(Object row, int place, Class<?> elements) {
-    int first = NumberRow.mismatch(row, memory, place, scratch, elements);
-    if (first < 0) return;
-    change();
-    NumberRow.store(row, first, memory, place, elements);
+  /** Stores the pieces of the row that changed. */
+  private void storeRow(CopiedBlock block, Object row, int place, Class<?> elements) {
+    int step = NumberRow.step(elements);
+    int length = Array.getLength(row);
+    for (int first = 0; first < length; first += step) {
+      int bytes = NumberRow.changed(row, first, block.memory, place, scratch, elements);
+      if (bytes == 0) continue;
+      isChanged = true;
+      int from = place + first * NumberRow.width(elements);
+      map.writing().touch(block, from, from + bytes);
+      System.arraycopy(scratch, 0, block.memory, from, bytes);
+    }
   }
 
   // ---- owned blocks ----
@@ -184,16 +191,8 @@ final class Transfer extends IW_Memory {
     if (value == null) throw bad("is null; an empty sequence has an array of length 0");
     int length = Array.getLength(value);
     if (length != count) owned = replaceOwned(at, elementType(at), length);
-    if (owned != null) inOwned(owned, value, elements);
+    if (owned != null) storeRow(owned, value, 0, elements);
     return value;
-  }
-
-  private void inOwned(CopiedBlock owned, Object value, Class<?> elements) {
-    int first = NumberRow.mismatch(value, owned.memory, 0, scratch, elements);
-    if (first < 0) return;
-    isChanged = true;
-    map.writing().touch(owned);
-    NumberRow.store(value, first, owned.memory, 0, elements);
   }
 
   // ---- strings ----
