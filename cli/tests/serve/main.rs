@@ -11,6 +11,7 @@ mod hostile;
 mod limits;
 mod log_end;
 mod many;
+mod own_token;
 mod server;
 mod sharing;
 mod tls;

@@ -37,10 +37,6 @@ impl OwnToken {
         }
         Ok(())
     }
-
-    pub fn text(&self) -> &str {
-        &self.token
-    }
 }
 
 impl Drop for OwnToken {
