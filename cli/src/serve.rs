@@ -4,7 +4,7 @@ use crate::serve_init::InitArgs;
 use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
 use interweave_server::net::{
-    self, ListenAddress, Origin, ServeError, ServeOptions, TlsOptions, UnixPeers,
+    self, AccessOptions, ListenAddress, Origin, ServeError, ServeOptions, TlsOptions, UnixPeers,
 };
 use interweave_server::session::{Config, Order, Tuning};
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
@@ -47,9 +47,6 @@ pub struct Serve {
     /// TCP on this host admits every local user
     #[arg(long, value_enum, default_value_t = Peers::Own)]
     unix_socket: Peers,
-    /// Let in the programs of this user alone: they find a token that the server makes at its start
-    #[arg(long)]
-    own_token: bool,
     /// The directory that keeps segments, or `memory` [default: $XDG_DATA_HOME/interweave or
     /// ~/.local/share/interweave]
     #[arg(long, value_name = "DIR|memory")]
@@ -100,6 +97,24 @@ pub struct Serve {
     tls: TlsArgs,
     #[command(flatten)]
     init: InitArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Who may do what")]
+struct AccessArgs {
+    /// The tokens of clients, made by `interweave token new`; read again when it changes. With it a
+    /// client must show a token or a certificate, or come by a Unix socket
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// What each client may do, as docs/operations.md says; read again when it changes. Without it
+    /// a client that is let in may do everything
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Let in the programs of this user alone: they find a token that the server makes at its start
+    #[arg(long, conflicts_with_all = ["tokens", "rules"])]
+    own_token: bool,
 }
 
 /// A store, and what was found in it.
@@ -220,6 +235,11 @@ impl Serve {
         }
         // Before the store, because a large one is read for a while.
         tls.as_ref().map_or(Ok(()), TlsOptions::check)?;
+        let access = AccessOptions {
+            tokens: self.access.tokens.take(),
+            rules: self.access.rules.take(),
+        };
+        access.check()?;
         let opened = self.open_store()?;
         let engine = Config {
             lease_ms: self.lease,
@@ -247,8 +267,9 @@ impl Serve {
                 Peers::Own => UnixPeers::Own,
                 Peers::All => UnixPeers::All,
             },
-            makes_token: self.own_token,
+            makes_token: self.access.own_token,
             tls,
+            access,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),
             engine,
