@@ -12,17 +12,17 @@ use std::process::{Command, Stdio};
 use std::sync::{mpsc, Arc};
 use std::time::{Duration, Instant};
 use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::{pem::PemObject, CertificateDer};
+use tokio_rustls::rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-const PATIENT: Duration = Duration::from_secs(20);
+pub const PATIENT: Duration = Duration::from_secs(20);
 
 /// A folder with an authority, a server's certificate, and alice's.
-struct Certificates(Directory);
+pub struct Certificates(Directory);
 
 impl Certificates {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let made = Certificates(Directory::new());
         made.make(&["authority", &made.folder()]);
         made.make(&["server", &made.folder()]);
@@ -30,15 +30,15 @@ impl Certificates {
         made
     }
 
-    fn folder(&self) -> String {
+    pub fn folder(&self) -> String {
         self.0.path().display().to_string()
     }
 
-    fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
 
-    fn make(&self, arguments: &[&str]) {
+    pub fn make(&self, arguments: &[&str]) {
         let made = Command::new(env!("CARGO_BIN_EXE_interweave"))
             .arg("cert")
             .args(arguments)
@@ -47,13 +47,13 @@ impl Certificates {
         assert!(made.status.success(), "{made:?}");
     }
 
-    fn serve(&self, options: &[&str]) -> Server {
+    pub fn serve(&self, options: &[&str]) -> Server {
         let own = self.options_of_server();
         let own = own.iter().map(String::as_str);
         Server::in_memory(&own.chain(options.iter().copied()).collect::<Vec<_>>())
     }
 
-    fn options_of_server(&self) -> [String; 4] {
+    pub fn options_of_server(&self) -> [String; 4] {
         let (certificate, key) = (self.file("server.pem"), self.file("server.key"));
         ["--tls-cert".into(), certificate, "--tls-key".into(), key]
     }
@@ -79,41 +79,41 @@ impl Certificates {
         std::fs::write(self.file(&format!("{file}.key")), key).unwrap();
     }
 
-    fn serve_the_known(&self) -> Server {
+    pub fn serve_the_known(&self) -> Server {
         let authority = self.file("ca.pem");
         self.serve(&["--tls", "required", "--client-ca", &authority])
     }
 }
 
 /// A call of the program with certificates in its environment.
-struct Caller {
+pub struct Caller {
     environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl Caller {
-    fn nobody() -> Self {
+    pub fn nobody() -> Self {
         Caller {
             environment: Vec::new(),
         }
     }
 
-    fn trusting(certificates: &Certificates) -> Self {
+    pub fn trusting(certificates: &Certificates) -> Self {
         let mut caller = Caller::nobody();
         caller.set("IW_CA", certificates.file("ca.pem"));
         caller
     }
 
-    fn named(mut self, certificates: &Certificates, name: &str) -> Self {
+    pub fn named(mut self, certificates: &Certificates, name: &str) -> Self {
         self.set("IW_CERT", certificates.file(&format!("{name}.pem")));
         self.set("IW_KEY", certificates.file(&format!("{name}.key")));
         self
     }
 
-    fn set(&mut self, name: &'static str, file: impl AsRef<Path>) {
+    pub fn set(&mut self, name: &'static str, file: impl AsRef<Path>) {
         self.environment.push((name, file.as_ref().to_path_buf()));
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
         for name in ["IW_CA", "IW_CERT", "IW_KEY", "IW_TOKEN"] {
             command.env_remove(name);
@@ -123,7 +123,7 @@ impl Caller {
         command
     }
 
-    fn call(&self, arguments: &[&str]) -> Result<String, String> {
+    pub fn call(&self, arguments: &[&str]) -> Result<String, String> {
         let ended = self.command(arguments).output().expect("the program runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match ended.status.success() {
@@ -132,21 +132,21 @@ impl Caller {
         }
     }
 
-    fn list(&self, server: &Server) -> Result<String, String> {
+    pub fn list(&self, server: &Server) -> Result<String, String> {
         self.call(&["ls", &secure(server, "")])
     }
 }
 
-fn secure(server: &Server, path: &str) -> String {
+pub fn secure(server: &Server, path: &str) -> String {
     format!("iws://localhost:{}{path}", server.port)
 }
 
-fn plain(server: &Server, path: &str) -> String {
+pub fn plain(server: &Server, path: &str) -> String {
     format!("127.0.0.1:{}{path}", server.port)
 }
 
 #[track_caller]
-fn is_refused_with(answer: Result<String, String>, words: &[&str]) {
+pub fn is_refused_with(answer: Result<String, String>, words: &[&str]) {
     let said = answer.expect_err("it is refused");
     for word in words {
         assert!(said.contains(word), "{word} is not in: {said}");
@@ -350,18 +350,34 @@ fn handshakes_that_are_not_completed_keep_nobody_out() {
 }
 
 /// A connection of TLS whose bytes are the test's own.
-fn raw(certificates: &Certificates, server: &Server) -> StreamOwned<ClientConnection, TcpStream> {
+pub type Raw = StreamOwned<ClientConnection, TcpStream>;
+
+fn raw(certificates: &Certificates, server: &Server) -> Raw {
+    raw_as(certificates, None, server.port, &[])
+}
+
+/// With a client's certificate, to a port, with names of ALPN.
+pub fn raw_as(certificates: &Certificates, name: Option<&str>, port: u16, alpn: &[&str]) -> Raw {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_file(certificates.file("ca.pem")).unwrap();
     roots.add(authority).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+    let begun = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_protocol_versions(&[&TLS13])
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let mut config = match name {
+        None => begun.with_no_client_auth(),
+        Some(name) => {
+            let file = |kind| certificates.file(&format!("{name}.{kind}"));
+            let chain = vec![CertificateDer::from_pem_file(file("pem")).unwrap()];
+            let key = PrivateKeyDer::from_pem_file(file("key")).unwrap();
+            begun.with_client_auth_cert(chain, key).unwrap()
+        }
+    };
+    config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
     let name = "localhost".try_into().unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-    let socket = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+    let socket = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     socket.set_read_timeout(Some(PATIENT)).unwrap();
     StreamOwned::new(connection, socket)
 }

@@ -11,6 +11,7 @@ mod clock;
 mod descriptors;
 mod door;
 mod freeing;
+mod guests;
 mod http;
 mod inbound;
 mod listen;
@@ -32,7 +33,7 @@ mod websocket;
 #[cfg(test)]
 mod tests;
 
-pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
+pub use address::{http_address, ListenAddress, DEFAULT_PORT};
 pub use allocator::Recycling;
 pub use door::Origin;
 pub use listen::UnixPeers;

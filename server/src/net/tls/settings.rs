@@ -1,6 +1,8 @@
 //! Certificates and keys as their files say. They are read at the start, and anew when a file
 //! changes.
 
+use super::certificate::HostNames;
+use super::gate::HTTP_NAME;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,20 @@ pub struct TlsOptions {
     pub client_authorities: Option<PathBuf>,
     /// A client without a certificate is refused.
     pub needs_client_certificate: bool,
+    /// There is a service of HTTP.
+    pub serves_http: bool,
+}
+
+/// The ALPN name of this protocol [NET-5].
+const PROGRAMS_NAME: &[u8] = b"iw/2";
+
+/// The settings that connections are encrypted with.
+#[derive(Clone)]
+pub struct Configs {
+    pub programs: Arc<ServerConfig>,
+    pub http: Arc<ServerConfig>,
+    /// The hosts that the certificate is for.
+    pub names: Arc<HostNames>,
 }
 
 impl TlsOptions {
@@ -38,7 +54,7 @@ impl TlsOptions {
         own.into_iter().chain(self.client_authorities.as_deref())
     }
 
-    fn read(&self) -> Result<Arc<ServerConfig>, String> {
+    fn read(&self) -> Result<Configs, String> {
         let chain = certificates("--tls-cert", &self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| {
             let file = self.key.display();
@@ -47,6 +63,7 @@ impl TlsOptions {
         let begun = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| format!("TLS 1.3: {error}"))?;
+        let names = chain.first().map(HostNames::of).unwrap_or_default();
         let begun = match &self.client_authorities {
             None => begun.with_no_client_auth(),
             Some(file) => begun.with_client_cert_verifier(self.verifier(file)?),
@@ -55,11 +72,22 @@ impl TlsOptions {
             let (certificate, key) = (self.certificate.display(), self.key.display());
             format!("--tls-cert {certificate} with --tls-key {key}: {error}")
         })?;
-        config.alpn_protocols = vec![b"iw/2".to_vec()];
         // A resumed connection would keep an identity that was not checked again.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Arc::new(config))
+        let with_names = |names: &[&[u8]]| {
+            let mut config = config.clone();
+            config.alpn_protocols = names.iter().map(|name| name.to_vec()).collect();
+            Arc::new(config)
+        };
+        Ok(Configs {
+            programs: match self.serves_http {
+                true => with_names(&[PROGRAMS_NAME, HTTP_NAME]),
+                false => with_names(&[PROGRAMS_NAME]),
+            },
+            http: with_names(&[HTTP_NAME]),
+            names: Arc::new(names),
+        })
     }
 
     fn verifier(&self, file: &Path) -> Result<Arc<dyn ClientCertVerifier>, String> {
@@ -104,7 +132,7 @@ fn mark_of(file: &Path) -> Mark {
 /// The settings in force.
 pub struct Settings {
     options: TlsOptions,
-    config: Arc<ServerConfig>,
+    configs: Configs,
     marks: Vec<Mark>,
 }
 
@@ -112,16 +140,16 @@ impl Settings {
     pub fn new(options: TlsOptions) -> Result<Self, String> {
         // The marks come first, so that a file that changes meanwhile is read again.
         let marks = options.files().map(mark_of).collect();
-        let config = options.read()?;
+        let configs = options.read()?;
         Ok(Settings {
             options,
-            config,
+            configs,
             marks,
         })
     }
 
-    pub fn config(&self) -> Arc<ServerConfig> {
-        self.config.clone()
+    pub fn configs(&self) -> Configs {
+        self.configs.clone()
     }
 
     /// Reads the files again if one of them has changed.
@@ -137,8 +165,8 @@ impl Settings {
     /// as they are.
     pub fn read_again(&mut self) {
         match self.options.read() {
-            Ok(config) => {
-                self.config = config;
+            Ok(configs) => {
+                self.configs = configs;
                 tracing::info!("certificates were read again");
             }
             Err(text) => tracing::error!("{text}; the certificates that were read before stay"),
