@@ -20,7 +20,7 @@ use client::{About, Arriving, Client};
 use disk::{Asked, Disk, Large};
 use interweave_server::session::message::Kind;
 use interweave_server::session::{
-    Absence, Backlog, Config, Effect, Engine, Incoming, Request, ServerMessage,
+    Absence, Backlog, Config, Effect, Engine, Incoming, Peer, Request, ServerMessage,
 };
 use interweave_store::StoreError;
 use interweave_wire::fields::field;
@@ -228,8 +228,12 @@ impl World {
             client: "fuzz".to_string(),
             fields: vec![field(FieldKey::Keeping, &keeping)],
         };
-        self.engine
-            .connected(self.now_ns, self.last_connection, unused_id);
+        self.engine.connected(
+            self.now_ns,
+            self.last_connection,
+            unused_id,
+            Peer::default(),
+        );
         // Somebody who never says hello.
         if how < 250 {
             self.ask(client, Request::Hello(hello), Bytes::new());

@@ -1,10 +1,13 @@
-//! Who is let in, and what an identity may do.
+//! The decisions: whether a client is let in, and what its identity may do.
 
-use crate::{Identity, Operation, Peer};
+use crate::{Identity, Operation, Peer, Rules, Tokens};
 
 /// What the tokens file and the rules file say, as long as both are as they are.
 #[derive(Debug, Default)]
-pub struct Access {}
+pub struct Access {
+    rules: Option<Rules>,
+    tokens: Option<Tokens>,
+}
 
 /// The identity that a session got at HELLO, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,29 +40,66 @@ impl Access {
         Access::default()
     }
 
+    /// What these files say. None: the server does not have such a file.
+    pub fn new(rules: Option<Rules>, tokens: Option<Tokens>) -> Self {
+        Access { rules, tokens }
+    }
+
     /// Whether there is neither a tokens file nor a rules file.
     pub fn is_open(&self) -> bool {
-        true
+        self.rules.is_none() && self.tokens.is_none()
     }
 
     /// Decides whose a session is. `token`: "" for none.
-    pub fn login(&self, _token: &str, peer: &Peer) -> Result<Login, NotLetIn> {
-        Ok(Login {
-            identity: peer.identity(),
-            token: None,
-        })
+    pub fn login(&self, token: &str, peer: &Peer) -> Result<Login, NotLetIn> {
+        if self.is_open() || token.is_empty() {
+            let identity = peer.identity();
+            let is_let_in = identity != Identity::Anyone || self.lets_anyone_in();
+            let login = Login {
+                identity,
+                token: None,
+            };
+            return is_let_in.then_some(login).ok_or(NotLetIn::ShowedNothing);
+        }
+        let found = self.tokens.as_ref().and_then(|tokens| tokens.find(token));
+        let login = found.map(|line| Login {
+            identity: Identity::Name(line.name.clone()),
+            token: Some(line.id),
+        });
+        login.ok_or(NotLetIn::NotValid)
     }
 
-    /// Whether a session that got this login still has it.
-    pub fn still_lets_in(&self, _login: &Login) -> bool {
-        true
+    fn lets_anyone_in(&self) -> bool {
+        self.is_open() || self.rules.as_ref().is_some_and(Rules::lets_anyone_in)
+    }
+
+    /// Whether a session that got this login still has it [ACC-6].
+    pub fn still_lets_in(&self, login: &Login) -> bool {
+        if self.is_open() {
+            return true;
+        }
+        match (&login.identity, &login.token) {
+            (Identity::Name(name), Some(id)) => self
+                .tokens
+                .as_ref()
+                .is_some_and(|tokens| tokens.has(id, name)),
+            (Identity::Name(_), None) => false,
+            (Identity::Anyone, _) => self.lets_anyone_in(),
+            (Identity::Certificate(_) | Identity::User(_), _) => true,
+        }
     }
 
     /// Decides one operation on one segment. `path` is "" for Metrics and Admin.
-    pub fn decide(&self, _identity: &Identity, _operation: Operation, _path: &str) -> Decision {
-        Decision {
-            is_allowed: true,
-            line: None,
+    pub fn decide(&self, identity: &Identity, operation: Operation, path: &str) -> Decision {
+        match &self.rules {
+            Some(rules) => rules.decide(identity, operation, path),
+            None => Decision {
+                is_allowed: self.is_open() || *identity != Identity::Anyone,
+                line: None,
+            },
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,41 @@ pub struct Peer {
     pub user: Option<u32>,
 }
 
+/// Words of the files' grammar; a name that is one of them would be misread.
+const NOT_NAMES: [&str; 5] = ["anyone", "group", "allow", "deny", "end"];
+
+/// Whether a token or a group may have that name.
+pub fn is_name(word: &str) -> bool {
+    let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=64).contains(&word.len())
+        && word.as_bytes()[0].is_ascii_alphanumeric()
+        && word.bytes().all(is_good)
+        && !NOT_NAMES.contains(&word)
+}
+
+/// Reads a number as the files have it: decimal digits without leading zeros.
+pub(crate) fn number(word: &str) -> Option<u64> {
+    let is_good = word == "0" || !word.starts_with('0') && word.bytes().all(|b| b.is_ascii_digit());
+    is_good.then(|| word.parse().ok()).flatten()
+}
+
+impl Identity {
+    /// Reads the word that rules have for an identity.
+    pub fn parse(word: &str) -> Option<Identity> {
+        if word == "anyone" {
+            return Some(Identity::Anyone);
+        }
+        if let Some(name) = word.strip_prefix("cert:") {
+            return (!name.is_empty()).then(|| Identity::Certificate(name.into()));
+        }
+        if let Some(user) = word.strip_prefix("uid:") {
+            let user = number(user).and_then(|user| u32::try_from(user).ok());
+            return user.map(Identity::User);
+        }
+        is_name(word).then(|| Identity::Name(word.into()))
+    }
+}
+
 impl Peer {
     /// Returns whose the peer's sessions are if it shows no token.
     pub fn identity(&self) -> Identity {
@@ -46,3 +81,6 @@ impl fmt::Display for Identity {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,9 +5,15 @@
 //! expired.
 
 mod access;
+mod file_error;
 mod identity;
 mod operation;
+mod rules;
+mod tokens;
 
 pub use access::{Access, Decision, Login, NotLetIn};
-pub use identity::{Identity, Peer};
+pub use file_error::FileError;
+pub use identity::{is_name, Identity, Peer};
 pub use operation::Operation;
+pub use rules::{Rules, MAX_RULES_FILE_BYTES};
+pub use tokens::{to_hex, TokenLine, Tokens, MAX_TOKENS_FILE_BYTES};

@@ -25,6 +25,18 @@ impl Operation {
         Operation::Admin,
     ];
 
+    /// Reads the word that rules have for it.
+    pub fn parse(word: &str) -> Option<Operation> {
+        Operation::ALL
+            .into_iter()
+            .find(|operation| operation.word() == word)
+    }
+
+    /// Whether it is about the server as a whole, so that it has no path.
+    pub fn is_of_server(self) -> bool {
+        matches!(self, Operation::Metrics | Operation::Admin)
+    }
+
     /// Returns the word that rules have for it.
     pub fn word(self) -> &'static str {
         match self {

@@ -447,6 +447,21 @@ impl SegmentLock {
         line.queue.len() != before
     }
 
+    /// Whether that request waits to write.
+    pub fn waits_to_write(&self, ticket: Ticket) -> bool {
+        let of_ticket = |w: &Waiter| w.ticket == Some(ticket) && w.kind == Kind::Writer;
+        self.line.queue.iter().any(of_ticket)
+    }
+
+    /// Takes the writer lock back from the session. Returns its fence. None: the session has it
+    /// not, or its release is on the way to the log.
+    pub fn take_back(&mut self, session: u64) -> Option<u64> {
+        let of_session = |hold: &Hold| hold.session == session && !hold.committing;
+        let fence = self.holder.filter(of_session)?.fence;
+        self.holder = None;
+        Some(fence)
+    }
+
     /// Empties the queue; returns the requests to be answered.
     pub fn refuse_waiters(&mut self) -> Vec<Ticket> {
         let waiters = self

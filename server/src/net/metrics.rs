@@ -132,6 +132,12 @@ fn connections(page: &mut Page, numbers: &Numbers) {
         numbers.refused,
     );
     page.one(
+        "logins_refused_total",
+        "counter",
+        "Connections whose token was not valid.",
+        counters.logins_refused,
+    );
+    page.one(
         "connections_silent_total",
         "counter",
         "Connections closed because nothing was heard.",

@@ -343,7 +343,7 @@ impl Shell {
         let serving = self.serving();
         self.connections.borrow_mut().insert(id, connection.clone());
         tracing::debug!(connection = id, peer = %peer.identity(), "a connection begins");
-        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id));
+        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id, peer));
         Some((connection, serving))
     }
 

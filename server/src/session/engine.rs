@@ -7,13 +7,16 @@
 //! half done. Every event brings the time. Leases and deadlines that are over by then end before
 //! the event.
 
+use super::access::Permits;
 use super::config::Config;
 use super::effect::Effect;
 use super::journal::Journal;
 use super::message::{Backlog, Incoming, Request, ServerMessage};
 use super::saving::Saving;
 use super::segments::Segments;
+use super::sweeping::Sweep;
 use super::wire::{self, At, Unanswered, Wire, NOTIFICATION};
+use interweave_access::Peer;
 use interweave_wire::protocol::xdr::XdrError;
 use interweave_wire::protocol::{Cancel, ErrorCode, MessageType, SessionId, Unimplemented};
 use interweave_wire::Rejection;
@@ -29,6 +32,8 @@ pub struct Engine {
     pub(super) journal: Journal,
     pub(super) segments: Segments,
     pub(super) saving: Saving,
+    pub(super) permits: Permits,
+    pub(super) sweep: Sweep,
     pub(super) stopping: bool,
 }
 
@@ -41,6 +46,8 @@ impl Engine {
             journal: Journal::default(),
             segments: Segments::new(config.first_fence),
             saving: Saving::default(),
+            permits: Permits::default(),
+            sweep: Sweep::default(),
             stopping: false,
             config,
         }
@@ -77,6 +84,7 @@ impl Engine {
             self.wire.timers.next_ns(),
             self.segments.timers.next_ns(),
             self.journal.next_look_ns(),
+            self.sweep.next_ns(),
         ];
         next.into_iter().flatten().min()
     }
@@ -91,6 +99,8 @@ impl Engine {
             // nothing. The look at the store comes last.
             if self.wire.timers.next_ns() == Some(next_ns) {
                 self.watch_wire(now_ns);
+            } else if self.sweep.next_ns() == Some(next_ns) {
+                self.sweep_slice();
             } else if self.segments.timers.next_ns() != Some(next_ns) {
                 self.journal.look_after_store(now_ns);
             } else if let Some(segment) = self.segments.timers.pop(now_ns) {
@@ -112,10 +122,11 @@ impl Engine {
         }
     }
 
-    /// A connection exists. `unused_id` is random, and the id of a session that begins here.
-    pub fn connected(&mut self, now_ns: u64, connection: u64, unused_id: SessionId) {
+    /// A connection exists. `unused_id` is random, and the id of a session that begins here. `peer`:
+    /// what is known of the client before it says hello.
+    pub fn connected(&mut self, now_ns: u64, connection: u64, unused_id: SessionId, peer: Peer) {
         self.advance(now_ns);
-        self.wire.connected(connection, unused_id);
+        self.wire.connected(connection, unused_id, peer);
         self.forget_closed();
     }
 
@@ -179,6 +190,9 @@ impl Engine {
         let Some(c) = self.wire.connection(connection) else {
             return Ok(());
         };
+        if c.failed.is_some() {
+            return Ok(());
+        }
         let stream = incoming.stream;
         if let Request::ForeignHello {
             version_min,
@@ -188,8 +202,17 @@ impl Engine {
             return Err((wire::no_common_version(version_min, version_max), true));
         }
         if let Request::Hello(hello) = &incoming.request {
-            let greeted = self.wire.hello(connection, stream, hello, self.stopping);
-            return greeted.map_err(|e| (e, true));
+            let access = &self.permits.access;
+            let greeted = self
+                .wire
+                .hello(connection, stream, hello, access, self.stopping);
+            return match greeted {
+                Err(e) if e.code == ErrorCode::Denied && !hello.token.is_empty() => {
+                    self.wire.fail_login(connection, stream, e);
+                    Ok(())
+                }
+                greeted => greeted.map_err(|e| (e, true)),
+            };
         }
         let Some(session) = c.session else {
             if let Request::Undecodable(HELLO, error) = &incoming.request {
@@ -233,6 +256,7 @@ impl Engine {
             session,
             stream: incoming.stream,
         };
+        self.check_permitted(at, &incoming.request)?;
         match &incoming.request {
             Request::Hello(_) | Request::ForeignHello { .. } => Ok(()),
             Request::Ping => self.answer(at, MessageType::Pong),

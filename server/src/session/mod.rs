@@ -12,6 +12,7 @@
 //! | `segment` | its master copy, locks, subscribers; the rules are its methods | other segments |
 //! | `serials` | one segment's block serials: given out, known to the log, awaited | its segment |
 //! | `journal` | what waits for the store, what is left to settle | segments, connections |
+//! | `permits` | what identities may do, and which kept rights are valid | segments, connections |
 //! | `saving` | which segments are to be saved, and which are being saved | segments, connections |
 //!
 //! `engine` takes each event to its owner. Nobody is told of a release before it is durable. A few
@@ -19,6 +20,7 @@
 //! all are told (settling.rs, tests/order.rs).
 
 mod absence;
+mod access;
 mod admission;
 mod chain;
 mod commits;
@@ -46,6 +48,7 @@ mod serials;
 mod settling;
 mod statistics;
 mod storing;
+mod sweeping;
 mod timers;
 mod wire;
 
@@ -56,6 +59,7 @@ pub use absence::Absence;
 pub use config::Config;
 pub use effect::Effect;
 pub use engine::Engine;
+pub use interweave_access::{Access, Peer};
 pub use interweave_master::{Order, Tuning};
 pub use interweave_store::Identity;
 pub use message::{Backlog, Incoming, Request, ServerMessage};

@@ -14,6 +14,7 @@ use super::serials::{Serials, SERIALS_END, SERIAL_STEP};
 use super::storing;
 use super::wire::{At, Unanswered, Wire};
 use crate::lock::SegmentLock;
+use interweave_access::Operation;
 use interweave_master::Segment;
 use interweave_store::StoreError;
 use interweave_wire::protocol::*;
@@ -36,6 +37,7 @@ impl Engine {
                 return Err(Rejection::new(ErrorCode::NoSegment, text));
             }
             None => {
+                self.permit(at, Operation::Create, &r.path)?;
                 self.wire.may_await(at)?;
                 self.create_segment(r)?
             }
@@ -148,12 +150,15 @@ impl Engine {
         if self.wire.opened(connection, number).is_some() {
             return Ok(());
         }
-        let text = match self.segments.get(number).is_some() {
-            true => format!("segment number {number} is not open on this connection; open it"),
-            false => format!("segment number {number} is not, or no longer, a segment here"),
-        };
-        Err(Rejection::new(ErrorCode::NotOpen, text))
+        Err(not_open(number))
     }
+}
+
+/// Makes the answer to a number that the connection has not open, whether or not there is such a
+/// segment [RULE-6].
+pub(super) fn not_open(number: u32) -> Rejection {
+    let text = format!("segment number {number} is not open on this connection; open it");
+    Rejection::new(ErrorCode::NotOpen, text)
 }
 
 impl SegmentState {

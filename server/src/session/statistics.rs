@@ -14,6 +14,8 @@ pub struct Counters {
     pub requests: u64,
     pub errors: u64,
     pub malformed: u64,
+    /// Connections whose hello had a token that is not valid.
+    pub logins_refused: u64,
     pub silent: u64,
     /// Connections that were closed because they took nothing, and others needed the memory.
     pub stuck: u64,

@@ -20,7 +20,7 @@ fn hello_keeping(world: &mut World, connection: u64, session: SessionId) {
     let now_ns = world.now_ns();
     world
         .engine
-        .connected(now_ns, connection, session_of(connection));
+        .connected(now_ns, connection, session_of(connection), Peer::default());
     let welcome = world.ask(connection, Request::Hello(hello));
     assert_eq!(welcome.type_, MessageType::Welcome);
 }

@@ -1,5 +1,6 @@
 //! The engine without sockets, clock or store: events in, effects out, in made-up time.
 
+mod access;
 mod durability;
 mod keeping;
 mod lending;
@@ -13,7 +14,9 @@ mod segments;
 mod sessions;
 mod waiting;
 
-use super::{Absence, Backlog, Config, Effect, Engine, Incoming, PartChains, Request};
+use super::{
+    Absence, Access, Backlog, Config, Effect, Engine, Incoming, PartChains, Peer, Request,
+};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Next, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
@@ -258,8 +261,12 @@ impl World {
 
     /// Connects and says hello with a session's id, or all zeros.
     pub fn hello_as(&mut self, connection: u64, session: SessionId) -> Welcome {
-        self.engine
-            .connected(self.now_ns(), connection, session_of(connection));
+        self.engine.connected(
+            self.now_ns(),
+            connection,
+            session_of(connection),
+            Peer::default(),
+        );
         let welcome = self.ask(connection, Request::Hello(hello(session)));
         assert_eq!(welcome.type_, MessageType::Welcome);
         welcome.body()

@@ -28,6 +28,7 @@ use super::timers::Timers;
 use connection::MAX_OPEN_SEGMENTS;
 pub use connection::{At, Connection, OpenSegmentState, Unanswered, MAX_UNANSWERED, NOTIFICATION};
 pub use hello::no_common_version;
+use interweave_access::Peer;
 use interweave_wire::protocol::{ErrorCode, MessageType, SessionHash, SessionId};
 use interweave_wire::Rejection;
 pub use lending::{Shelf, LENT_BYTES};
@@ -121,9 +122,9 @@ impl Wire {
         std::mem::take(&mut self.closed)
     }
 
-    pub fn connected(&mut self, connection: u64, unused_id: SessionId) {
+    pub fn connected(&mut self, connection: u64, unused_id: SessionId, peer: Peer) {
         self.connections
-            .insert(connection, Connection::new(unused_id, self.now_ns));
+            .insert(connection, Connection::new(unused_id, peer, self.now_ns));
         self.counters.connections += 1;
         self.watch_connection(connection);
     }
@@ -162,6 +163,10 @@ impl Wire {
     /// Returns the number of the session with that hash, unless the session has ended.
     pub fn find_session(&self, hash: &SessionHash) -> Option<u64> {
         self.sessions.find(hash)
+    }
+
+    pub fn session_numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.sessions.numbers()
     }
 
     pub fn session_count(&self) -> usize {
