@@ -20,6 +20,10 @@ pub struct TlsArgs {
     /// The authorities of clients' certificates (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
+    /// The certificates that these authorities have revoked, as `interweave cert revoke` lists them
+    /// (PEM or DER)
+    #[arg(long, value_name = "FILE", requires = "client_ca")]
+    client_crl: Option<PathBuf>,
     /// Whether a TLS client must have a certificate of such an authority
     #[arg(long, value_enum, default_value_t = Wish::Required, requires = "client_ca")]
     client_certs: Wish,
@@ -41,6 +45,7 @@ impl TlsArgs {
             admits_plain: self.tls == Wish::Optional,
             needs_client_certificate: self.client_certs == Wish::Required,
             client_authorities: self.client_ca.take(),
+            client_revocations: self.client_crl.take(),
             serves_http,
         })
     }
@@ -113,6 +118,7 @@ mod tests {
             admits_plain: false,
             client_authorities: Some(PathBuf::from("ca.pem")),
             needs_client_certificate: true,
+            client_revocations: None,
             serves_http: false,
         };
         assert!(!refused("0.0.0.0:7747", Some(&guarded)));

@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{mpsc, Arc};
 use std::time::{Duration, Instant};
 use tokio_rustls::rustls::crypto::ring::default_provider;
@@ -290,22 +290,127 @@ fn a_certificate_that_expires_ends_its_connection() {
     let mut copy = open(&mut writer, "/numbers", Durability::Memory);
     write(&mut writer, &mut copy, 1, 10, 7).unwrap();
     certificates.make_by_hand("brief", &["brief"], Duration::from_secs(2));
-    let caller = Caller::trusting(&certificates).named(&certificates, "brief");
-    let mut watching = caller
-        .command(&["watch", &secure(&server, "/numbers")])
+    let (mut child, lines) = watching(&certificates, &server, "brief");
+    // The first line says that it waits.
+    lines.recv_timeout(PATIENT).expect("it watches");
+    let lost = lines.recv_timeout(PATIENT).expect("the connection ends");
+    child.kill().expect("it waits for the server");
+    child.wait().expect("its end");
+    assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
+}
+
+/// A watching client of that name, and the lines that it says.
+fn watching(
+    certificates: &Certificates,
+    server: &Server,
+    name: &str,
+) -> (Child, mpsc::Receiver<String>) {
+    let caller = Caller::trusting(certificates).named(certificates, name);
+    let mut child = caller
+        .command(&["watch", &secure(server, "/numbers")])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let words = BufReader::new(watching.stderr.take().expect("its words"));
+    let words = BufReader::new(child.stderr.take().expect("its words"));
     let (said, heard) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in words.lines().map_while(Result::ok) {
+            // The test may have ended.
+            let _ = said.send(line);
+        }
+    });
+    (child, heard)
+}
+
+fn revoke(certificates: &Certificates, names: &[&str]) -> Result<String, String> {
+    let files = names
+        .iter()
+        .map(|name| certificates.file(&format!("{name}.pem")));
+    let files = files.collect::<Vec<_>>();
+    let (ca, key) = (certificates.file("ca.pem"), certificates.file("ca.key"));
+    let crl = certificates.file("ca.crl");
+    let mut arguments = vec!["cert", "revoke"];
+    arguments.extend(files.iter().map(String::as_str));
+    arguments.extend(["--ca", &ca, "--key", &key, "--crl", &crl]);
+    Caller::nobody().call(&arguments)
+}
+
+#[test]
+fn net_7_a_certificate_that_is_revoked_ends_its_connections_and_begins_none() {
+    let certificates = Certificates::new();
+    certificates.make(&["client", &certificates.folder(), "bob"]);
+    revoke(&certificates, &[]).unwrap();
+    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
+    let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
+    let mut writer = connect(&server);
+    let mut copy = open(&mut writer, "/numbers", Durability::Memory);
+    write(&mut writer, &mut copy, 1, 10, 7).unwrap();
+    let (alice, from_alice) = watching(&certificates, &server, "alice");
+    let (bob, from_bob) = watching(&certificates, &server, "bob");
     // The first line says that it waits.
-    std::thread::spawn(move || said.send(words.lines().nth(1)));
-    let lost = heard.recv_timeout(PATIENT).expect("the connection ends");
-    watching.kill().expect("it waits for the server");
-    watching.wait().expect("its end");
-    let lost = lost.expect("a line").expect("text");
+    from_alice.recv_timeout(PATIENT).expect("she watches");
+    from_bob.recv_timeout(PATIENT).expect("he watches");
+    revoke(&certificates, &["alice"]).unwrap();
+    let revoked = Instant::now();
+    let lost = from_alice.recv_timeout(PATIENT).expect("her end");
     assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
+    // A second for the look, another one because the machine may be busy.
+    assert!(
+        revoked.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        revoked.elapsed()
+    );
+    let named = |name| Caller::trusting(&certificates).named(&certificates, name);
+    is_refused_with(named("alice").list(&server), &["IW_CERT"]);
+    named("bob").list(&server).unwrap();
+    assert!(from_bob.try_recv().is_err(), "his connection stays");
+    assert!(revoke(&certificates, &["alice", "bob"])
+        .unwrap()
+        .contains("before"));
+    from_bob.recv_timeout(PATIENT).expect("his end");
+    for mut child in [alice, bob] {
+        child.kill().expect("it waits for the server");
+        child.wait().expect("its end");
+    }
+}
+
+#[test]
+fn net_7_a_list_that_is_not_the_authoritys_is_not_taken() {
+    let certificates = Certificates::new();
+    revoke(&certificates, &["alice"]).unwrap();
+    let others = Certificates::new();
+    revoke(&others, &["alice"]).unwrap();
+    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
+    let own = certificates.options_of_server();
+    let mut serve = vec!["serve", "--store", "memory", "--http", "none"];
+    serve.extend(own.iter().map(String::as_str));
+    serve.extend(["--client-ca", &authority, "--client-crl"]);
+    let foreign = others.file("ca.crl");
+    let damaged = certificates.file("damaged.crl");
+    std::fs::write(&damaged, [0x30, 0x82, 0xff, 0xff, 1]).unwrap();
+    for (file, words) in [
+        (&foreign, "not signed"),
+        (&authority, "no revocation list"),
+        (&damaged, "damaged"),
+    ] {
+        let refused = Caller::nobody().call(&[&serve[..], &[file]].concat());
+        is_refused_with(refused, &["--client-crl", words]);
+    }
+    // A server that runs keeps the list that it has.
+    let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
+    let alice = || Caller::trusting(&certificates).named(&certificates, "alice");
+    is_refused_with(alice().list(&server), &["IW_CERT"]);
+    std::fs::copy(&foreign, &list).unwrap();
+    server.signal("-HUP");
+    server.logs(&["not signed", "stay"]);
+    is_refused_with(alice().list(&server), &["IW_CERT"]);
+    // A certificate of another authority does not come onto the list, and the list stays whole.
+    std::fs::copy(others.file("alice.pem"), certificates.file("other.pem")).unwrap();
+    is_refused_with(revoke(&certificates, &["other"]), &["not a list of"]);
+    std::fs::remove_file(&list).unwrap();
+    is_refused_with(revoke(&certificates, &["other"]), &["has not signed"]);
+    assert!(!Path::new(&list).exists());
 }
 
 #[test]

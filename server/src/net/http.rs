@@ -1,6 +1,6 @@
 //! HTTP: the viewer, the server's health and numbers, and the door for WebSockets.
 //!
-//! door.rs says who may ask, guests.rs how connections come in. Handlers are tasks of their own, and
+//! door.rs says who may ask, guests.rs how connections come in. Handlers are tasks of their own and
 //! ask the engine's task by message. No request has a body.
 
 use super::door::{Door, Origin, Way};

@@ -23,11 +23,33 @@ impl<'a> ClientCertificate<'a> {
         (names.next().is_none() && !name.is_empty()).then(|| name.into())
     }
 
+    pub fn number(&self) -> Number {
+        Number::new(self.0.issuer().as_raw(), self.0.raw_serial())
+    }
+
     /// Returns how long the certificate is still valid.
     pub fn time_left(&self) -> Option<Duration> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let until = u64::try_from(self.0.validity().not_after.timestamp()).unwrap_or(0);
         Some(Duration::from_secs(until).saturating_sub(now))
+    }
+}
+
+/// The number that an authority gave a certificate, and the authority's name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Number {
+    issuer: Box<[u8]>,
+    /// Without leading zeros.
+    serial: Box<[u8]>,
+}
+
+impl Number {
+    pub fn new(issuer: &[u8], serial: &[u8]) -> Self {
+        let zeros = serial.iter().take_while(|byte| **byte == 0).count();
+        Number {
+            issuer: issuer.into(),
+            serial: serial[zeros..].into(),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The thread through which TCP connections pass: it tells TLS from plain bytes, shakes hands, and
 //! shuttles bytes.
 
-use super::certificate::{ClientCertificate, HostNames};
+use super::certificate::{ClientCertificate, HostNames, Number};
+use super::revocation::Revoked;
 use super::settings::{Configs, Settings, TlsOptions};
 use interweave_access::Peer;
 use std::cell::{Cell, RefCell};
@@ -18,7 +19,7 @@ use tokio::io::{copy_buf, AsyncWrite, AsyncWriteExt, BufReader, Interest};
 use tokio::net::unix::ReadHalf;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::signal::unix::{signal, SignalKind};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet, LocalSet};
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::server::TlsStream;
@@ -179,7 +180,12 @@ async fn keep_gate(
         tokio::select! {
             arrived = arriving.recv() => {
                 let Some(arrival) = arrived else { break };
-                let visit = visit(arrival, settings.configs(), uncounted.clone(), exits.clone());
+                let guard = Guard {
+                    configs: settings.configs(),
+                    revoked: settings.revoked(),
+                    exits: exits.clone(),
+                };
+                let visit = visit(arrival, guard, uncounted.clone());
                 let handle = visits.spawn_local(visit);
                 uncounted.half_open.begin(handle);
             }
@@ -251,9 +257,16 @@ impl Bounded {
     }
 }
 
+/// What a connection is let in by.
+struct Guard {
+    configs: Configs,
+    revoked: watch::Receiver<Arc<Revoked>>,
+    exits: Exits,
+}
+
 /// A connection from its first byte to its end, or until it goes to the engine as it is.
-async fn visit(arrival: Arrival, configs: Configs, uncounted: Rc<Uncounted>, exits: Exits) {
-    let greeted = timeout(HANDSHAKE, greet(arrival, &configs, exits)).await;
+async fn visit(arrival: Arrival, guard: Guard, uncounted: Rc<Uncounted>) {
+    let greeted = timeout(HANDSHAKE, greet(arrival, &guard)).await;
     let own_handle = uncounted.half_open.end(tokio::task::id());
     let part = || own_handle.map_or((), |handle| uncounted.parting.begin(handle));
     let ended = match greeted {
@@ -261,7 +274,7 @@ async fn visit(arrival: Arrival, configs: Configs, uncounted: Rc<Uncounted>, exi
             let stream = stream.into_std();
             stream.map(|stream| exit.take(Admitted::Plain(stream)))
         }
-        Ok(Ok(Greeted::Secure(stream, exit))) => shuttle(*stream, configs.names, exit, part).await,
+        Ok(Ok(Greeted::Secure(stream, exit))) => shuttle(*stream, guard, exit, part).await,
         Ok(Ok(Greeted::Silent)) => Ok(()),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -287,11 +300,11 @@ enum Exit {
 
 impl Exits {
     /// Connections of HTTP have few places, and wait here until there is one.
-    async fn to(self, wanted: Use) -> io::Result<Exit> {
+    async fn to(&self, wanted: Use) -> io::Result<Exit> {
         match wanted {
-            Use::Programs => Ok(Exit::Programs(self.programs)),
+            Use::Programs => Ok(Exit::Programs(self.programs.clone())),
             Use::Http => {
-                let permit = self.http.reserve_owned().await;
+                let permit = self.http.clone().reserve_owned().await;
                 let gone = |_| io::Error::other("nobody serves HTTP");
                 permit.map(Exit::Http).map_err(gone)
             }
@@ -309,32 +322,33 @@ impl Exit {
     }
 }
 
-async fn greet((stream, wanted): Arrival, configs: &Configs, exits: Exits) -> io::Result<Greeted> {
+async fn greet((stream, wanted): Arrival, guard: &Guard) -> io::Result<Greeted> {
     let stream = TcpStream::from_std(stream)?;
     let mut first = [0];
     if stream.peek(&mut first).await? == 0 {
         return Ok(Greeted::Silent);
     }
     if first[0] != HANDSHAKE_RECORD {
-        return Ok(Greeted::Plain(stream, exits.to(wanted).await?));
+        return Ok(Greeted::Plain(stream, guard.exits.to(wanted).await?));
     }
     let config = match wanted {
-        Use::Programs => configs.programs.clone(),
-        Use::Http => configs.http.clone(),
+        Use::Programs => guard.configs.programs.clone(),
+        Use::Http => guard.configs.http.clone(),
     };
     let secure = TlsAcceptor::from(config).accept(stream).await?;
     let wanted = match secure.get_ref().1.alpn_protocol() {
         Some(HTTP_NAME) => Use::Http,
         _ => wanted,
     };
-    Ok(Greeted::Secure(Box::new(secure), exits.to(wanted).await?))
+    let exit = guard.exits.to(wanted).await?;
+    Ok(Greeted::Secure(Box::new(secure), exit))
 }
 
 /// Carries bytes between the peer and the engine until both are done, one of them fails, or the
-/// client's certificate has expired.
+/// client's certificate has expired or was revoked.
 async fn shuttle(
     mut stream: TlsStream<TcpStream>,
-    names: Arc<HostNames>,
+    mut guard: Guard,
     exit: Exit,
     part: impl FnOnce(),
 ) -> io::Result<()> {
@@ -349,13 +363,19 @@ async fn shuttle(
             .and_then(ClientCertificate::common_name),
         user: None,
     };
+    let number = certificate.as_ref().map(ClientCertificate::number);
     let left = certificate.and_then(|certificate| certificate.time_left());
+    let names = guard.configs.names;
     exit.take(Admitted::Secure(engines, Shown { peer, names }));
     tokio::select! {
         carried = carry(&mut stream, &mut own, part) => return carried,
-        _ = expired(left) => {}
+        _ = expired(left) => {
+            tracing::info!("a client's certificate has expired, so its connection ends");
+        }
+        _ = was_revoked(&mut guard.revoked, number) => {
+            tracing::info!("a client's certificate was revoked, so its connection ends");
+        }
     }
-    tracing::info!("a client's certificate has expired, so its connection ends");
     timeout(PARTING, stream.shutdown()).await?
 }
 
@@ -420,6 +440,18 @@ async fn engine_left(engine: &ReadHalf<'_>) -> io::Result<()> {
         if engine.ready(Interest::READABLE).await?.is_read_closed() {
             return Err(io::ErrorKind::TimedOut.into());
         }
+    }
+}
+
+/// Waits until the lists have the certificate.
+async fn was_revoked(lists: &mut watch::Receiver<Arc<Revoked>>, number: Option<Number>) {
+    let Some(number) = number else {
+        return std::future::pending().await;
+    };
+    let has = |revoked: &Arc<Revoked>| revoked.has(&number);
+    if lists.wait_for(has).await.is_err() {
+        // The gate is closing.
+        std::future::pending().await
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod certificate;
 mod gate;
+mod revocation;
 mod settings;
 
 pub use certificate::HostNames;
