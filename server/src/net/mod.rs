@@ -4,6 +4,7 @@
 //! same frames. HTTP shows the server's state and the viewer. Implements the frames of
 //! spec/protocol/session.x and [NET-1].
 
+mod access_files;
 mod address;
 mod allocator;
 mod client_socket;
@@ -33,6 +34,7 @@ mod websocket;
 #[cfg(test)]
 mod tests;
 
+pub use access_files::AccessOptions;
 pub use address::{http_address, ListenAddress, DEFAULT_PORT};
 pub use allocator::Recycling;
 pub use door::Origin;
