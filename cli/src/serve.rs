@@ -36,7 +36,8 @@ pub struct Serve {
     /// hosts reach needs --tls required and --client-ca
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7747")]
     listen: Vec<ListenAddress>,
-    /// Where /healthz, /metrics and WebSockets are: HOST:PORT on this host, or none
+    /// Where the viewer, /healthz, /metrics and WebSockets are: HOST:PORT, or none. An address that
+    /// other hosts reach needs what --listen needs there
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7748", value_parser = http)]
     http: Http,
     /// A page that may also ask over HTTP, like http://localhost:3000; may be given again. Pages of
@@ -160,7 +161,7 @@ enum Http {
 fn http(text: &str) -> Result<Http, String> {
     match text {
         "none" => Ok(Http::Off),
-        _ => net::loopback_address(text, 7748).map(Http::On),
+        _ => net::http_address(text).map(Http::On),
     }
 }
 
@@ -229,8 +230,15 @@ impl Serve {
                 self.quota, self.max_quota
             ));
         }
-        let tls = self.tls.take_options();
-        if let Some(refusal) = serve_tls::refusal_of_open(&self.listen, tls.as_ref()) {
+        let http = match self.http {
+            Http::On(address) => Some(address),
+            Http::Off => None,
+        };
+        let tls = self.tls.take_options(http.is_some());
+        let has_files = self.access.tokens.is_some() || self.access.rules.is_some();
+        if let Some(refusal) =
+            serve_tls::refusal_of_open(&self.listen, has_files, http, tls.as_ref())
+        {
             return Err(refusal);
         }
         // Before the store, because a large one is read for a while.
@@ -258,10 +266,7 @@ impl Serve {
         };
         let options = ServeOptions {
             listen: self.listen,
-            http: match self.http {
-                Http::On(address) => Some(address),
-                Http::Off => None,
-            },
+            http,
             origins: self.allow_origin,
             unix_peers: match self.unix_socket {
                 Peers::Own => UnixPeers::Own,

@@ -53,5 +53,6 @@ export async function askStatus(path?: string): Promise<Status | null> {
 /** What MIPs call the server: the first address for programs over TCP. */
 export function serverUrlOf(status: Status | null): string | undefined {
   const address = status?.listening.find((text) => !text.startsWith("unix:"));
-  return address === undefined ? undefined : `iw://${address}`;
+  const scheme = location.protocol === "https:" ? "iws" : "iw";
+  return address === undefined ? undefined : `${scheme}://${address}`;
 }

@@ -9,6 +9,7 @@ mod flood;
 mod formats;
 mod full;
 mod hostile;
+mod https;
 mod limits;
 mod log_end;
 mod many;

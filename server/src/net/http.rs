@@ -1,20 +1,15 @@
-//! HTTP on loopback: the viewer, the server's health and numbers, and the door for WebSockets.
+//! HTTP: the viewer, the server's health and numbers, and the door for WebSockets.
 //!
-//! door.rs says who may ask. Handlers are tasks of their own, and ask the engine's task by message.
-//!
-//! Anybody on this host may connect, so connections are few, short and small. Their number is
-//! bounded, a request's head must come soon, no request has a body, and no connection stays for
-//! long. When all places are taken, the oldest connection without a whole request leaves its place
-//! to the next one (visits.rs).
+//! door.rs says who may ask, guests.rs how connections come in. Handlers are tasks of their own and
+//! ask the engine's task by message. No request has a body.
 
-use super::door::{Door, Origin};
-use super::listen::Patience;
+use super::door::{Door, Origin, Way};
+use super::guests::{self, Gated};
 use super::metrics;
 use super::pages::{self, Wanted};
 use super::shell::Shell;
 use super::tasks;
 use super::viewer;
-use super::visits::{Visit, Visits};
 use super::websocket;
 use axum::body::HttpBody;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
@@ -23,38 +18,23 @@ use axum::http::{header, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::Router;
-use hyper::server::conn::http1;
-use hyper::service::{service_fn, Service};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use axum::{Extension, Router};
+use interweave_access::Peer;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, Semaphore};
-use tokio::task::{spawn_local, JoinHandle};
-use tokio::time::timeout;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 /// The most questions of handlers that wait for the engine's task.
 const MAX_ASKED: usize = 64;
-/// The time in which the head of a request must come, also that of a connection's next request.
-const HEAD: Duration = Duration::from_secs(5);
-/// How long a connection stays. A WebSocket is not a connection of HTTP any more.
-const STAY: Duration = Duration::from_secs(60);
-/// After STAY, the time in which an answer that is under way must be sent.
-const PARTING: Duration = Duration::from_secs(5);
-/// The longest head of a request.
-const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 pub enum Ask {
     Health(oneshot::Sender<(bool, String)>),
     Page(Page),
-    Web(Box<WebSocket>),
+    Web(Box<WebSocket>, Peer),
 }
 
 /// A page of numbers that takes a while.
@@ -70,6 +50,7 @@ struct Asker(mpsc::Sender<Ask>);
 pub async fn serve(
     shell: Rc<Shell>,
     address: SocketAddr,
+    gated: Option<Gated>,
     origins: Vec<Origin>,
     most: usize,
 ) -> io::Result<(SocketAddr, JoinHandle<()>)> {
@@ -79,7 +60,7 @@ pub async fn serve(
     let (app, asked) = app(Arc::new(Door { port, origins }));
     let task = tasks::spawn(&shell.clone(), "HTTP", async move {
         tokio::select! {
-            _ = accept(listener, app, most) => {}
+            _ = guests::receive(listener, gated, app, most) => {}
             _ = answer(shell, asked) => {}
         }
     });
@@ -103,67 +84,6 @@ pub fn app(door: Arc<Door>) -> (Router, mpsc::Receiver<Ask>) {
     (app, asked)
 }
 
-/// Accepts connections, at most `most` at a time.
-async fn accept(listener: TcpListener, app: Router, most: usize) {
-    let places = Arc::new(Semaphore::new(most));
-    let mut visits = Visits::default();
-    let mut patience = Patience::default();
-    loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                patience.wait(&error).await;
-                continue;
-            }
-        };
-        patience.renew();
-        if places.available_permits() == 0 {
-            visits.send_one_away();
-        }
-        let Ok(place) = places.clone().acquire_owned().await else {
-            return;
-        };
-        let visit = visits.begin();
-        let app = app.clone();
-        spawn_local(async move {
-            tokio::select! {
-                _ = converse(stream, app, visit.clone()) => {}
-                _ = visit.sent_away() => {}
-            }
-            drop(place);
-        });
-    }
-}
-
-/// Answers the requests of one connection, until the peer or the server ends it.
-pub async fn converse<S>(stream: S, app: Router, visit: Rc<Visit>)
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let app = TowerToHyperService::new(app);
-    let answer = service_fn(move |request| {
-        let asking = visit.ask();
-        let answered = app.call(request);
-        async move {
-            let answer = answered.await;
-            drop(asking);
-            answer
-        }
-    });
-    let conversation = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), answer)
-        .with_upgrades();
-    let mut conversation = pin!(conversation);
-    // An error means that the peer has gone, or did not send a request in time.
-    if timeout(STAY, conversation.as_mut()).await.is_err() {
-        conversation.as_mut().graceful_shutdown();
-        let _ = timeout(PARTING, conversation).await;
-    }
-}
-
 /// Answers the handlers' questions, on the engine's task.
 pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
     let (pages, wanted) = mpsc::channel(MAX_ASKED);
@@ -174,12 +94,9 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
                 Ask::Health(reply) => drop(reply.send(metrics::health(&shell))),
                 // If too many pages wait, the page is dropped, and the handler answers 503.
                 Ask::Page(page) => drop(pages.try_send(page)),
-                Ask::Web(socket) => {
-                    tasks::spawn(
-                        &shell,
-                        "a WebSocket",
-                        websocket::serve(shell.clone(), *socket),
-                    );
+                Ask::Web(socket, peer) => {
+                    let serve = websocket::serve(shell.clone(), *socket, peer);
+                    tasks::spawn(&shell, "a WebSocket", serve);
                 }
             }
         }
@@ -293,14 +210,20 @@ async fn page(
     }
 }
 
-async fn web_socket(State(asker): State<Asker>, upgrade: WebSocketUpgrade) -> Response {
+async fn web_socket(
+    State(asker): State<Asker>,
+    Extension(way): Extension<Way>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
     websocket::bounded(upgrade).on_upgrade(move |socket| async move {
-        let _ = asker.0.send(Ask::Web(Box::new(socket))).await;
+        let _ = asker.0.send(Ask::Web(Box::new(socket), way.peer)).await;
     })
 }
 
 async fn only_admitted(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    if let Err(refusal) = door.admits(request.uri(), request.headers()) {
+    let way = request.extensions().get::<Way>();
+    let names = way.and_then(|way| way.names.as_deref());
+    if let Err(refusal) = door.admits(request.uri(), request.headers(), names) {
         return refusal.into_response();
     }
     if !request.body().is_end_stream() {

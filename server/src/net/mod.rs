@@ -12,6 +12,7 @@ mod clock;
 mod descriptors;
 mod door;
 mod freeing;
+mod guests;
 mod http;
 mod inbound;
 mod listen;
@@ -35,7 +36,7 @@ mod websocket;
 mod tests;
 
 pub use access_files::AccessOptions;
-pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
+pub use address::{http_address, ListenAddress, DEFAULT_PORT};
 pub use allocator::Recycling;
 pub use door::Origin;
 pub use listen::UnixPeers;

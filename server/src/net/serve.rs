@@ -6,13 +6,14 @@ use super::allocator;
 use super::clock;
 use super::descriptors;
 use super::door::Origin;
+use super::guests::Gated;
 use super::http;
 use super::listen::{self, Listener, UnixPeers};
 use super::own_token::{self, OwnToken};
 use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
-use super::tls::{Gate, TlsOptions};
+use super::tls::{Gate, TlsOptions, Use};
 use crate::session::{Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
@@ -231,13 +232,21 @@ async fn begin_listening(
     // Before anybody can connect.
     keep_access(shell, &options.access)?;
     let mut gate = None;
+    let mut gated = None;
     if let Some(tls) = &options.tls {
         let (opened, passed) = Gate::open(tls.clone()).map_err(ServeError::Tls)?;
-        let serve = listen::serve_admitted(shell.clone(), passed, tls.admits_plain);
+        let serve = listen::serve_admitted(shell.clone(), passed.programs, tls.admits_plain);
         tasks::spawn(shell, "connections behind the gate of TLS", serve);
+        gated = Some(Gated {
+            entrance: opened.entrance(Use::Http),
+            passed: passed.http,
+            admits_plain: tls.admits_plain,
+        });
         gate = Some(opened);
     }
-    let bound = listen(shell, options, gate.as_ref(), most_http).await?;
+    let mut bound = Bound::default();
+    listen_for_http(shell, options, gated, most_http, &mut bound).await?;
+    listen(shell, options, gate.as_ref(), &mut bound).await?;
     match &mut token {
         Some(token) => publish(token, &bound.ports),
         None => own_token::remove_stale(&bound.ports),
@@ -270,28 +279,36 @@ struct Bound {
     ports: Vec<u16>,
 }
 
-/// Begins to listen on all addresses.
+async fn listen_for_http(
+    shell: &Rc<Shell>,
+    options: &ServeOptions,
+    gated: Option<Gated>,
+    most: usize,
+    all: &mut Bound,
+) -> Result<(), ServeError> {
+    let Some(address) = options.http else {
+        return Ok(());
+    };
+    let origins = options.origins.clone();
+    let begun = http::serve(shell.clone(), address, gated, origins, most).await;
+    let what = format!("listening on {address} for HTTP");
+    let (bound, task) = begun.map_err(failed(what))?;
+    tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
+    all.ports.push(bound.port());
+    all.tasks.push(task);
+    Ok(())
+}
+
+/// Begins to listen on all addresses of programs.
 async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
     gate: Option<&Gate>,
-    most_http: usize,
-) -> Result<Bound, ServeError> {
-    let mut all = Bound::default();
-    if let Some(address) = &options.http {
-        let what = format!("listening on {address} for HTTP");
-        let begun = {
-            let origins = options.origins.clone();
-            http::serve(shell.clone(), *address, origins, most_http).await
-        };
-        let (bound, task) = begun.map_err(failed(what))?;
-        tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
-        all.ports.push(bound.port());
-        all.tasks.push(task);
-    }
+    all: &mut Bound,
+) -> Result<(), ServeError> {
     for address in &options.listen {
         let what = format!("listening on {address}");
-        let entrance = gate.map(Gate::entrance);
+        let entrance = gate.map(|gate| gate.entrance(Use::Programs));
         let (address, listeners) = Listener::bind(address, options.unix_peers, entrance)
             .await
             .map_err(failed(what))?;
@@ -304,7 +321,7 @@ async fn listen(
     }
     let addresses = all.addresses.iter().map(ListenAddress::to_string);
     shell.listening.replace(addresses.collect());
-    Ok(all)
+    Ok(())
 }
 
 /// Stops in order. Stops at once if a second signal comes.
