@@ -25,10 +25,8 @@ fail() {
   exit 1
 }
 of_unit() { sed -n "s/^$1=//p" "$unit"; }
-unprivileged() {
-  setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all \
-    --inh-caps=-all "$@"
-}
+unprivileged=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs
+  --bounding-set=-all --inh-caps=-all)
 
 # The program alone is needed; what the system has read-only lies under the new mounts.
 work=$(mktemp -d)
@@ -45,20 +43,20 @@ ip link set lo up
 
 program=/mnt/bin/interweave
 unit=/mnt/systemd/system/interweave.service
-steps=$(unprivileged "$program" serve --init "$state" --host localhost)
+steps=$("${unprivileged[@]}" "$program" serve --init "$state" --host localhost)
 token=$(sed -n 's/^ *export IW_TOKEN=//p' <<<"$steps")
 [ -n "$token" ] || fail "serve --init printed no token: $steps"
 ! grep -rq "$token" "$state" || fail "a file holds the token"
 for secret in ca.key server.key tokens; do
   [ "$(stat -c %a "$state/$secret")" = 600 ] || fail "others may read $secret"
 done
-! unprivileged "$program" serve --init "$state" 2>/run/again || fail "serve --init replaced files"
+! "${unprivileged[@]}" "$program" serve --init "$state" 2>/run/again || fail "serve --init replaced files"
 
 # serve_and_ask COMMAND...: the server answers who shows the token, and nobody else.
 serve_and_ask() {
   rm -f /run/ready
   mkfifo /run/ready
-  unprivileged env XDG_RUNTIME_DIR=/run/interweave "$@" >/run/ready 2>/run/server.log &
+  "${unprivileged[@]}" env XDG_RUNTIME_DIR=/run/interweave "$@" >/run/ready 2>/run/server.log &
   server=$!
   exec 3</run/ready
   word=
@@ -66,12 +64,12 @@ serve_and_ask() {
     read -r word _ <&3 || fail "the server ended"
   done
   export IW_CA=$state/ca.pem
-  IW_TOKEN=$token "$program" ls iws://localhost >/run/list || fail "the token does not let in"
+  IW_TOKEN=$token "$program" ls iws://localhost >/run/list 2>&1 || fail "the token does not let in"
   ! "$program" ls iws://localhost 2>/run/refused || fail "a client without a token was let in"
   grep -q IW_TOKEN /run/refused || fail "the refusal does not say what to set: $(cat /run/refused)"
   ! IW_TOKEN=$token "$program" ls iw://localhost 2>/dev/null || fail "it serves without TLS"
   MAINPID=$server bash -c "$(of_unit ExecReload)"
-  IW_TOKEN=$token "$program" ls iws://localhost >/run/list || fail "the reload ended the service"
+  IW_TOKEN=$token "$program" ls iws://localhost >/run/list 2>&1 || fail "the reload ended the service"
   kill -TERM "$server"
   wait "$server" || fail "the server did not stop cleanly"
   ! grep -q "$token" /run/server.log || fail "the log holds the token"
