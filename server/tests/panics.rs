@@ -69,6 +69,7 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             origins: Vec::new(),
             unix_peers: net::UnixPeers::Own,
             tls: None,
+            access: net::AccessOptions::default(),
             spin: std::time::Duration::ZERO,
             max_connections: 10,
             engine: Config {
