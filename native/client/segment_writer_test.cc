@@ -1,4 +1,6 @@
 // A server that grants the writer lock on a version to which its answers do not lead.
+#include <memory>
+
 #include "client/runtime.h"
 #include "client/scripted_server_fixture.h"
 #include "client/segment.h"

@@ -318,9 +318,10 @@ impl Engine {
     /// Lets segments forget the connections that are gone. This happens before a lock is granted
     /// again, and at the end of every event.
     pub(super) fn forget_closed(&mut self) {
+        let now_ns = self.wire.now_ns();
         let mut free = Vec::new();
         for closed in self.wire.take_closed() {
-            free.append(&mut self.segments.forget(&closed));
+            free.append(&mut self.segments.forget(&closed, now_ns));
         }
         for number in free {
             self.grant_waiting(number);

@@ -82,11 +82,11 @@ impl Resting for Users {
 impl SegmentState {
     /// Forgets a connection that is gone: it does not have the segment open any more, nor watches
     /// it, nor waits over it. True: somebody waits for the grant that was kept over it [LOCK-16].
-    pub fn forget(&mut self, closed: &Closed) -> bool {
+    pub fn forget(&mut self, closed: &Closed, now_ns: u64) -> bool {
         if closed.open.contains(&self.number) {
             self.forget_client(closed.connection);
         }
-        closed.locks.contains(&self.number) && self.lock.disconnect(closed.connection)
+        closed.locks.contains(&self.number) && self.lock.disconnect(closed.connection, now_ns)
     }
 
     /// Forgets a connection that has closed the segment.
