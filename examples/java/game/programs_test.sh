@@ -95,6 +95,47 @@ a_killed_player_comes_back() {
   grep -q "^cat 0, dan 1, 0 left" "$work/dan.txt" || fail "dan says '$(cat "$work/dan.txt")'"
 }
 
+restart_server() {
+  kill -KILL "$server"
+  wait "$server" 2>"$work/killed.log" || true
+  exec 3<&-
+  rm "$work/ready"
+  mkfifo "$work/ready"
+  "$interweave" serve --listen "$address" --http none --store "$work/store" >"$work/ready" \
+    2>>"$work/server.log" &
+  server=$!
+  exec 3<"$work/ready"
+  word=
+  while read -r word _ <&3; do
+    test "$word" = listening && break
+  done
+  test "$word" = listening || fail "the server did not start again"
+}
+
+# The players continue where the store is. The first restart gives the server a store on disk.
+a_killed_server_loses_no_step() {
+  restart_server
+  for name in fay gil; do
+    timeout 120 $player --url "$address/kept" --headless --coins 300 --players 2 --pace 0 "$name" \
+      >"$work/$name.txt" 2>"$work/$name.log" &
+    eval "$name=$!"
+    others="$others $!"
+  done
+  for most in 250 150 50; do
+    left=300
+    until test "$left" -le "$most"; do
+      kill -0 "$fay" && kill -0 "$gil" || fail "a player ended with the server"
+      left=$("$interweave" get "$address/kept#board#coins_left" 2>"$work/left.log" || echo 300)
+    done
+    restart_server
+  done
+  wait "$fay" || fail "fay"
+  wait "$gil" || fail "gil"
+  sum=$(($(sed 's/[a-z]* \([0-9]*\), [a-z]* \([0-9]*\), 0 left/\1 + \2/' "$work/fay.txt")))
+  test "$sum" = 300 || fail "300 coins were taken $sum times"
+  cmp "$work/fay.txt" "$work/gil.txt" || fail "the players do not agree"
+}
+
 wrong_calls_are_errors() {
   $player --help | grep -q "Examples:" || fail "no examples"
   for wrong in --coins=1 --nothing "ada bob" "--pace -1 ada" "--url" a-name-of-too-many-bytes; do
@@ -112,5 +153,6 @@ keys_walk_in_a_window
 keys_walk_on_a_page
 three_players_share_a_game
 a_killed_player_comes_back
+a_killed_server_loses_no_step
 wrong_calls_are_errors
 echo "all well"

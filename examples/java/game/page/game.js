@@ -3,7 +3,7 @@
  * here. A step takes the writer lock, and so decides on the newest board; a picture may be 50 ms
  * behind.
  */
-import { Coherence, connect } from "interweave";
+import { Coherence, connect, ErrorCode } from "interweave";
 
 const behindSeconds = 0.05;
 /** game.x */
@@ -12,6 +12,8 @@ const height = 16;
 const cellFree = 0;
 const cellWall = 1;
 export const cellCoin = 2;
+
+const undone = [ErrorCode.FENCED, ErrorCode.ROLLED_BACK];
 
 export const directions = {
   ArrowUp: { dx: 0, dy: -1 },
@@ -105,8 +107,20 @@ export class Game {
     return own;
   }
 
-  /** Steps as `choose(newest board, own player)` says. False: not at all. */
-  step(choose) {
+  /**
+   * Steps as `choose(newest board, own player)` says. False: not at all, or the server was started
+   * anew within the step and undid it.
+   */
+  async step(choose) {
+    try {
+      return await this.#step(choose);
+    } catch (error) {
+      if (undone.includes(error.code)) return false;
+      throw error;
+    }
+  }
+
+  #step(choose) {
     return this.segment.write(() => {
       const own = this.#arrive();
       const board = this.segment.get("board");

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.function.Function;
 import org.interweave.Interface.Durability;
+import org.interweave.RolledBackException;
 import org.interweave.client.Coherence;
 import org.interweave.client.OpenOptions;
 import org.interweave.client.ReadLock;
@@ -42,7 +43,19 @@ final class SharedGame implements AutoCloseable {
     this.name = name;
     segment = Segment.open(url, OpenOptions.DEFAULT.durability(Durability.WRITTEN));
     segment.coherence(Coherence.temporal(BEHIND));
-    segment.write(lock -> join(lock, coins, isNew));
+    write(lock -> join(lock, coins, isNew));
+  }
+
+  /** Again and again, if the server undoes it because it was started anew. */
+  private void write(Segment.Section section) {
+    while (true) {
+      try {
+        segment.write(section);
+        return;
+      } catch (RolledBackException undone) {
+        continue;
+      }
+    }
   }
 
   private void join(WriteLock lock, int coins, boolean isNew) {
@@ -124,7 +137,7 @@ final class SharedGame implements AutoCloseable {
 
   /**
    * Steps as `chooser` says, who sees the newest board; null: not at all. False: the way is not
-   * free.
+   * free, or the server was started anew within the step and undid it.
    */
   boolean step(Function<Picture, Direction> chooser) {
     try (WriteLock lock = segment.write()) {
@@ -146,6 +159,8 @@ final class SharedGame implements AutoCloseable {
       }
       lock.release();
       return true;
+    } catch (RolledBackException undone) {
+      return false;
     }
   }
 
@@ -176,7 +191,7 @@ final class SharedGame implements AutoCloseable {
   /** Leaves; the points stay until the next game. */
   @Override
   public void close() {
-    segment.write(
+    write(
         lock -> {
           player own = find(lock.object("board", board.class));
           if (own != null) own.set_is_here(false);

@@ -18,8 +18,9 @@ import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
 
 /**
  * The changes that a writer makes to a copy between grant and release. Blocks are compared with
- * their pristine copies, or stretches of large blocks with what was kept of them, and the differences are sent as one diff. They are committed once the
- * server acknowledges them, or undone [COPY-2, COPY-3].
+ * their pristine copies, or stretches of large blocks with what was kept of them, and the
+ * differences are sent as one diff. They are committed once the server acknowledges them, or undone
+ * [COPY-2, COPY-3].
  *
  * <p>A block needs `touch` before the first store to it; otherwise the store is neither sent nor
  * undone. Not safe for several threads.
@@ -30,7 +31,7 @@ public final class Changes {
   /** Of smaller blocks the whole is kept at once. */
   private static final int LARGE = 1 << 16;
   /** Once so much of a block is kept by stretches, the whole is. */
-  private static final int MOST_OF_BLOCK = 8;
+  private static final int MOST_OF_BLOCK = 32;
 
   private final Copy copy;
   private final List<CopiedBlock> touched = new ArrayList<>();
@@ -68,12 +69,13 @@ public final class Changes {
 
   /**
    * Keeps what the bytes from `begin` up to `end` hold now, before a store to them alone. Units
-   * begin and end there.
+   * begin and end there. True: stores to all other bytes may follow, too.
    */
-  public void touch(CopiedBlock block, int begin, int end) {
-    if (block.pristine != null || block.isNew) return;
-    if (block.memory.length >= LARGE && keeps(block, begin, end)) return;
+  public boolean touch(CopiedBlock block, int begin, int end) {
+    if (block.pristine != null || block.isNew) return true;
+    if (block.memory.length >= LARGE && keeps(block, begin, end)) return false;
     touch(block);
+    return true;
   }
 
   private boolean keeps(CopiedBlock block, int begin, int end) {

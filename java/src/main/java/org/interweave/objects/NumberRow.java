@@ -57,18 +57,27 @@ final class NumberRow {
     return CHUNK / width(elements);
   }
 
+  /** Puts the bytes of up to `step` values from `first` on into `scratch`; how many bytes. */
+  static int scratched(Object row, int first, byte[] scratch, Class<?> elements) {
+    int part = Math.min(step(elements), Array.getLength(row) - first);
+    put(row, first, part, buffer(scratch, 0, part * width(elements)));
+    return part * width(elements);
+  }
+
   /**
-   * Puts the bytes of up to `step` values from `first` on into `scratch`. How many bytes, if the
-   * memory has others; else 0. The memory is the pristine copy: nothing else stores into it.
+   * Where the changed values begin among the first `length` bytes of `scratch`, which belong to
+   * `at`; -1: nowhere. The memory is the pristine copy: nothing else stores into it.
    */
-  static int changed(
-      Object row, int first, byte[] memory, int at, byte[] scratch, Class<?> elements) {
+  static int mismatch(byte[] scratch, int from, int length, byte[] memory, int at, int width) {
+    int found = Arrays.mismatch(scratch, from, length, memory, at + from, at + length);
+    return found < 0 ? -1 : from + found / width * width;
+  }
+
+  /** Stores the values from `first` on. */
+  static void store(Object row, int first, byte[] memory, int at, Class<?> elements) {
     int width = width(elements);
-    int part = Math.min(CHUNK / width, Array.getLength(row) - first);
-    int length = part * width;
-    put(row, first, part, buffer(scratch, 0, length));
-    int from = at + first * width;
-    return Arrays.equals(scratch, 0, length, memory, from, from + length) ? 0 : length;
+    int count = Array.getLength(row) - first;
+    put(row, first, count, buffer(memory, at + first * width, count * width));
   }
 
   static byte[] scratch() {

@@ -132,17 +132,27 @@ final class Transfer extends IW_Memory {
     return value;
   }
 
-  /** Stores the pieces of the row that changed. */
+  /**
+   * Stores what changed of a row. Of a large block little is kept for that if little changed;
+   * otherwise all that follows the first change is stored.
+   */
   private void storeRow(CopiedBlock block, Object row, int place, Class<?> elements) {
-    int step = NumberRow.step(elements);
+    int width = NumberRow.width(elements);
     int length = Array.getLength(row);
-    for (int first = 0; first < length; first += step) {
-      int bytes = NumberRow.changed(row, first, block.memory, place, scratch, elements);
-      if (bytes == 0) continue;
+    for (int first = 0; first < length; first += NumberRow.step(elements)) {
+      int bytes = NumberRow.scratched(row, first, scratch, elements);
+      int at = place + first * width;
+      int begin = NumberRow.mismatch(scratch, 0, bytes, block.memory, at, width);
+      if (begin < 0) continue;
       isChanged = true;
-      int from = place + first * NumberRow.width(elements);
-      map.writing().touch(block, from, from + bytes);
-      System.arraycopy(scratch, 0, block.memory, from, bytes);
+      boolean isOne =
+          NumberRow.mismatch(scratch, begin + width, bytes, block.memory, at, width) < 0;
+      int end = isOne ? begin + width : bytes;
+      if (map.writing().touch(block, at + begin, at + end)) {
+        NumberRow.store(row, first + begin / width, block.memory, place, elements);
+        return;
+      }
+      System.arraycopy(scratch, begin, block.memory, at + begin, end - begin);
     }
   }
 

@@ -204,6 +204,19 @@ class TlsTest {
     }
   }
 
+  /** Others than those of `interweave cert`. */
+  @Test
+  void keysOfEachKindAreShown(@TempDir Path fresh) throws Exception {
+    Authority own = new Authority(fresh);
+    try (Server server = own.serve("--tls", "required", "--client-ca", own.file("ca.pem"))) {
+      for (String kind : List.of("RSA", "ED25519")) {
+        Authority.openssl("genpkey", "-algorithm", kind, "-out", own.file("alice.key"));
+        own.certify("alice", "20990101000000Z", "extendedKeyUsage=clientAuth\n");
+        client(own.being("alice")).open(secure(server, "/" + kind));
+      }
+    }
+  }
+
   @Test
   void anExpiredCertificateIsDenied(@TempDir Path fresh) throws Exception {
     Authority own = new Authority(fresh);

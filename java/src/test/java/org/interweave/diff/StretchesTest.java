@@ -100,7 +100,7 @@ class StretchesTest {
     for (int i = 0; i < COUNT; ++i) {
       changes.touch(block, i * size, i * size + 24);
       block.memory[i * size] = 1;
-      if (i == COUNT / 20) assertNull(block.pristine);
+      if (i == COUNT / 40) assertNull(block.pristine);
     }
     assertNotNull(block.pristine);
     assertArrayEquals(before, block.pristine, "what the stretches held before is the pristine");
