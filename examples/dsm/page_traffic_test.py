@@ -68,6 +68,12 @@ class PageTraffic(unittest.TestCase):
         self.assertEqual(ran.returncode, 1)
         self.assertIn("usage: jacobi", ran.stdout)
 
+    def test_a_job_that_cannot_start_is_told(self):
+        ran = subprocess.run([SHOWS, "--interweave", "/nowhere/interweave", sys.argv[2]],
+                             capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("there is no program /nowhere/interweave", ran.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
