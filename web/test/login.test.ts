@@ -44,7 +44,9 @@ after(async () => {
 
 /** Two segments that root has made. */
 async function fill(url: string): Promise<void> {
-  client = await connect(url, { token: root });
+  process.env["IW_TOKEN"] = root;
+  client = await connect(url);
+  delete process.env["IW_TOKEN"];
   for (const path of ["/a/x", "/b/y"]) {
     const segment = await client.open(path);
     await segment.write(() => void segment.allocate(t.array(t.int, 4), { name: "n" }));
