@@ -32,7 +32,7 @@ Ctrl-C stops in order; a second one stops at once. Logs go to stderr; IW_LOG=deb
 #[command(after_help = EXAMPLES)]
 pub struct Serve {
     /// Where clients connect: HOST:PORT, or unix:PATH; may be given again. An address that other
-    /// hosts reach needs --tls required and --client-ca
+    /// hosts reach needs --tls required, and --client-ca, --tokens or --rules
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7747")]
     listen: Vec<ListenAddress>,
     /// Where the viewer, /healthz, /metrics and WebSockets are: HOST:PORT, or none. An address that
@@ -220,7 +220,8 @@ impl Serve {
             Http::Off => None,
         };
         let tls = self.tls.take_options(http.is_some());
-        if let Some(refusal) = serve_tls::refusal_of_open(&self.listen, http, tls.as_ref()) {
+        let has_access = self.access.tokens.is_some() || self.access.rules.is_some();
+        if let Some(refusal) = serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access) {
             return Err(refusal);
         }
         // Before the store, because a large one is read for a while.

@@ -52,14 +52,16 @@ impl TlsArgs {
 }
 
 /// Returns why the server does not listen on one of the addresses: without a login nothing may be
-/// readable from other hosts (promise P6).
+/// readable from other hosts (promise P6). `has_access`: the server has tokens or rules.
 pub fn refusal_of_open(
     listen: &[ListenAddress],
     http: Option<SocketAddr>,
     tls: Option<&TlsOptions>,
+    has_access: bool,
 ) -> Option<String> {
     let is_guarded = tls.is_some_and(|tls| {
-        !tls.admits_plain && tls.client_authorities.is_some() && tls.needs_client_certificate
+        let knows_certificates = tls.client_authorities.is_some() && tls.needs_client_certificate;
+        !tls.admits_plain && (knows_certificates || has_access)
     });
     if is_guarded {
         return None;
@@ -77,6 +79,7 @@ pub fn refusal_of_open(
          interweave cert authority DIR && interweave cert server DIR NAME-OF-THIS-HOST\n  \
          interweave serve {option} {open} --tls required --tls-cert DIR/server.pem \
          --tls-key DIR/server.key --client-ca DIR/ca.pem\n\
+         Tokens or rules (--tokens, --rules) do instead of --client-ca. \
          Otherwise it listens on loopback only: use 127.0.0.1:{port}, and a tunnel \
          (ssh -L {port}:127.0.0.1:{port}) for other hosts"
     ))
@@ -87,13 +90,13 @@ mod tests {
     use super::*;
 
     fn refused(address: &str, tls: Option<&TlsOptions>) -> bool {
-        refusal_of_open(&[address.parse().unwrap()], None, tls).is_some()
+        refusal_of_open(&[address.parse().unwrap()], None, tls, false).is_some()
     }
 
     #[test]
     fn addresses_that_others_can_reach_are_refused_with_a_way_out() {
         let open = ["0.0.0.0:7747".parse().unwrap()];
-        let refusal = refusal_of_open(&open, None, None).unwrap();
+        let refusal = refusal_of_open(&open, None, None, false).unwrap();
         for way in [
             "loopback only",
             "ssh -L 7747",
@@ -105,7 +108,7 @@ mod tests {
         assert!(!refused("127.0.0.1", None));
         assert!(!refused("[::1]:99", None));
         assert!(!refused("unix:/tmp/socket", None));
-        let http = |address: &str| refusal_of_open(&[], Some(address.parse().unwrap()), None);
+        let http = |address: &str| refusal_of_open(&[], Some(address.parse().unwrap()), None, true);
         assert!(http("0.0.0.0:7748").is_some_and(|text| text.contains("serve --http 0.0.0.0:7748")));
         assert_eq!(http("127.0.0.1:7748"), None);
     }
@@ -136,8 +139,11 @@ mod tests {
                 ..guarded
             },
         ];
+        let open = ["0.0.0.0:7747".parse().unwrap()];
         for tls in &weaker {
             assert!(refused("0.0.0.0:7747", Some(tls)), "{tls:?}");
+            let with_tokens = refusal_of_open(&open, None, Some(tls), true);
+            assert_eq!(with_tokens.is_some(), tls.admits_plain, "{tls:?}");
         }
     }
 }
