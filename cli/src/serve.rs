@@ -33,7 +33,7 @@ Ctrl-C stops in order; a second one stops at once. Logs go to stderr; IW_LOG=deb
 #[command(after_help = EXAMPLES)]
 pub struct Serve {
     /// Where clients connect: HOST:PORT, or unix:PATH; may be given again. An address that other
-    /// hosts reach needs --tls required and --client-ca
+    /// hosts reach needs --tls required, and --client-ca, --tokens or --rules
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7747")]
     listen: Vec<ListenAddress>,
     /// Where the viewer, /healthz, /metrics and WebSockets are: HOST:PORT, or none. An address that
@@ -235,9 +235,9 @@ impl Serve {
             Http::Off => None,
         };
         let tls = self.tls.take_options(http.is_some());
-        let has_files = self.access.tokens.is_some() || self.access.rules.is_some();
+        let has_access = self.access.tokens.is_some() || self.access.rules.is_some();
         if let Some(refusal) =
-            serve_tls::refusal_of_open(&self.listen, has_files, http, tls.as_ref())
+            serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access)
         {
             return Err(refusal);
         }

@@ -52,19 +52,17 @@ impl TlsArgs {
 }
 
 /// Returns why the server does not listen on one of the addresses: without a login nothing may be
-/// readable from other hosts (promise P6). `has_files`: a tokens file or a rules file says who may
-/// do what.
+/// readable from other hosts (promise P6). `has_access`: the server has tokens or rules.
 pub fn refusal_of_open(
     listen: &[ListenAddress],
-    has_files: bool,
     http: Option<SocketAddr>,
     tls: Option<&TlsOptions>,
+    has_access: bool,
 ) -> Option<String> {
-    let encrypts = tls.is_some_and(|tls| !tls.admits_plain);
-    let knows_clients =
-        tls.is_some_and(|tls| tls.client_authorities.is_some() && tls.needs_client_certificate);
-    let is_guarded = encrypts && knows_clients;
-    let is_guarded_for_programs = encrypts && (knows_clients || has_files);
+    let is_guarded = tls.is_some_and(|tls| {
+        let knows_certificates = tls.client_authorities.is_some() && tls.needs_client_certificate;
+        !tls.admits_plain && (knows_certificates || has_access)
+    });
     if is_guarded {
         return None;
     }
@@ -72,7 +70,6 @@ pub fn refusal_of_open(
         ListenAddress::Tcp(address) if !address.ip().is_loopback() => Some(("--listen", *address)),
         _ => None,
     });
-    let of_programs = of_programs.filter(|_| !is_guarded_for_programs);
     let of_http = || http.filter(|address| !address.ip().is_loopback());
     let (option, open) = of_programs.or_else(|| of_http().map(|address| ("--http", address)))?;
     let port = open.port();
@@ -82,7 +79,8 @@ pub fn refusal_of_open(
          interweave cert authority DIR && interweave cert server DIR NAME-OF-THIS-HOST\n  \
          interweave serve {option} {open} --tls required --tls-cert DIR/server.pem \
          --tls-key DIR/server.key --client-ca DIR/ca.pem\n\
-         `interweave serve --init DIR` makes all that such a server needs, with tokens and rules.\n\
+         Tokens or rules (--tokens, --rules) do instead of --client-ca; `interweave serve --init DIR` \
+         makes all that such a server needs.\n\
          Otherwise it listens on loopback only: use 127.0.0.1:{port}, and a tunnel \
          (ssh -L {port}:127.0.0.1:{port}) for other hosts"
     ))
@@ -93,13 +91,13 @@ mod tests {
     use super::*;
 
     fn refused(address: &str, tls: Option<&TlsOptions>) -> bool {
-        refusal_of_open(&[address.parse().unwrap()], false, None, tls).is_some()
+        refusal_of_open(&[address.parse().unwrap()], None, tls, false).is_some()
     }
 
     #[test]
     fn addresses_that_others_can_reach_are_refused_with_a_way_out() {
         let open = ["0.0.0.0:7747".parse().unwrap()];
-        let refusal = refusal_of_open(&open, false, None, None).unwrap();
+        let refusal = refusal_of_open(&open, None, None, false).unwrap();
         for way in [
             "loopback only",
             "ssh -L 7747",
@@ -111,7 +109,7 @@ mod tests {
         assert!(!refused("127.0.0.1", None));
         assert!(!refused("[::1]:99", None));
         assert!(!refused("unix:/tmp/socket", None));
-        let http = |address: &str| refusal_of_open(&[], true, Some(address.parse().unwrap()), None);
+        let http = |address: &str| refusal_of_open(&[], Some(address.parse().unwrap()), None, true);
         assert!(http("0.0.0.0:7748").is_some_and(|text| text.contains("serve --http 0.0.0.0:7748")));
         assert_eq!(http("127.0.0.1:7748"), None);
     }
@@ -142,13 +140,11 @@ mod tests {
                 ..guarded
             },
         ];
+        let open = ["0.0.0.0:7747".parse().unwrap()];
         for tls in &weaker {
             assert!(refused("0.0.0.0:7747", Some(tls)), "{tls:?}");
+            let with_tokens = refusal_of_open(&open, None, Some(tls), true);
+            assert_eq!(with_tokens.is_some(), tls.admits_plain, "{tls:?}");
         }
-        // A tokens file knows clients as well, but nothing goes without encryption.
-        let with_files = |tls| refusal_of_open(&["0.0.0.0:7747".parse().unwrap()], true, None, tls);
-        assert!(with_files(None).is_some());
-        assert!(with_files(Some(&weaker[0])).is_some());
-        assert_eq!(with_files(Some(&weaker[1])), None);
     }
 }

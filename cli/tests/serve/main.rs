@@ -12,6 +12,7 @@ mod hostile;
 mod https;
 mod limits;
 mod log_end;
+mod login;
 mod many;
 mod own_token;
 mod server;

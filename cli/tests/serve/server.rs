@@ -144,6 +144,13 @@ impl Server {
         }
     }
 
+    /// Stops it, and returns what it logged that [`Server::logs`] has not passed.
+    pub fn last_words(mut self) -> Vec<String> {
+        self.stop();
+        let words = self.words.lock().expect("no other test failed here");
+        words.iter().collect()
+    }
+
     /// SIGKILL.
     pub fn kill(&mut self) {
         self.child.kill().expect("a signal");

@@ -146,7 +146,7 @@ fn engine(stored: bool, starts: u64) -> Engine {
 fn peer(client: usize) -> Peer {
     Peer {
         certificate: Some(format!("c{client}").into()),
-        user: None,
+        ..Peer::default()
     }
 }
 

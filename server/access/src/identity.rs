@@ -1,5 +1,6 @@
 //! The identities of sessions [ACC-1].
 
+use crate::Login;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub struct Peer {
     pub certificate: Option<Arc<str>>,
     /// The user of the peer's process.
     pub user: Option<u32>,
+    /// The login of the request by which a WebSocket began: it was let in with a token [ACC-9].
+    pub login: Option<Login>,
 }
 
 /// Words of the files' grammar; a name that is one of them would be misread.

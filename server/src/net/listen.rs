@@ -245,8 +245,8 @@ fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::R
     match refusal {
         None => {
             let peer = Peer {
-                certificate: None,
                 user: Some(user),
+                ..Peer::default()
             };
             accept(shell, stream, peer)
         }

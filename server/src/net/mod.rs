@@ -16,6 +16,8 @@ mod guests;
 mod http;
 mod inbound;
 mod listen;
+mod login;
+mod logins;
 mod memory;
 mod metrics;
 mod outbound;

@@ -21,7 +21,7 @@ import { Segment, type OpenOptions } from "./segment.js";
 import type { Dial, DialOptions } from "./transport.js";
 
 export interface ConnectOptions {
-  /** The token that the client shows to the server. */
+  /** The token that the client shows to the server; in Node otherwise IW_TOKEN. */
   token?: string;
   /** For people: the program's name. */
   label?: string;

@@ -361,7 +361,7 @@ async fn shuttle(
         certificate: certificate
             .as_ref()
             .and_then(ClientCertificate::common_name),
-        user: None,
+        ..Peer::default()
     };
     let number = certificate.as_ref().map(ClientCertificate::number);
     let left = certificate.and_then(|certificate| certificate.time_left());
