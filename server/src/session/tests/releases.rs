@@ -490,6 +490,42 @@ fn lock_12_a_slow_release_beyond_its_share_makes_room_for_one_within() {
 }
 
 #[test]
+fn lock_12_a_slow_release_beyond_its_share_takes_no_room_from_one_within() {
+    for is_slow in [false, true] {
+        let mut senders = Senders::with_room(10 * MIB);
+        assert!(senders.begins(1, 10 * MIB));
+        assert!(senders.comes(1, 7 * MIB));
+        match is_slow {
+            true => senders.trickles(&[1]),
+            false => assert!(senders.comes(1, MIB + MIB / 4)),
+        }
+        assert!(senders.begins(2, MIB + MIB / 2));
+        assert!(senders.comes(2, MIB));
+        let comes = senders.comes(1, MIB);
+        assert_eq!(
+            senders.comes(2, MIB / 2),
+            is_slow,
+            "the one that began last"
+        );
+        assert_eq!(comes, !is_slow, "the one that has the most");
+        assert!(senders.world.closed.is_empty());
+    }
+}
+
+#[test]
+fn lock_12_of_two_slow_releases_beyond_their_shares_the_older_one_ends() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 9 * MIB));
+    assert!(senders.begins(3, 6 * MIB));
+    assert!(senders.comes(1, 5 * MIB));
+    senders.trickles(&[1]);
+    assert!(senders.comes(3, 3 * MIB));
+    assert!(senders.comes(1, MIB), "3 wanted 6 of 10 and makes room");
+    assert_eq!(senders.world.refused_bulk, [3]);
+    assert!(!senders.comes(3, 0), "so 3 frees its memory");
+}
+
+#[test]
 fn lock_12_slow_releases_within_their_shares_keep_their_room() {
     let mut senders = Senders::with_room(10 * MIB);
     assert!(senders.begins(1, 10 * MIB));

@@ -9,7 +9,8 @@
 //! releases are given up. Then a session with more than its share of the room makes room for one
 //! that stays within its share, but not in the first lease of its release. So a session that sends
 //! slowly does not keep the room of others. Where the room is used up, the release that began last
-//! is given up. So the oldest release ends, or makes room. A session has one connection. Invariant:
+//! is given up, unless another makes room for it so. So releases within their sessions' shares end,
+//! and of the others the oldest ends or makes room. A session has one connection. Invariant:
 //! `bytes` is the sum of what has come of all releases that are kept.
 
 use super::super::config::ns;
@@ -106,10 +107,14 @@ impl Receiving {
         Some(order)
     }
 
-    /// Gives up a release that takes room: one that has stalled, else the one that began last.
-    /// Returns its number and connection.
-    fn give_up_one(&mut self, before_ns: u64) -> Option<(u64, u64)> {
+    /// Gives up a release that takes room: one that has stalled, else one of a session beyond its
+    /// share in favour of the release that began last, else that one. Returns its number and
+    /// connection.
+    fn give_up_one(&mut self, most: u64, before_ns: u64) -> Option<(u64, u64)> {
+        let takes_room = self.releases.values().filter(|u| u.can_be_given_up());
+        let newest = takes_room.max_by_key(|u| u.order)?.connection;
         self.give_up_last(|u| u.has_stalled(before_ns))
+            .or_else(|| self.give_up_excess((newest, 0), most, before_ns))
             .or_else(|| self.give_up_last(UnderWay::can_be_given_up))
     }
 
@@ -128,26 +133,36 @@ impl Receiving {
         Some((order, connection))
     }
 
-    /// Makes room for so many bytes more of a connection that stays within its share with them.
-    /// Gives up a release that began at that time or before, of the connection with the most bytes.
+    /// Gives up a release in favour of a connection that stays within its share of the room, with
+    /// so many bytes more than it has announced: one that began before that time, of the connection
+    /// with the most bytes.
     fn give_up_excess(
         &mut self,
-        (connection, bytes): (u64, u64),
+        (connection, more): (u64, u64),
         most: u64,
         before_ns: u64,
     ) -> Option<(u64, u64)> {
-        let mut sums = HashMap::from([(connection, bytes)]);
+        let mut came = HashMap::from([(connection, 0)]);
         for under_way in self.releases.values().filter(|u| u.came > 0) {
-            *sums.entry(under_way.connection).or_default() += under_way.came;
+            *came.entry(under_way.connection).or_default() += under_way.came;
         }
-        let share = most / sums.len() as u64;
-        let (&largest, &sum) = sums.iter().max_by_key(|(_, sum)| **sum)?;
-        if sums[&connection] > share || sum <= share {
+        let share = most / came.len() as u64;
+        let (&largest, &bytes) = came.iter().max_by_key(|(_, bytes)| **bytes)?;
+        let is_within = self.announced(connection).saturating_add(more) <= share;
+        if !is_within || bytes <= share {
             return None;
         }
         self.give_up_last(|u| {
             u.connection == largest && u.begun_ns < before_ns && u.can_be_given_up()
         })
+    }
+
+    /// The bytes of all releases of the connection that are kept.
+    fn announced(&self, connection: u64) -> u64 {
+        let its = |u: &&UnderWay| u.connection == connection && !u.is_given_up;
+        let releases = self.releases.values().filter(its);
+        let totals: HashMap<u64, u64> = releases.map(|u| (u.order, u.total)).collect();
+        totals.values().copied().fold(0, u64::saturating_add)
     }
 
     fn forget_release(&mut self, order: u64) {
@@ -221,11 +236,12 @@ impl Wire {
         let Some(its) = self.receiving.add(release, bytes, self.now_ns) else {
             return false;
         };
-        while self.receiving.bytes > self.config.receiving_bytes {
+        let most = self.config.receiving_bytes;
+        while self.receiving.bytes > most {
             if self.close_lost(connection, &is_held) {
                 continue;
             }
-            match self.receiving.give_up_one(self.a_lease_ago_ns()) {
+            match self.receiving.give_up_one(most, self.a_lease_ago_ns()) {
                 Some((given_up, _)) if given_up == its => {
                     self.receiving.forget_release(its);
                     return false;
