@@ -38,7 +38,8 @@ struct Interweave {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Serve),
+    // Larger than all others.
+    Serve(Box<serve::Serve>),
     Run(run::Run),
     /// Make certificates for encrypted connections (iws://)
     #[command(subcommand)]

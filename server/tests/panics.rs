@@ -68,6 +68,7 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             http: None,
             origins: Vec::new(),
             unix_peers: net::UnixPeers::Own,
+            makes_token: false,
             tls: None,
             access: net::AccessOptions::default(),
             spin: std::time::Duration::ZERO,
