@@ -1,5 +1,4 @@
-//! Brings new rules to what goes on already: sessions, locks, waits and subscriptions [ACC-6]
-//! [RULE-7].
+//! Brings new rules to the sessions, locks, waits and subscriptions that there are [ACC-6] [RULE-7].
 //!
 //! The sweep looks at some segments of some sessions at a time, and other events come between, so
 //! that nobody waits long for it. A change of the rules meanwhile begins the sweep anew.
@@ -16,7 +15,7 @@ use std::sync::Arc;
 const SLICE: usize = 512;
 const PAUSE_NS: u64 = 1_000_000;
 
-/// What the sweep has still to look at.
+/// The sessions and segments that the sweep has still to look at.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     sessions: Vec<u64>,
@@ -26,7 +25,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Returns when the sweep goes on. None: all is looked at.
+    /// Returns when the sweep continues. None: all is looked at.
     pub fn next_ns(&self) -> Option<u64> {
         let is_over = self.sessions.is_empty() && self.current.is_none();
         (!is_over).then_some(self.next_ns)
@@ -34,7 +33,7 @@ impl Sweep {
 }
 
 impl Engine {
-    /// From now on this access holds. A sweep brings it to what goes on already.
+    /// From now on this access holds. A sweep brings it to locks and subscriptions.
     pub fn set_access(&mut self, now_ns: u64, access: Arc<Access>) {
         self.advance(now_ns);
         self.permits.replace(access);
