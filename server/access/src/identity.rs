@@ -1,6 +1,7 @@
 //! The identities of sessions [ACC-1].
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// To whom a session belongs. Its text is the word that rules have for it.
@@ -23,6 +24,8 @@ pub struct Peer {
     pub certificate: Option<Arc<str>>,
     /// The user of the peer's process.
     pub user: Option<u32>,
+    /// Where the peer is, for people. None: on a Unix socket, or unknown.
+    pub address: Option<SocketAddr>,
 }
 
 /// Words of the files' grammar; a name that is one of them would be misread.

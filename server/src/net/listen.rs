@@ -196,7 +196,15 @@ async fn remove_stale(path: &Path) -> io::Result<()> {
 
 fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) -> io::Result<()> {
     send_at_once(&stream);
-    accept(shell, Stream::Tcp(stream.into_std()?), Peer::default())
+    accept_plain(shell, stream.into_std()?)
+}
+
+fn accept_plain(shell: &Rc<Shell>, stream: std::net::TcpStream) -> io::Result<()> {
+    let peer = Peer {
+        address: stream.peer_addr().ok(),
+        ..Peer::default()
+    };
+    accept(shell, Stream::Tcp(stream), peer)
 }
 
 /// Without this option small messages would wait for acknowledgements. A socket that refuses it is
@@ -222,9 +230,7 @@ pub async fn serve_admitted(
     while let Some(admitted) = passed.recv().await {
         let begun = match admitted {
             Admitted::Secure(stream, peer) => accept(&shell, Stream::Unix(stream), peer),
-            Admitted::Plain(stream) if admits_plain => {
-                accept(&shell, Stream::Tcp(stream), Peer::default())
-            }
+            Admitted::Plain(stream) if admits_plain => accept_plain(&shell, stream),
             Admitted::Plain(stream) => refuse_plain(&shell, Stream::Tcp(stream)),
         };
         if let Err(error) = begun {
@@ -250,8 +256,8 @@ fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::R
     match refusal {
         None => {
             let peer = Peer {
-                certificate: None,
                 user: Some(user),
+                ..Peer::default()
             };
             accept(shell, stream, peer)
         }

@@ -14,6 +14,7 @@ fn robot() -> Peer {
     Peer {
         certificate: Some("robot".into()),
         user: Some(1),
+        ..Peer::default()
     }
 }
 

@@ -43,6 +43,7 @@ fn a_certificate_goes_before_a_user() {
     let both = Peer {
         certificate: Some("robot".into()),
         user: Some(7),
+        ..Peer::default()
     };
     assert_eq!(both.identity().to_string(), "cert:robot");
     let user = Peer {

@@ -265,6 +265,7 @@ async fn shuttle(
             .as_ref()
             .and_then(ClientCertificate::common_name),
         user: None,
+        address: stream.get_ref().0.peer_addr().ok(),
     };
     let left = certificate.and_then(|certificate| certificate.time_left());
     pass(admitted, Ok(Admitted::Secure(engines, peer)))?;

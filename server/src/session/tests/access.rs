@@ -20,7 +20,7 @@ fn access(rules: &str) -> Arc<Access> {
 fn certified(name: &str) -> Peer {
     Peer {
         certificate: Some(name.into()),
-        user: None,
+        ..Peer::default()
     }
 }
 
