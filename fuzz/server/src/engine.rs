@@ -429,6 +429,7 @@ impl World {
                     large.take(next);
                 }
             }
+            Effect::Audit(_) => {}
             Effect::LookAfterStore => {
                 self.engine.store_looked_at(self.now_ns, &[], &[]);
             }

@@ -244,6 +244,7 @@ async fn numbers(
         received: shell.traffic.received.get(),
         sent: shell.traffic.sent.get(),
         refused: shell.traffic.refused.get(),
+        audit: shell.audit_numbers(),
         statistics,
         segments,
     })

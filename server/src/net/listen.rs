@@ -7,7 +7,7 @@ use super::shell::Shell;
 use super::socket::{Socket, Stream};
 use super::tasks;
 use super::tls::{Admitted, Entrance};
-use crate::session::ServerMessage;
+use crate::session::{Act, Audited, Place, ServerMessage};
 use interweave_access::Peer;
 use interweave_wire::protocol::ErrorCode;
 use std::fs::Permissions;
@@ -288,9 +288,24 @@ fn accept(shell: &Rc<Shell>, stream: Stream, peer: Peer) -> io::Result<()> {
     Ok(())
 }
 
+fn whence(sink: &Sink) -> Place {
+    let socket = match sink {
+        Sink::Stream(socket) => socket,
+        Sink::Web => return Place::Unknown,
+    };
+    socket.peer_address().map_or(Place::Unix, Place::Address)
+}
+
 /// Sends the error as far as a new socket takes it. If there is a place for the connection, the
 /// peer's bytes are read meanwhile, because otherwise the system may drop the error.
 fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
+    if code == ErrorCode::Denied {
+        shell.audit(Audited {
+            from: whence(&sink),
+            error: Some(code),
+            ..Audited::of_server(Act::Login, false, text.clone())
+        });
+    }
     let connection = ClientSocket::new(0, sink);
     let error = ServerMessage::plain_error(0, code, text);
     connection.outbound.borrow_mut().push(error);

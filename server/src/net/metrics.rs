@@ -1,5 +1,6 @@
 //! The server's numbers as Prometheus reads them, and its health as JSON.
 
+use super::audit::AuditNumbers;
 use super::shell::Shell;
 use super::tasks;
 use crate::session::{SegmentStatistics, Statistics, Totals};
@@ -92,6 +93,7 @@ pub struct Numbers {
     pub received: u64,
     pub sent: u64,
     pub refused: u64,
+    pub audit: Option<AuditNumbers>,
     /// Those that have series of their own.
     pub segments: Vec<SegmentStatistics>,
 }
@@ -100,11 +102,45 @@ pub struct Numbers {
 pub fn prometheus(numbers: &Numbers) -> String {
     let mut page = Page(String::with_capacity(8192));
     connections(&mut page, numbers);
+    audit(&mut page, numbers.audit.as_ref());
     work(&mut page, &numbers.statistics);
     totals(&mut page, &numbers.statistics, &numbers.totals);
     segments(&mut page, &numbers.segments);
     store(&mut page, &numbers.store, &numbers.statistics);
     page.0
+}
+
+/// Nothing, if there is no audit log.
+fn audit(page: &mut Page, numbers: Option<&AuditNumbers>) {
+    let Some(numbers) = numbers else {
+        return;
+    };
+    let rows = [
+        (
+            "audit_lines_total",
+            "Lines of the audit log.",
+            numbers.lines,
+        ),
+        (
+            "audit_dropped_total",
+            "Lines dropped because the audit log was not written.",
+            numbers.dropped,
+        ),
+    ];
+    page.all("counter", rows);
+    let rows = [
+        (
+            "audit_waiting",
+            "Lines that wait for the audit log's file.",
+            numbers.waiting,
+        ),
+        (
+            "audit_failing",
+            "Whether the audit log cannot be written now.",
+            u64::from(numbers.is_failing),
+        ),
+    ];
+    page.all("gauge", rows);
 }
 
 fn connections(page: &mut Page, numbers: &Numbers) {
@@ -136,6 +172,18 @@ fn connections(page: &mut Page, numbers: &Numbers) {
         "counter",
         "Connections whose token was not valid.",
         counters.logins_refused,
+    );
+    page.one(
+        "limits_refused_total",
+        "counter",
+        "Requests beyond a limit of their identity.",
+        counters.limits_refused,
+    );
+    page.one(
+        "limits_rests_total",
+        "counter",
+        "Times that a connection waited because of a limit of its identity.",
+        counters.rests,
     );
     page.one(
         "connections_silent_total",

@@ -6,6 +6,7 @@
 
 mod address;
 mod allocator;
+mod audit;
 mod client_socket;
 mod clock;
 mod descriptors;
@@ -34,6 +35,7 @@ mod tests;
 
 pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
 pub use allocator::Recycling;
+pub use audit::AuditOptions;
 pub use door::Origin;
 pub use listen::UnixPeers;
 pub use memory::http_in_memory;

@@ -2,6 +2,7 @@
 
 use super::address::ListenAddress;
 use super::allocator;
+use super::audit::{AuditLog, AuditOptions};
 use super::clock;
 use super::descriptors;
 use super::door::Origin;
@@ -39,6 +40,8 @@ pub struct ServeOptions {
     pub max_connections: usize,
     /// How long to look for a message before the thread sleeps; zero: not at all.
     pub spin: Duration,
+    /// None: there is no audit log.
+    pub audit: Option<AuditOptions>,
     pub engine: Config,
 }
 
@@ -50,6 +53,8 @@ pub enum ServeError {
     Store(StoreError),
     /// Which file of --tls-cert and its like is not sound, and why.
     Tls(String),
+    /// Why the audit log cannot be written.
+    Audit(String),
     /// An error of ours in one of the server's tasks.
     Failed(String),
     /// A second signal came before the server had stopped.
@@ -61,7 +66,7 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Io(what, error) => write!(f, "{what}: {error}"),
             ServeError::Store(error) => error.fmt(f),
-            ServeError::Tls(text) => f.write_str(text),
+            ServeError::Tls(text) | ServeError::Audit(text) => f.write_str(text),
             ServeError::Failed(text) => write!(
                 f,
                 "an error of the server ended it: {text}; start it again, what was acknowledged is \
@@ -128,7 +133,12 @@ async fn run(
     let shares = shares.map_err(failed("sharing out file descriptors"))?;
     let mut signals = Signals::new()?;
     let (stored_sender, stored) = unbounded_channel();
-    let mut engine = Engine::new(options.engine.clone());
+    let audit_log = options.audit.clone().map(AuditLog::open).transpose();
+    let audit_log = audit_log.map_err(ServeError::Audit)?;
+    let mut engine = Engine::new(Config {
+        audits: audit_log.is_some(),
+        ..options.engine.clone()
+    });
     warn_of_losses(&store.status());
     let segments = recovered.len();
     for remark in engine.recover(clock::now_ns(), recovered) {
@@ -140,6 +150,11 @@ async fn run(
     let spin_ns = u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX);
     let spinning = Spinning::new(spin_ns);
     let shell = Shell::new(engine, store, stored_sender, shares.connections, spinning);
+    if let Some(log) = audit_log {
+        shell.begin_audit(log);
+        let hangup = signal(SignalKind::hangup()).map_err(failed("listening for signals"))?;
+        tasks::spawn(&shell, "SIGHUP", reopen_audit(shell.clone(), hangup));
+    }
     tasks::spawn(
         &shell,
         "the store's answers",
@@ -163,7 +178,9 @@ async fn run(
         Ok(begun) => begun,
         Err(error) => {
             // Nothing has changed, so the store ends cleanly.
-            stop(&shell, None, &mut signals).await?;
+            let stopped = stop(&shell, None, &mut signals).await;
+            shell.end_audit();
+            stopped?;
             return Err(error);
         }
     };
@@ -174,7 +191,15 @@ async fn run(
     for task in listening {
         task.abort();
     }
-    stop(&shell, gate, &mut signals).await
+    let stopped = stop(&shell, gate, &mut signals).await;
+    shell.end_audit();
+    stopped
+}
+
+async fn reopen_audit(shell: Rc<Shell>, mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        shell.reopen_audit();
+    }
 }
 
 /// Opens the gate of TLS, if there is one, and begins to listen.

@@ -114,6 +114,7 @@ async fn read_messages(
     let mut in_turn = 0;
     loop {
         connection.has_room().await;
+        shell.rested(connection.id).await;
         if in_turn >= TURN_BYTES {
             in_turn = 0;
             yield_now().await;
@@ -135,6 +136,7 @@ async fn read_messages(
         let complete = inbound.borrow_mut().take_complete();
         for incoming in complete {
             connection.has_room().await;
+            shell.rested(connection.id).await;
             if connection.is_closed() {
                 return;
             }

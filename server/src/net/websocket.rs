@@ -50,7 +50,7 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
             break;
         }
         tokio::select! {
-            message = socket.recv() => match message {
+            message = next(&shell, connection.id, &mut socket) => match message {
                 Some(Ok(Message::Binary(frame))) => talk.take(&frame),
                 Some(Ok(Message::Ping(payload))) => {
                     shell.heard(connection.id, payload.len());
@@ -76,6 +76,16 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
     shell.disconnected(&connection);
     // The peer may be gone already.
     let _ = timeout(LINGER, socket.send(Message::Close(None))).await;
+}
+
+/// Waits for the next message, and before it while a limit is used up.
+async fn next(
+    shell: &Shell,
+    connection: u64,
+    socket: &mut WebSocket,
+) -> Option<Result<Message, axum::Error>> {
+    shell.rested(connection).await;
+    socket.recv().await
 }
 
 struct Talk<'a> {
