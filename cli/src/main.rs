@@ -11,6 +11,7 @@ mod remote;
 mod remove;
 mod run;
 mod serve;
+mod serve_audit;
 mod serve_config;
 mod serve_tls;
 mod set;

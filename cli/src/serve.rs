@@ -1,5 +1,6 @@
 //! `interweave serve`: options, store and logs of a server; the server itself is interweave-server.
 
+use crate::serve_audit::AuditArgs;
 use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
 use interweave_server::net::{
@@ -94,6 +95,8 @@ pub struct Serve {
     log_format: LogFormat,
     #[command(flatten)]
     tls: TlsArgs,
+    #[command(flatten)]
+    audit: AuditArgs,
 }
 
 /// A store, and what was found in it.
@@ -169,7 +172,7 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is not a number of bytes, like 1000000, 64M or 1G"))
 }
 
-fn bytes_or_none(text: &str) -> Result<u64, String> {
+pub fn bytes_or_none(text: &str) -> Result<u64, String> {
     match text {
         "0" => Ok(0),
         _ => bytes(text),
@@ -235,6 +238,7 @@ impl Serve {
             tls,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),
+            audit: self.audit.options(),
             engine,
         };
         let ended = net::serve(options, opened.store, opened.recovered, &mut |address| {
