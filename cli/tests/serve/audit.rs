@@ -59,6 +59,7 @@ fn audit_1_and_5_what_clients_did_is_in_the_file_after_a_clean_stop() {
     make(&mut client, "/a");
     client.remove("/a").expect("it is there");
     assert!(server.stop().success());
+    // [AUDIT-5]
     let lines = lines(&file);
     let acts: Vec<_> = lines.iter().map(|l| l["act"].as_str().unwrap()).collect();
     assert_eq!(acts, ["start", "login", "create", "open", "remove", "stop"]);

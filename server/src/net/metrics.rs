@@ -3,7 +3,7 @@
 use super::audit::AuditNumbers;
 use super::shell::Shell;
 use super::tasks;
-use crate::session::{SegmentStatistics, Statistics, Totals};
+use crate::session::{Counters, SegmentStatistics, Statistics, Totals};
 use interweave_store::{StoreError, StoreStatus};
 use interweave_wire::Json;
 use std::fmt::Write;
@@ -102,12 +102,34 @@ pub struct Numbers {
 pub fn prometheus(numbers: &Numbers) -> String {
     let mut page = Page(String::with_capacity(8192));
     connections(&mut page, numbers);
+    identities(&mut page, &numbers.statistics.counters);
     audit(&mut page, numbers.audit.as_ref());
     work(&mut page, &numbers.statistics);
     totals(&mut page, &numbers.statistics, &numbers.totals);
     segments(&mut page, &numbers.segments);
     store(&mut page, &numbers.store, &numbers.statistics);
     page.0
+}
+
+fn identities(page: &mut Page, counters: &Counters) {
+    let rows = [
+        (
+            "logins_refused_total",
+            "Connections whose token was not valid.",
+            counters.logins_refused,
+        ),
+        (
+            "limits_refused_total",
+            "Requests beyond a limit of their identity.",
+            counters.limits_refused,
+        ),
+        (
+            "limits_rests_total",
+            "Times that a connection waited because of a limit of its identity.",
+            counters.rests,
+        ),
+    ];
+    page.all("counter", rows);
 }
 
 /// Nothing, if there is no audit log.
@@ -166,24 +188,6 @@ fn connections(page: &mut Page, numbers: &Numbers) {
         "counter",
         "Connections beyond the limit.",
         numbers.refused,
-    );
-    page.one(
-        "logins_refused_total",
-        "counter",
-        "Connections whose token was not valid.",
-        counters.logins_refused,
-    );
-    page.one(
-        "limits_refused_total",
-        "counter",
-        "Requests beyond a limit of their identity.",
-        counters.limits_refused,
-    );
-    page.one(
-        "limits_rests_total",
-        "counter",
-        "Times that a connection waited because of a limit of its identity.",
-        counters.rests,
     );
     page.one(
         "connections_silent_total",

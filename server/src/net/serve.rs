@@ -151,9 +151,7 @@ async fn run(
     let spinning = Spinning::new(spin_ns);
     let shell = Shell::new(engine, store, stored_sender, shares.connections, spinning);
     if let Some(log) = audit_log {
-        shell.begin_audit(log);
-        let hangup = signal(SignalKind::hangup()).map_err(failed("listening for signals"))?;
-        tasks::spawn(&shell, "SIGHUP", reopen_audit(shell.clone(), hangup));
+        begin_audit(&shell, log)?;
     }
     tasks::spawn(
         &shell,
@@ -194,6 +192,13 @@ async fn run(
     let stopped = stop(&shell, gate, &mut signals).await;
     shell.end_audit();
     stopped
+}
+
+fn begin_audit(shell: &Rc<Shell>, log: AuditLog) -> Result<(), ServeError> {
+    let hangup = signal(SignalKind::hangup()).map_err(failed("listening for signals"))?;
+    tasks::spawn(shell, "SIGHUP", reopen_audit(shell.clone(), hangup));
+    shell.begin_audit(log);
+    Ok(())
 }
 
 async fn reopen_audit(shell: Rc<Shell>, mut hangup: Signal) {

@@ -243,7 +243,7 @@ impl Shell {
 
     /// From now on there is this audit log.
     pub fn begin_audit(&self, log: AuditLog) {
-        // There is none yet, because a server begins once.
+        // A server begins once, so that this is the first one.
         let _ = self.audit_log.set(log);
         self.audit(Audited::of_server(Act::Start, true, ""));
     }

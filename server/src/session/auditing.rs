@@ -1,6 +1,5 @@
-//! What the audit log is told [AUDIT-1] [AUDIT-2]. The shell takes it from the effects and writes it.
-//!
-//! Without an audit log nothing is made.
+//! The lines of the audit log [AUDIT-1] [AUDIT-2]. The shell takes them from the effects and writes
+//! them. Without an audit log none is made.
 
 use super::access::Refused;
 use super::effect::Effect;

@@ -70,5 +70,5 @@ pub use interweave_store::Identity;
 pub use message::{Backlog, Incoming, Request, ServerMessage};
 pub use number_map::NumberMap;
 pub use part_chains::PartChains;
-pub use statistics::{Health, OpenClient, SegmentStatistics, Statistics, Totals};
+pub use statistics::{Counters, Health, OpenClient, SegmentStatistics, Statistics, Totals};
 pub use wire::Origin;

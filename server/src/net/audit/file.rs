@@ -107,7 +107,7 @@ impl LogFile {
         name.into()
     }
 
-    /// What was written is on the disk, as far as the disk does it.
+    /// Brings to the disk what was written, as far as the disk does it.
     pub fn sync(&self) {
         // A pipe cannot, and a disk that fails has said so before.
         let _ = self.file.sync_data();

@@ -1,8 +1,8 @@
 //! The audit log: who did what, and whether it was allowed [AUDIT-1..6].
 //!
-//! The engine's thread puts lines into a bounded queue (queue.rs) and waits for nothing. A thread of
-//! the log's own makes texts of them (line.rs), writes them into the file (file.rs), and tries on
-//! while the disk is full.
+//! The engine's thread puts lines into a bounded queue (queue.rs) and waits for nothing. Another
+//! thread makes texts of them (line.rs), writes them into the file (file.rs), and tries again while
+//! the disk is full.
 
 mod file;
 mod line;

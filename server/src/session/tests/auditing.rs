@@ -1,4 +1,4 @@
-//! What the audit log is told: [AUDIT-1] [AUDIT-2].
+//! The lines that the engine gives to the audit log: [AUDIT-1] [AUDIT-2] [AUDIT-3].
 
 use super::super::{Act, Place};
 use super::access::{access, certified, enter, hello_with, open_to_read, token};
@@ -170,6 +170,7 @@ fn audit_1_logins_are_told_without_their_tokens() {
     assert_eq!(lines[1].token, None);
     assert_eq!(told(2), (Act::Login, false, Place::Unknown));
     assert_eq!(name(2).as_deref(), Some("anyone"));
+    // [AUDIT-3]
     for text in ["5f5f", "5e5e", "iw_"] {
         assert!(!format!("{lines:?}").contains(text), "{lines:?}");
     }

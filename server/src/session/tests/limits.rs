@@ -80,7 +80,7 @@ fn lim_2_segments_and_their_quotas_are_bounded_by_who_made_them() {
         request.quota_bytes = quota_bytes;
         Request::OpenSegment(request)
     };
-    // What asks for no quota has the server's.
+    // A segment whose creator asks for no quota has the server's.
     let refused = world.ask(2, of_bytes("/b", 0));
     assert_eq!(refused.error(), ErrorCode::Quota);
     let made = world.ask(2, of_bytes("/b", 60 << 20));
@@ -171,4 +171,42 @@ fn lim_6_new_limits_hold_for_what_comes_then() {
     }
     let welcome = greet(&mut world, 5, "a", [0; 16]);
     assert_eq!(welcome.type_, MessageType::Welcome);
+}
+
+#[test]
+fn lim_4_segments_of_before_the_start_count_for_nobody() {
+    let mut world = World::with(Config {
+        stored: true,
+        first_fence: FIRST_FENCE,
+        ..Config::default()
+    });
+    let before = interweave_store::RecoveredSegment {
+        segment_id: 1,
+        path: "/before".to_string(),
+        durable: Durability::Synced,
+        quota_bytes: 1 << 20,
+        incarnation: 1,
+        checkpoint: None,
+        pieces: Vec::new(),
+        releases: Vec::new(),
+        serials_below: 1 << 20,
+        clean: true,
+        damage: None,
+    };
+    world.engine.recover(world.now_ns(), vec![before]);
+    let rules = "limit * segments 1\nallow * all /**\nend\n";
+    world.engine.set_access(world.now_ns(), access(rules));
+    world.drain();
+    world.store_all();
+    enter(&mut world, 1, "a");
+    world.open(1, "/before", Durability::Synced);
+    world.open(1, "/new", Durability::Memory);
+    let remove = Request::RemoveSegment(RemoveSegment {
+        path: "/before".to_string(),
+    });
+    let stream = world.send(1, remove);
+    world.store_all();
+    assert_eq!(world.answer(stream).type_, MessageType::Done);
+    let refused = world.ask(1, open("/more", Durability::Memory));
+    assert_eq!(refused.error(), ErrorCode::TooLarge);
 }
