@@ -26,6 +26,7 @@ mod socket;
 mod spinning;
 mod tasks;
 mod tls;
+mod turns;
 mod viewer;
 mod visits;
 mod websocket;

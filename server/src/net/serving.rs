@@ -120,6 +120,7 @@ async fn read_messages(
             yield_now().await;
         }
         let has_unparsed = inbound.borrow().has_unparsed();
+        let before = in_turn;
         let lost = if has_unparsed {
             inbound.borrow_mut().parse_on().err()
         } else {
@@ -134,6 +135,8 @@ async fn read_messages(
             }
         };
         let complete = inbound.borrow_mut().take_complete();
+        let bytes = in_turn - before;
+        shell.take_turn(connection.id, bytes, complete.len()).await;
         for incoming in complete {
             connection.has_room().await;
             shell.rested(connection.id).await;

@@ -8,6 +8,7 @@ use super::audit::{AuditLog, AuditNumbers};
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
 use super::spinning::Spinning;
+use super::turns::Turns;
 use crate::session::{
     Act, Audited, Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics,
     Statistics, Totals,
@@ -51,6 +52,7 @@ pub struct Shell {
     pub behind: RefCell<Vec<u8>>,
     pub traffic: Traffic,
     audit_log: OnceCell<AuditLog>,
+    turns: Turns,
     /// The addresses at which programs connect.
     pub listening: RefCell<Vec<String>>,
     effects: Cell<Vec<Effect>>,
@@ -100,6 +102,7 @@ impl Shell {
             behind: RefCell::default(),
             traffic: Traffic::default(),
             audit_log: OnceCell::new(),
+            turns: Turns::default(),
             listening: RefCell::default(),
             effects: Cell::default(),
             touched: Cell::default(),
@@ -423,6 +426,15 @@ impl Shell {
             tokio::time::sleep(Duration::from_nanos(rest_ns)).await;
             left_ns -= rest_ns;
             self.engine.borrow_mut().rested(clock::now_ns(), connection);
+        }
+    }
+
+    /// Waits for a turn of the connection's identity, before so many bytes and messages of the
+    /// connection are worked on. If all connections are of one identity, nobody waits.
+    pub async fn take_turn(&self, connection: u64, bytes: usize, messages: usize) {
+        let account = self.engine.borrow().sharing_account(connection);
+        if let Some(account) = account {
+            self.turns.take(account, connection, bytes, messages).await;
         }
     }
 

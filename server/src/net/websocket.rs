@@ -51,7 +51,10 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
         }
         tokio::select! {
             message = next(&shell, connection.id, &mut socket) => match message {
-                Some(Ok(Message::Binary(frame))) => talk.take(&frame),
+                Some(Ok(Message::Binary(frame))) => {
+                    shell.take_turn(connection.id, frame.len(), 1).await;
+                    talk.take(&frame);
+                }
                 Some(Ok(Message::Ping(payload))) => {
                     shell.heard(connection.id, payload.len());
                     // The library has prepared this answer; sending writes it.

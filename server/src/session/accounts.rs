@@ -164,6 +164,11 @@ impl Accounts {
         Ok(number)
     }
 
+    /// Whether at most one identity has an account.
+    pub fn is_one(&self) -> bool {
+        self.by_number.len() <= 1
+    }
+
     fn begin(&mut self, identity: &Identity, limits: Limits, now_ns: u64) -> u32 {
         if self.by_number.len() >= self.clean_at {
             self.by_number.retain(|_, account| account.is_used(now_ns));

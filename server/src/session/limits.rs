@@ -40,6 +40,14 @@ impl Engine {
         }
     }
 
+    /// Returns the account of the connection, if the server works for several identities.
+    pub fn sharing_account(&self, connection: u64) -> Option<u32> {
+        match self.accounts.is_one() {
+            true => None,
+            false => self.account_of(connection),
+        }
+    }
+
     fn account_of(&self, connection: u64) -> Option<u32> {
         self.wire.connection(connection)?.account
     }
