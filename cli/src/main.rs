@@ -9,6 +9,7 @@ mod output;
 mod rank_output;
 mod remote;
 mod remove;
+mod rules;
 mod run;
 mod serve;
 mod serve_audit;
@@ -18,6 +19,8 @@ mod set;
 mod show;
 mod store_copy;
 mod target;
+mod token;
+mod token_file;
 mod view;
 mod watch;
 
@@ -39,6 +42,12 @@ enum Command {
     /// Make certificates for encrypted connections (iws://)
     #[command(subcommand)]
     Cert(cert::CertCommand),
+    /// Make, list and revoke the tokens by which a server knows its clients
+    #[command(subcommand)]
+    Token(token::TokenCommand),
+    /// Ask a rules file what it allows
+    #[command(subcommand)]
+    Rules(rules::RulesCommand),
     /// Turn .x files into types of a language
     Compile(compile::CompileArgs),
     /// List a server's segments
@@ -70,7 +79,9 @@ fn main() -> ExitCode {
     let done = match Interweave::parse_from(arguments).command {
         Command::Serve(serve) => return serve.run(),
         Command::Run(run) => return run.run(),
+        Command::Rules(command) => return rules::run(command),
         Command::Cert(command) => cert::run(command),
+        Command::Token(command) => token::run(command),
         Command::Compile(args) => compile::run(args),
         Command::Ls(args) => list::run(args),
         Command::Show(args) => show::run(args),

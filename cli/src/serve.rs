@@ -4,7 +4,7 @@ use crate::serve_audit::AuditArgs;
 use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
 use interweave_server::net::{
-    self, ListenAddress, Origin, ServeError, ServeOptions, TlsOptions, UnixPeers,
+    self, AccessOptions, ListenAddress, Origin, ServeError, ServeOptions, TlsOptions, UnixPeers,
 };
 use interweave_server::session::{Config, Order, Tuning};
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
@@ -96,7 +96,22 @@ pub struct Serve {
     #[command(flatten)]
     tls: TlsArgs,
     #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
     audit: AuditArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Who may do what")]
+struct AccessArgs {
+    /// The tokens of clients, made by `interweave token new`; read again when it changes. With it a
+    /// client must show a token or a certificate, or come by a Unix socket
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// What each client may do, as docs/operations.md says; read again when it changes. Without it
+    /// a client that is let in may do everything
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
 }
 
 /// A store, and what was found in it.
@@ -208,6 +223,11 @@ impl Serve {
         }
         // Before the store, because a large one is read for a while.
         tls.as_ref().map_or(Ok(()), TlsOptions::check)?;
+        let access = AccessOptions {
+            tokens: self.access.tokens.take(),
+            rules: self.access.rules.take(),
+        };
+        access.check()?;
         let opened = self.open_store()?;
         let engine = Config {
             lease_ms: self.lease,
@@ -236,6 +256,7 @@ impl Serve {
                 Peers::All => UnixPeers::All,
             },
             tls,
+            access,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),
             audit: self.audit.options(),

@@ -1,5 +1,6 @@
 //! `interweave serve` as a process, spoken to over its sockets.
 
+mod access;
 mod audit;
 mod clients;
 mod crash;

@@ -4,6 +4,7 @@
 //! same frames. HTTP shows the server's state and the viewer. Implements the frames of
 //! spec/protocol/session.x and [NET-1].
 
+mod access_files;
 mod address;
 mod allocator;
 mod audit;
@@ -34,6 +35,7 @@ mod websocket;
 #[cfg(test)]
 mod tests;
 
+pub use access_files::AccessOptions;
 pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
 pub use allocator::Recycling;
 pub use audit::AuditOptions;

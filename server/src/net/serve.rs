@@ -1,5 +1,6 @@
 //! A server from its start to its end.
 
+use super::access_files::{self, AccessFiles, AccessOptions};
 use super::address::ListenAddress;
 use super::allocator;
 use super::audit::{AuditLog, AuditOptions};
@@ -37,6 +38,8 @@ pub struct ServeOptions {
     pub unix_peers: UnixPeers,
     /// None: connections are not encrypted.
     pub tls: Option<TlsOptions>,
+    /// The files that say who may do what.
+    pub access: AccessOptions,
     pub max_connections: usize,
     /// How long to look for a message before the thread sleeps; zero: not at all.
     pub spin: Duration,
@@ -55,6 +58,8 @@ pub enum ServeError {
     Tls(String),
     /// Why the audit log cannot be written.
     Audit(String),
+    /// Which of --tokens and --rules is not sound, and why.
+    Access(String),
     /// An error of ours in one of the server's tasks.
     Failed(String),
     /// A second signal came before the server had stopped.
@@ -66,7 +71,9 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Io(what, error) => write!(f, "{what}: {error}"),
             ServeError::Store(error) => error.fmt(f),
-            ServeError::Tls(text) | ServeError::Audit(text) => f.write_str(text),
+            ServeError::Tls(text) | ServeError::Access(text) | ServeError::Audit(text) => {
+                f.write_str(text)
+            }
             ServeError::Failed(text) => write!(
                 f,
                 "an error of the server ended it: {text}; start it again, what was acknowledged is \
@@ -207,13 +214,31 @@ async fn reopen_audit(shell: Rc<Shell>, mut hangup: Signal) {
     }
 }
 
-/// Opens the gate of TLS, if there is one, and begins to listen.
+/// From now on the engine holds to what the files say, if there are any.
+fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeError> {
+    let Some(files) = AccessFiles::open(options).map_err(ServeError::Access)? else {
+        return Ok(());
+    };
+    let to_engine = {
+        let shell = shell.clone();
+        move |access| shell.event(|engine, now_ns| engine.set_access(now_ns, access))
+    };
+    let kept = access_files::begin(files, to_engine);
+    let kept = kept.map_err(failed("watching the tokens file and the rules file"))?;
+    tasks::spawn(shell, "the tokens file and the rules file", kept);
+    Ok(())
+}
+
+/// Begins to watch the files of rights, opens the gate of TLS, if there is one, and begins to
+/// listen.
 async fn begin_listening(
     shell: &Rc<Shell>,
     options: &ServeOptions,
     most_http: usize,
     ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<(Option<Gate>, Vec<JoinHandle<()>>), ServeError> {
+    // Before anybody can connect.
+    keep_access(shell, &options.access)?;
     let mut gate = None;
     if let Some(tls) = &options.tls {
         let (opened, passed) = Gate::open(tls.clone()).map_err(ServeError::Tls)?;

@@ -53,17 +53,34 @@ struct Node {
     deep: Option<u32>,
     /// Of a node of `**`: how many nodes of `**` stand before it.
     deep_before: u32,
-    /// The children whose component has a `*`, with the component's number.
-    wild: Vec<(u32, u32)>,
+    /// The children whose component has a `*`.
+    wild: Option<Box<Wild>>,
     has_children: bool,
 }
+
+/// The children with a `*` to which a component may lead. A child is found by its anchor, which is
+/// the longer one of the texts before its first and behind its last star.
+#[derive(Default)]
+struct Wild {
+    /// How many bytes the anchors at a component's beginning and at its end have.
+    lengths: [Vec<usize>; 2],
+    /// The children without an anchor, with the number of their component.
+    free: Vec<(u32, u32)>,
+}
+
+/// Where an anchor stands.
+const BEGINNING: usize = 0;
+const END: usize = 1;
 
 pub struct Paths {
     nodes: Vec<Node>,
     /// The components of all rules' paths, by their number.
     components: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u32>,
-    children: HashMap<Edge, u32, BuildHasherDefault<EdgeHasher>>,
+    children: Edges<u32>,
+    anchors: HashMap<Box<str>, u32>,
+    /// The children that have an anchor there.
+    anchored: [Edges<Vec<(u32, u32)>>; 2],
     /// How many nodes of `**` there are.
     deep_nodes: u32,
 }
@@ -77,6 +94,8 @@ impl Paths {
             components: vec![deep.clone()],
             numbers: HashMap::from([(deep, DEEP)]),
             children: HashMap::default(),
+            anchors: HashMap::new(),
+            anchored: Default::default(),
             deep_nodes: 0,
         }
     }
@@ -138,10 +157,35 @@ impl Paths {
                 self.nodes[child as usize].deep_before = self.deep_nodes;
                 self.deep_nodes += 1;
             } else if self.components[number as usize].contains('*') {
-                parent.wild.push((number, child));
+                self.add_wild(node, number, child);
             }
         }
         child
+    }
+
+    fn add_wild(&mut self, node: u32, number: u32, child: u32) {
+        let wild = self.nodes[node as usize].wild.get_or_insert_default();
+        let component = &*self.components[number as usize];
+        let before = component.split('*').next().unwrap_or_default();
+        let behind = component.rsplit('*').next().unwrap_or_default();
+        let (place, anchor) = match before.len() >= behind.len() {
+            true => (BEGINNING, before),
+            false => (END, behind),
+        };
+        if anchor.is_empty() {
+            wild.free.push((number, child));
+            return;
+        }
+        let lengths = &mut wild.lengths[place];
+        if !lengths.contains(&anchor.len()) {
+            lengths.push(anchor.len());
+        }
+        let new = self.anchors.len() as u32;
+        let anchor = *self.anchors.entry(anchor.into()).or_insert(new);
+        let children = self.anchored[place]
+            .entry(Edge::new(node, anchor))
+            .or_default();
+        children.push((number, child));
     }
 
     /// To be called when all rules are there.
@@ -249,7 +293,34 @@ impl Walk<'_> {
         if let Some(&child) = self.paths.children.get(&Edge::new(node, number)) {
             self.enter(child);
         }
-        for &(pattern, child) in &found.wild {
+        if let Some(wild) = &found.wild {
+            self.step_by_stars(node, wild, component);
+        }
+    }
+
+    fn step_by_stars(&mut self, node: u32, wild: &Wild, component: &str) {
+        let paths = self.paths;
+        self.enter_matching(&wild.free, component);
+        for place in [BEGINNING, END] {
+            for &length in &wild.lengths[place] {
+                let anchor = match place {
+                    BEGINNING => component.get(..length),
+                    _ => component
+                        .len()
+                        .checked_sub(length)
+                        .and_then(|at| component.get(at..)),
+                };
+                let number = anchor.and_then(|anchor| paths.anchors.get(anchor));
+                let edge = number.map(|&number| Edge::new(node, number));
+                if let Some(children) = edge.and_then(|edge| paths.anchored[place].get(&edge)) {
+                    self.enter_matching(children, component);
+                }
+            }
+        }
+    }
+
+    fn enter_matching(&mut self, children: &[(u32, u32)], component: &str) {
+        for &(pattern, child) in children {
             let pattern = &self.paths.components[pattern as usize];
             let is_better = self.paths.nodes[child as usize].below[self.operation] < self.best;
             if is_better && wildcard::matches(pattern, component) {
@@ -267,13 +338,15 @@ impl Node {
             below: [Verdict::NONE; SEGMENT_OPERATIONS],
             deep: None,
             deep_before: 0,
-            wild: Vec::new(),
+            wild: None,
             has_children: false,
         }
     }
 }
 
-/// From a node by a component's number.
+type Edges<T> = HashMap<Edge, T, BuildHasherDefault<EdgeHasher>>;
+
+/// From a node by the number of a component or of an anchor.
 #[derive(PartialEq, Eq)]
 struct Edge(u64);
 

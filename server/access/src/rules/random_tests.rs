@@ -18,8 +18,10 @@ const GROUPS: [(&str, &[&str]); 3] = [
     ("group k anyone b", &["anyone", "b"]),
 ];
 const WHO: [&str; 9] = ["a", "b", "cert:c", "uid:1", "anyone", "*", "@g", "@h", "@k"];
-const IN_RULES: [&str; 9] = ["**", "**", "*", "x", "y", "x*", "*y", "*x*", ""];
-const IN_PATHS: [&str; 7] = ["x", "y", "xy", "yx", "", "**", "x*"];
+const IN_RULES: [&str; 13] = [
+    "**", "**", "*", "x", "y", "x*", "*y", "*x*", "", "xy*", "x*xy", "*yx", "y*x",
+];
+const IN_PATHS: [&str; 9] = ["x", "y", "xy", "yx", "", "**", "x*", "xyx", "\u{e4}yx"];
 
 /// A generator of numbers below a bound (xorshift).
 struct Numbers(u64);
