@@ -71,6 +71,7 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             tls: None,
             spin: std::time::Duration::ZERO,
             max_connections: 10,
+            access: net::AccessOptions::default(),
             audit: None,
             engine: Config {
                 stored: true,

@@ -1,14 +1,14 @@
 //! The audit log of a real server: its lines, its file, and a disk that is full [AUDIT-1..6].
 
-use crate::clients::{connect, open, PATIENT};
+use crate::clients::{connect, open, write, PATIENT};
 use crate::server::{Directory, Server};
-use interweave_server::client::Client;
-use interweave_wire::protocol::Durability;
+use interweave_server::client::{Client, ClientError, Copy, Greeting, OpenOptions};
+use interweave_wire::protocol::{Durability, ErrorCode};
 use interweave_wire::Json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A server with an audit log of that name in the folder.
 fn serve(file: &Path, options: &[&str]) -> Server {
@@ -174,4 +174,120 @@ fn a_server_does_not_begin_with_an_audit_log_that_it_cannot_write() {
     assert!(!refused.status.success());
     let text = String::from_utf8_lossy(&refused.stderr);
     assert!(text.contains("--audit /dev/null/none"), "{text}");
+}
+
+/// A server with rules, which are in the folder.
+fn with_rules(folder: &Directory, rules: &str, options: &[&str]) -> Server {
+    put_rules(folder, rules);
+    let rules = folder.path().join("rules").display().to_string();
+    let mut all = vec!["--rules", &*rules];
+    all.extend(options);
+    serve(&log_in(folder), &all)
+}
+
+fn put_rules(folder: &Directory, rules: &str) {
+    let new = folder.path().join("rules.new");
+    fs::write(&new, rules).expect("a file");
+    fs::rename(new, folder.path().join("rules")).expect("its name");
+}
+
+fn refused(result: Result<Copy, ClientError>) -> ErrorCode {
+    let error = result.expect_err("it is refused");
+    error.code().unwrap_or_else(|| panic!("{error}"))
+}
+
+fn try_make(client: &mut Client, path: &str) -> Result<Copy, ClientError> {
+    Copy::open(client, path, &OpenOptions::creating(Durability::Memory))
+}
+
+#[test]
+fn audit_1_refusals_reloads_and_what_new_rules_took_are_told() {
+    let folder = Directory::new();
+    let rules = "deny * all /secret/**\nallow * all /**\nend\n";
+    let mut server = with_rules(&folder, rules, &[]);
+    let mut client = connect(&server);
+    let code = refused(try_make(&mut client, "/secret/a"));
+    assert_eq!(code, ErrorCode::Denied);
+    let mut copy = open(&mut client, "/a", Durability::Memory);
+    let lock = copy.lock(&mut client, PATIENT, 1).expect("it is free");
+    let file = log_in(&folder);
+    // Rules that do not parse are not taken, and the log says so.
+    put_rules(&folder, "allow nobody at all\n");
+    let is_reload = |line: &Json, taken: bool| line["act"] == "reload" && line["allowed"] == taken;
+    wait_until("the failure is told", || {
+        lines(&file).iter().any(|l| is_reload(l, false))
+    });
+    put_rules(&folder, "allow * read /**\nend\n");
+    wait_until("the lock is taken back", || {
+        lines(&file).iter().any(|l| is(l, "lock_lost", "/a"))
+    });
+    drop((lock, client));
+    assert!(server.stop().success());
+    let lines = lines(&file);
+    let of = |act: &str| lines.iter().find(|l| l["act"] == act).expect(act);
+    assert_eq!(of("create")["path"], "/secret/a");
+    assert_eq!(of("create")["allowed"], false);
+    assert_eq!(of("create")["line"], 1);
+    assert_eq!(of("create")["operation"], "read");
+    assert_eq!(of("create")["error"], "DENIED");
+    let text = of("reload")["text"].as_str().expect("a text");
+    assert!(text.contains("rules:1:"), "{text}");
+    assert!(lines.iter().any(|l| is_reload(l, true)));
+    assert_eq!(of("lock_lost")["operation"], "write");
+}
+
+#[test]
+fn audit_4_many_refusals_that_are_alike_are_a_few_lines() {
+    const MANY: u64 = 2000;
+    let folder = Directory::new();
+    let rules = "allow * read /**\nend\n";
+    let mut server = with_rules(&folder, rules, &[]);
+    let mut client = connect(&server);
+    for _ in 0..MANY {
+        assert_eq!(refused(try_make(&mut client, "/a")), ErrorCode::Denied);
+    }
+    drop(client);
+    assert!(server.stop().success());
+    let lines = lines(&log_in(&folder));
+    let refusals = lines.iter().filter(|l| is(l, "create", "/a"));
+    let counts = refusals.map(|l| l["count"].as_u64().unwrap_or(1));
+    let counts: Vec<u64> = counts.collect();
+    assert_eq!(counts.iter().sum::<u64>(), MANY);
+    assert!(counts.len() < MANY as usize / 2, "{} lines", counts.len());
+}
+
+#[test]
+fn lim_1_2_and_5_a_server_holds_clients_to_their_limits() {
+    let folder = Directory::new();
+    let rules = "limit * connections 2\nlimit * segments 1\nlimit * releases 20\n\
+                 allow * all /**\nend\n";
+    let mut server = with_rules(&folder, rules, &[]);
+    let mut first = connect(&server);
+    let mut second = connect(&server);
+    let third = Client::connect(&server.address(), Greeting::default());
+    let error = third.err().expect("one too many");
+    assert_eq!(error.code(), Some(ErrorCode::TooLarge), "{error}");
+    let mut copy = open(&mut first, "/a", Durability::Memory);
+    assert_eq!(refused(try_make(&mut second, "/b")), ErrorCode::TooLarge);
+    let begin = Instant::now();
+    for sequence in 1..=60 {
+        write(&mut first, &mut copy, sequence, 1, sequence as i32).expect("it waits, and is done");
+    }
+    // A second's worth at once, then two seconds.
+    let took = begin.elapsed();
+    assert!(took >= Duration::from_millis(1900), "{took:?}");
+    assert!(server.metric("limits_rests_total") >= 30);
+    assert_eq!(server.metric("limits_refused_total"), 2);
+    // A connection that is gone makes room.
+    drop(second);
+    wait_until("the place is free", || {
+        Client::connect(&server.address(), Greeting::default()).is_ok()
+    });
+    assert!(server.stop().success());
+    let lines = lines(&log_in(&folder));
+    let limited: Vec<_> = lines.iter().filter(|l| l["allowed"] == false).collect();
+    assert_eq!(limited[0]["act"], "login");
+    assert_eq!(limited[0]["line"], 1);
+    let of_segments = limited.iter().find(|l| is(l, "create", "/b"));
+    assert_eq!(of_segments.expect("a line")["line"], 2);
 }

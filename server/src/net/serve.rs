@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use super::access_files::{self, AccessFiles, AccessOptions};
+use super::access_files::{self, AccessFiles, AccessOptions, Change, Reload};
 use super::address::ListenAddress;
 use super::allocator;
 use super::audit::{AuditLog, AuditOptions};
@@ -13,7 +13,7 @@ use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
 use super::tls::{Gate, TlsOptions};
-use crate::session::{Config, Engine};
+use crate::session::{Act, Audited, Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
 use std::net::SocketAddr;
@@ -221,7 +221,15 @@ fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeEr
     };
     let to_engine = {
         let shell = shell.clone();
-        move |access| shell.event(|engine, now_ns| engine.set_access(now_ns, access))
+        move |change: Change| {
+            for reload in change.reloads {
+                let Reload { is_taken, text } = reload;
+                shell.audit(Audited::of_server(Act::Reload, is_taken, text));
+            }
+            if let Some(access) = change.access {
+                shell.event(|engine, now_ns| engine.set_access(now_ns, access));
+            }
+        }
     };
     let kept = access_files::begin(files, to_engine);
     let kept = kept.map_err(failed("watching the tokens file and the rules file"))?;
