@@ -265,7 +265,7 @@ fn lim_1_2_and_5_a_server_holds_clients_to_their_limits() {
     let mut first = connect(&server);
     let mut second = connect(&server);
     let third = Client::connect(&server.address(), Greeting::default());
-    let error = third.err().expect("one too many");
+    let error = third.expect_err("one too many");
     assert_eq!(error.code(), Some(ErrorCode::TooLarge), "{error}");
     let mut copy = open(&mut first, "/a", Durability::Memory);
     assert_eq!(refused(try_make(&mut second, "/b")), ErrorCode::TooLarge);
