@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use time::{Duration, OffsetDateTime};
 
+use crate::cert_revoke::{self, RevokeArgs};
 use crate::failure::Failure;
 
 const AUTHORITY: &str = "ca";
@@ -33,6 +34,9 @@ Examples:
   IW_CA=certs/ca.pem IW_CERT=certs/alice.pem IW_KEY=certs/alice.key \\
       interweave ls iws://sim.lab.example
 
+  interweave cert revoke certs/alice.pem --ca certs/ca.pem --key certs/ca.key --crl certs/ca.crl
+  interweave serve ... --client-ca certs/ca.pem --client-crl certs/ca.crl
+
 Whoever has DIR/ca.key makes certificates that everybody takes who trusts DIR/ca.pem. Keep it where
 only you can read it. A server needs its own two files and, for client certificates, DIR/ca.pem.";
 
@@ -48,6 +52,8 @@ pub enum CertCommand {
     /// Make a client's certificate and key: DIR/NAME.pem and DIR/NAME.key
     #[command(after_help = EXAMPLES)]
     Client(ClientArgs),
+    /// List certificates as revoked: a server with --client-crl FILE does not take them any more
+    Revoke(RevokeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -123,6 +129,7 @@ pub fn run(command: CertCommand) -> Result<(), Failure> {
         CertCommand::Authority(args) => make_authority(&args),
         CertCommand::Server(args) => make_server(&args),
         CertCommand::Client(args) => make_client(&args),
+        CertCommand::Revoke(args) => cert_revoke::run(&args),
     }
 }
 
@@ -271,7 +278,7 @@ impl Files {
 }
 
 /// Replaces the file whole, so that a server that reads it anew never finds a part.
-fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+pub fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     let mut partial = path.as_os_str().to_os_string();
     partial.push(".new");
     let partial = PathBuf::from(partial);
@@ -287,7 +294,7 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     written.map_err(|error| at(path, error))
 }
 
-fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
+pub fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 

@@ -1,6 +1,7 @@
 //! The `interweave` program: one subcommand a file, one line here for each.
 
 mod cert;
+mod cert_revoke;
 mod compile;
 mod failure;
 mod get;

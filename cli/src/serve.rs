@@ -33,10 +33,11 @@ Ctrl-C stops in order; a second one stops at once. Logs go to stderr; IW_LOG=deb
 #[command(after_help = EXAMPLES)]
 pub struct Serve {
     /// Where clients connect: HOST:PORT, or unix:PATH; may be given again. An address that other
-    /// hosts reach needs --tls required and --client-ca
+    /// hosts reach needs --tls required, and --client-ca, --tokens or --rules
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7747")]
     listen: Vec<ListenAddress>,
-    /// Where /healthz, /metrics and WebSockets are: HOST:PORT on this host, or none
+    /// Where the viewer, /healthz, /metrics and WebSockets are: HOST:PORT, or none. An address that
+    /// other hosts reach needs what --listen needs there
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7748", value_parser = http)]
     http: Http,
     /// A page that may also ask over HTTP, like http://localhost:3000; may be given again. Pages of
@@ -157,7 +158,7 @@ enum Http {
 fn http(text: &str) -> Result<Http, String> {
     match text {
         "none" => Ok(Http::Off),
-        _ => net::loopback_address(text, 7748).map(Http::On),
+        _ => net::http_address(text).map(Http::On),
     }
 }
 
@@ -217,8 +218,15 @@ impl Serve {
                 self.quota, self.max_quota
             ));
         }
-        let tls = self.tls.take_options();
-        if let Some(refusal) = serve_tls::refusal_of_open(&self.listen, tls.as_ref()) {
+        let http = match self.http {
+            Http::On(address) => Some(address),
+            Http::Off => None,
+        };
+        let tls = self.tls.take_options(http.is_some());
+        let has_access = self.access.tokens.is_some() || self.access.rules.is_some();
+        if let Some(refusal) =
+            serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access)
+        {
             return Err(refusal);
         }
         // Before the store, because a large one is read for a while.
@@ -246,10 +254,7 @@ impl Serve {
         };
         let options = ServeOptions {
             listen: self.listen,
-            http: match self.http {
-                Http::On(address) => Some(address),
-                Http::Off => None,
-            },
+            http,
             origins: self.allow_origin,
             unix_peers: match self.unix_socket {
                 Peers::Own => UnixPeers::Own,

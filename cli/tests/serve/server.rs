@@ -79,9 +79,14 @@ impl Server {
     }
 
     fn run(mut command: Command, store: &str, options: &[&str]) -> Server {
+        let http = match options.contains(&"--http") {
+            true => &[][..],
+            false => &["--http", "127.0.0.1:0"],
+        };
         let mut child = command
             .args(["serve", "--store", store, "--log-format", "json"])
-            .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .args(["--listen", "127.0.0.1:0"])
+            .args(http)
             .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -130,6 +135,13 @@ impl Server {
             port: self.port,
             secure: false,
         }
+    }
+
+    /// Stops it, and returns what it logged that [`Server::logs`] has not passed.
+    pub fn last_words(mut self) -> Vec<String> {
+        self.stop();
+        let words = self.words.lock().expect("no other test failed here");
+        words.iter().collect()
     }
 
     /// SIGKILL.
@@ -186,7 +198,7 @@ impl Drop for Server {
     }
 }
 
-/// Where HTTP is, and what was logged before.
+/// Where HTTP is (port 0: nowhere), and what was logged before.
 fn http_address(log: &mut impl BufRead) -> (SocketAddr, String) {
     let mut seen = String::new();
     loop {
@@ -197,6 +209,9 @@ fn http_address(log: &mut impl BufRead) -> (SocketAddr, String) {
         let address = at_http.and_then(|rest| rest.split("\"address\":\"").nth(1));
         if let Some(text) = address.and_then(|rest| rest.split('"').next()) {
             return (text.parse().expect("an address"), seen);
+        }
+        if line.contains("\"listening\"") {
+            return (([127, 0, 0, 1], 0).into(), seen);
         }
         seen.push_str(&line);
     }

@@ -52,6 +52,11 @@ impl Access {
 
     /// Decides whose a session is. `token`: "" for none.
     pub fn login(&self, token: &str, peer: &Peer) -> Result<Login, NotLetIn> {
+        let earlier = peer.login.as_ref();
+        if let Some(login) = earlier.filter(|_| token.is_empty() && !self.is_open()) {
+            let is_valid = self.still_lets_in(login);
+            return is_valid.then(|| login.clone()).ok_or(NotLetIn::NotValid);
+        }
         if self.is_open() || token.is_empty() {
             let identity = peer.identity();
             let is_let_in = identity != Identity::Anyone || self.lets_anyone_in();

@@ -1,5 +1,6 @@
 //! The identities of sessions [ACC-1].
 
+use crate::Login;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub struct Peer {
     pub user: Option<u32>,
     /// Where the peer is, for people. None: on a Unix socket, or unknown.
     pub address: Option<SocketAddr>,
+    /// The login of the request by which a WebSocket began: it was let in with a token [ACC-9].
+    pub login: Option<Login>,
 }
 
 /// Words of the files' grammar; a name that is one of them would be misread.

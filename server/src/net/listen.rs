@@ -101,7 +101,10 @@ impl Listener {
                     accepted.and_then(|(stream, _)| accept_tcp(&shell, stream))
                 }
                 Listener::Gated(tcp, entrance) => match tcp.accept().await {
-                    Ok((stream, _)) => bring(stream, entrance).await,
+                    Ok((stream, _)) => {
+                        send_at_once(&stream);
+                        entrance.bring(stream).await
+                    }
                     Err(error) => Err(error),
                 },
                 Listener::Unix(unix, peers) | Listener::UnixFile(unix, peers, _) => {
@@ -209,16 +212,8 @@ fn accept_plain(shell: &Rc<Shell>, stream: std::net::TcpStream) -> io::Result<()
 
 /// Without this option small messages would wait for acknowledgements. A socket that refuses it is
 /// lost anyway.
-fn send_at_once(stream: &TcpStream) {
+pub fn send_at_once(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
-}
-
-/// Brings a connection to the gate of TLS. Waits while the gate is busy, so that others wait in the
-/// system's queue.
-async fn bring(stream: TcpStream, entrance: &Entrance) -> io::Result<()> {
-    send_at_once(&stream);
-    let closed = |_| io::Error::other("the thread of TLS has ended");
-    entrance.send(stream.into_std()?).await.map_err(closed)
 }
 
 /// Serves the connections that passed the gate of TLS, until the gate is gone.
@@ -229,7 +224,7 @@ pub async fn serve_admitted(
 ) {
     while let Some(admitted) = passed.recv().await {
         let begun = match admitted {
-            Admitted::Secure(stream, peer) => accept(&shell, Stream::Unix(stream), peer),
+            Admitted::Secure(stream, shown) => accept(&shell, Stream::Unix(stream), shown.peer),
             Admitted::Plain(stream) if admits_plain => accept_plain(&shell, stream),
             Admitted::Plain(stream) => refuse_plain(&shell, Stream::Tcp(stream)),
         };

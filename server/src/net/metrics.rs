@@ -9,8 +9,9 @@ use interweave_wire::Json;
 use std::fmt::Write;
 
 /// Returns whether the server can read and write, and a line of JSON about it. The line counts
-/// damaged segments. The server is well in spite of them, because it serves the others.
-pub fn health(shell: &Shell) -> (bool, String) {
+/// damaged segments. The server is well in spite of them, because it serves the others. Without
+/// `tells_all` it names no segment and no number.
+pub fn health(shell: &Shell, tells_all: bool) -> (bool, String) {
     let store = shell.store_status();
     let health = shell.health();
     let (status, why) = match (shell.failure(), shell.lost_store().or(store.stopped)) {
@@ -31,6 +32,10 @@ pub fn health(shell: &Shell) -> (bool, String) {
     };
     let is_well = why.is_none();
     let mut members = vec![("status", Json::from(status))];
+    if !tells_all {
+        let object: Json = members.into_iter().collect();
+        return (is_well, format!("{object}\n"));
+    }
     members.extend(why.map(|why| ("why", Json::from(why))));
     members.extend([
         ("segments", Json::from(health.segments)),

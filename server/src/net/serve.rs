@@ -7,12 +7,13 @@ use super::audit::{AuditLog, AuditOptions};
 use super::clock;
 use super::descriptors;
 use super::door::Origin;
+use super::guests::Gated;
 use super::http;
 use super::listen::{self, Listener, UnixPeers};
 use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
-use super::tls::{Gate, TlsOptions};
+use super::tls::{Gate, TlsOptions, Use};
 use crate::session::{Act, Audited, Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
@@ -248,14 +249,39 @@ async fn begin_listening(
     // Before anybody can connect.
     keep_access(shell, &options.access)?;
     let mut gate = None;
+    let mut gated = None;
     if let Some(tls) = &options.tls {
         let (opened, passed) = Gate::open(tls.clone()).map_err(ServeError::Tls)?;
-        let serve = listen::serve_admitted(shell.clone(), passed, tls.admits_plain);
+        let serve = listen::serve_admitted(shell.clone(), passed.programs, tls.admits_plain);
         tasks::spawn(shell, "connections behind the gate of TLS", serve);
+        gated = Some(Gated {
+            entrance: opened.entrance(Use::Http),
+            passed: passed.http,
+            admits_plain: tls.admits_plain,
+        });
         gate = Some(opened);
     }
-    let listening = listen(shell, options, gate.as_ref(), most_http, ready).await?;
+    let mut listening = Vec::new();
+    listening.extend(listen_for_http(shell, options, gated, most_http).await?);
+    listening.extend(listen(shell, options, gate.as_ref(), ready).await?);
     Ok((gate, listening))
+}
+
+async fn listen_for_http(
+    shell: &Rc<Shell>,
+    options: &ServeOptions,
+    gated: Option<Gated>,
+    most: usize,
+) -> Result<Option<JoinHandle<()>>, ServeError> {
+    let Some(address) = options.http else {
+        return Ok(None);
+    };
+    let origins = options.origins.clone();
+    let begun = http::serve(shell.clone(), address, gated, origins, most).await;
+    let what = format!("listening on {address} for HTTP");
+    let (bound, task) = begun.map_err(failed(what))?;
+    tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
+    Ok(Some(task))
 }
 
 /// Begins to listen on all addresses, then tells `ready`.
@@ -263,24 +289,13 @@ async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
     gate: Option<&Gate>,
-    most_http: usize,
     ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<Vec<JoinHandle<()>>, ServeError> {
     let mut listening = Vec::new();
-    if let Some(address) = &options.http {
-        let what = format!("listening on {address} for HTTP");
-        let begun = {
-            let origins = options.origins.clone();
-            http::serve(shell.clone(), *address, origins, most_http).await
-        };
-        let (bound, task) = begun.map_err(failed(what))?;
-        tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
-        listening.push(task);
-    }
     let mut bound = Vec::new();
     for address in &options.listen {
         let what = format!("listening on {address}");
-        let entrance = gate.map(Gate::entrance);
+        let entrance = gate.map(|gate| gate.entrance(Use::Programs));
         let (address, listeners) = Listener::bind(address, options.unix_peers, entrance)
             .await
             .map_err(failed(what))?;

@@ -13,12 +13,13 @@ use crate::session::{
     Act, Audited, Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics,
     Statistics, Totals,
 };
-use interweave_access::Peer;
+use interweave_access::{Access, Identity, Peer};
 use interweave_store::{SegmentStore, StoreError, StoreStatus};
 use interweave_wire::frame::READ_BYTES;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Bound;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::Notify;
@@ -492,9 +493,22 @@ impl Shell {
         self.engine.borrow().statistics()
     }
 
-    pub fn segment_statistics(&self, from: Bound<&str>, most: usize) -> Vec<SegmentStatistics> {
+    /// Adds the next segments that the identity may read, of `most` that are looked at. Returns the
+    /// last that was looked at; None: no segment is left.
+    pub fn add_statistics(
+        &self,
+        segments: &mut Vec<SegmentStatistics>,
+        identity: &Identity,
+        from: Bound<&str>,
+        most: usize,
+    ) -> Option<String> {
         let engine = self.engine.borrow();
-        engine.segment_statistics(clock::now_ns(), from, most)
+        engine.add_statistics(clock::now_ns(), segments, identity, from, most)
+    }
+
+    /// What the tokens file and the rules file say now.
+    pub fn access(&self) -> Arc<Access> {
+        self.engine.borrow().access().clone()
     }
 
     pub fn add_to_totals(

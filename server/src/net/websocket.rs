@@ -31,9 +31,9 @@ pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
         .max_write_buffer_size(MAX_WRITE_BYTES)
 }
 
-pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
+pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer) {
     let make = |id| ClientSocket::new(id, Sink::Web);
-    let Some((connection, _serving)) = shell.connect(Peer::default(), make) else {
+    let Some((connection, _serving)) = shell.connect(peer, make) else {
         return;
     };
     let inbound = RefCell::new(Inbound::new(AskEngine {

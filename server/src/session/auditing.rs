@@ -5,8 +5,8 @@ use super::access::Refused;
 use super::effect::Effect;
 use super::engine::Engine;
 use super::message::Request;
-use super::wire::{At, Connection, Origin};
-use interweave_access::{Identity, Operation};
+use super::wire::{At, Origin};
+use interweave_access::{Identity, Operation, Peer};
 use interweave_wire::protocol::{ErrorCode, Hello};
 use interweave_wire::{Fields, Rejection};
 use std::net::SocketAddr;
@@ -80,8 +80,8 @@ pub enum Place {
 }
 
 impl Place {
-    fn of(connection: &Connection) -> Place {
-        match (connection.peer.address, connection.peer.user) {
+    pub fn of(peer: &Peer) -> Place {
+        match (peer.address, peer.user) {
             (Some(address), _) => Place::Address(address),
             (None, Some(_)) => Place::Unix,
             (None, None) => Place::Unknown,
@@ -128,7 +128,7 @@ impl Engine {
         let connection = session.connection.and_then(|c| self.wire.connection(c));
         Some(Audited {
             who: Some(session.login.identity.clone()),
-            from: connection.map(Place::of).unwrap_or_default(),
+            from: connection.map(|c| Place::of(&c.peer)).unwrap_or_default(),
             origin: session.origin.clone(),
             ..Audited::of_server(act, true, "")
         })
@@ -166,7 +166,7 @@ impl Engine {
                 let origin = Fields::of(&hello.fields).and_then(Origin::of);
                 Some(Audited {
                     who: refused.who.or_else(|| Some(c.peer.identity())),
-                    from: Place::of(c),
+                    from: Place::of(&c.peer),
                     origin: origin.unwrap_or_default(),
                     line: refused.line,
                     error: Some(rejection.code),
