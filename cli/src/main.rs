@@ -13,6 +13,7 @@ mod remove;
 mod rules;
 mod run;
 mod serve;
+mod serve_audit;
 mod serve_config;
 mod serve_init;
 mod serve_tls;

@@ -1,5 +1,6 @@
 //! `interweave serve`: options, store and logs of a server; the server itself is interweave-server.
 
+use crate::serve_audit::AuditArgs;
 use crate::serve_init::InitArgs;
 use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
@@ -100,6 +101,8 @@ pub struct Serve {
     init: InitArgs,
     #[command(flatten)]
     access: AccessArgs,
+    #[command(flatten)]
+    audit: AuditArgs,
 }
 
 #[derive(Debug, Args)]
@@ -191,7 +194,7 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is not a number of bytes, like 1000000, 64M or 1G"))
 }
 
-fn bytes_or_none(text: &str) -> Result<u64, String> {
+pub fn bytes_or_none(text: &str) -> Result<u64, String> {
     match text {
         "0" => Ok(0),
         _ => bytes(text),
@@ -277,6 +280,7 @@ impl Serve {
             access,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),
+            audit: self.audit.options(),
             engine,
         };
         let ended = net::serve(options, opened.store, opened.recovered, &mut |address| {

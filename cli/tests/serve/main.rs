@@ -1,6 +1,7 @@
 //! `interweave serve` as a process, spoken to over its sockets.
 
 mod access;
+mod audit;
 mod clients;
 mod crash;
 mod damage;

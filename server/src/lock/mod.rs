@@ -224,6 +224,11 @@ impl SegmentLock {
         writers.map(|w| w.session)
     }
 
+    /// The sessions that wait to write or to read.
+    pub fn queued_sessions(&self) -> impl Iterator<Item = u64> + '_ {
+        self.line.queue.iter().map(|w| w.session)
+    }
+
     /// The fence under which the session writes, and the connection that was told.
     pub fn writer_hold(&self, session: u64) -> Option<(u64, u64)> {
         let hold = self.holder.filter(|hold| hold.session == session)?;

@@ -178,7 +178,7 @@ pub async fn log_in(
     let token = fields.find(|(name, _)| name == "token");
     let token = token.map_or_else(String::new, |(_, token)| token.trim().to_string());
     let is_secure = way.names.is_some();
-    match asker.ask(|reply| Ask::LogIn(token, reply)).await {
+    match asker.ask(|reply| Ask::LogIn(token, way.peer, reply)).await {
         Some(Some(value)) => {
             let value = format!("{:032x}", u128::from_be_bytes(value));
             let cookie = set_cookie(door.port, &value, LASTS, is_secure);

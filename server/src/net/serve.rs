@@ -1,8 +1,9 @@
 //! A server from its start to its end.
 
-use super::access_files::{self, AccessFiles, AccessOptions};
+use super::access_files::{self, AccessFiles, AccessOptions, Change, Reload};
 use super::address::ListenAddress;
 use super::allocator;
+use super::audit::{AuditLog, AuditOptions};
 use super::clock;
 use super::descriptors;
 use super::door::Origin;
@@ -14,7 +15,7 @@ use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
 use super::tls::{Gate, TlsOptions, Use};
-use crate::session::{Config, Engine};
+use crate::session::{Act, Audited, Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
 use std::net::SocketAddr;
@@ -46,6 +47,8 @@ pub struct ServeOptions {
     pub max_connections: usize,
     /// How long to look for a message before the thread sleeps; zero: not at all.
     pub spin: Duration,
+    /// None: there is no audit log.
+    pub audit: Option<AuditOptions>,
     pub engine: Config,
 }
 
@@ -57,6 +60,8 @@ pub enum ServeError {
     Store(StoreError),
     /// Which file of --tls-cert and its like is not sound, and why.
     Tls(String),
+    /// Why the audit log cannot be written.
+    Audit(String),
     /// Which of --tokens and --rules is not sound, and why.
     Access(String),
     /// An error of ours in one of the server's tasks.
@@ -70,7 +75,9 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Io(what, error) => write!(f, "{what}: {error}"),
             ServeError::Store(error) => error.fmt(f),
-            ServeError::Tls(text) | ServeError::Access(text) => f.write_str(text),
+            ServeError::Tls(text) | ServeError::Access(text) | ServeError::Audit(text) => {
+                f.write_str(text)
+            }
             ServeError::Failed(text) => write!(
                 f,
                 "an error of the server ended it: {text}; start it again, what was acknowledged is \
@@ -137,7 +144,12 @@ async fn run(
     let shares = shares.map_err(failed("sharing out file descriptors"))?;
     let mut signals = Signals::new()?;
     let (stored_sender, stored) = unbounded_channel();
-    let mut engine = Engine::new(options.engine.clone());
+    let audit_log = options.audit.clone().map(AuditLog::open).transpose();
+    let audit_log = audit_log.map_err(ServeError::Audit)?;
+    let mut engine = Engine::new(Config {
+        audits: audit_log.is_some(),
+        ..options.engine.clone()
+    });
     warn_of_losses(&store.status());
     let segments = recovered.len();
     for remark in engine.recover(clock::now_ns(), recovered) {
@@ -149,6 +161,9 @@ async fn run(
     let spin_ns = u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX);
     let spinning = Spinning::new(spin_ns);
     let shell = Shell::new(engine, store, stored_sender, shares.connections, spinning);
+    if let Some(log) = audit_log {
+        begin_audit(&shell, log)?;
+    }
     tasks::spawn(
         &shell,
         "the store's answers",
@@ -176,7 +191,9 @@ async fn run(
         Ok(begun) => begun,
         Err(error) => {
             // Nothing has changed, so the store ends cleanly.
-            stop(&shell, None, &mut signals).await?;
+            let stopped = stop(&shell, None, &mut signals).await;
+            shell.end_audit();
+            stopped?;
             return Err(error);
         }
     };
@@ -187,7 +204,22 @@ async fn run(
     for task in listening {
         task.abort();
     }
-    stop(&shell, gate, &mut signals).await
+    let stopped = stop(&shell, gate, &mut signals).await;
+    shell.end_audit();
+    stopped
+}
+
+fn begin_audit(shell: &Rc<Shell>, log: AuditLog) -> Result<(), ServeError> {
+    let hangup = signal(SignalKind::hangup()).map_err(failed("listening for signals"))?;
+    tasks::spawn(shell, "SIGHUP", reopen_audit(shell.clone(), hangup));
+    shell.begin_audit(log);
+    Ok(())
+}
+
+async fn reopen_audit(shell: Rc<Shell>, mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        shell.reopen_audit();
+    }
 }
 
 /// Makes the server's own token, if it is to have one, and lets in whoever shows it.
@@ -212,7 +244,15 @@ fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeEr
     };
     let to_engine = {
         let shell = shell.clone();
-        move |access| shell.event(|engine, now_ns| engine.set_access(now_ns, access))
+        move |change: Change| {
+            for reload in change.reloads {
+                let Reload { is_taken, text } = reload;
+                shell.audit(Audited::of_server(Act::Reload, is_taken, text));
+            }
+            if let Some(access) = change.access {
+                shell.event(|engine, now_ns| engine.set_access(now_ns, access));
+            }
+        }
     };
     let kept = access_files::begin(files, to_engine);
     let kept = kept.map_err(failed("watching the tokens file and the rules file"))?;

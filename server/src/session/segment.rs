@@ -53,6 +53,8 @@ pub struct SegmentState {
     pub is_stored: bool,
     /// When the segment was saved last, or began.
     pub saved_ns: u64,
+    /// The account that the segment counts for [LIM-2]; 0: none.
+    pub creator: u32,
     /// The bytes of all diffs that clients were sent, and the bytes that whole copies would have
     /// taken.
     pub sent_bytes: u64,
@@ -184,6 +186,7 @@ impl From<Beginning> for SegmentState {
             committing: false,
             is_stored: b.is_stored,
             saved_ns: 0,
+            creator: 0,
             sent_bytes: 0,
             whole_bytes: 0,
         }
