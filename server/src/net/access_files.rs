@@ -160,10 +160,6 @@ impl<T> Watched<T> {
     }
 
     fn tell(&mut self, is_taken: bool, text: String) {
-        match is_taken {
-            true => tracing::info!("{text}"),
-            false => tracing::error!("{text}"),
-        }
         self.reloads.push(Reload { is_taken, text });
     }
 }

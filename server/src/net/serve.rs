@@ -245,12 +245,17 @@ fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeEr
     let to_engine = {
         let shell = shell.clone();
         move |change: Change| {
-            for reload in change.reloads {
-                let Reload { is_taken, text } = reload;
-                shell.audit(Audited::of_server(Act::Reload, is_taken, text));
-            }
             if let Some(access) = change.access {
                 shell.event(|engine, now_ns| engine.set_access(now_ns, access));
+            }
+            // Whoever reads that a file was taken finds that it holds.
+            for reload in change.reloads {
+                let Reload { is_taken, text } = reload;
+                match is_taken {
+                    true => tracing::info!("{text}"),
+                    false => tracing::error!("{text}"),
+                }
+                shell.audit(Audited::of_server(Act::Reload, is_taken, text));
             }
         }
     };
