@@ -252,21 +252,7 @@ impl Serve {
         };
         access.check()?;
         let opened = self.open_store()?;
-        let engine = Config {
-            lease_ms: self.lease,
-            max_hold_ms: self.max_hold,
-            heartbeat_ms: self.heartbeat,
-            quota_bytes: self.quota,
-            max_quota_bytes: self.max_quota,
-            max_segments: self.max_segments,
-            // A complete copy of the largest segment has to pass.
-            max_diff_bytes: self.max_quota.saturating_add(1 << 30),
-            tuning: self.tuning(),
-            stored: opened.stored,
-            first_fence: opened.epoch << 32,
-            identity: opened.store.identity(),
-            ..Config::default()
-        };
+        let engine = self.engine(&opened);
         let options = ServeOptions {
             listen: self.listen,
             http,
@@ -296,6 +282,24 @@ impl Serve {
                 ))
             }
             other => other.map_err(|error| error.to_string()),
+        }
+    }
+
+    fn engine(&self, opened: &Opened) -> Config {
+        Config {
+            lease_ms: self.lease,
+            max_hold_ms: self.max_hold,
+            heartbeat_ms: self.heartbeat,
+            quota_bytes: self.quota,
+            max_quota_bytes: self.max_quota,
+            max_segments: self.max_segments,
+            // A complete copy of the largest segment has to pass.
+            max_diff_bytes: self.max_quota.saturating_add(1 << 30),
+            tuning: self.tuning(),
+            stored: opened.stored,
+            first_fence: opened.epoch << 32,
+            identity: opened.store.identity(),
+            ..Config::default()
         }
     }
 
