@@ -1,4 +1,4 @@
-//! Who asks over HTTP [ACC-9], and the page at which people log in [ACC-10].
+//! The identity of a request over HTTP [ACC-9], and the page at which people log in [ACC-10].
 //!
 //! A token that is not valid is answered late, so that guesses cost time. At most so many wait for
 //! such an answer; others are answered at once that there are too many. A token is in no log.
