@@ -322,6 +322,28 @@ fn acc_10_guesses_wait_and_only_so_many_and_keep_nobody_out() {
 }
 
 #[test]
+fn acc_10_logins_whose_forms_do_not_come_keep_nobody_out() {
+    let papers = Papers::new();
+    let (_, root) = (papers.token("alice"), papers.token("root"));
+    let server = serve(&papers, &root);
+    let head = "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n";
+    let slow: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.http).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let begun = Instant::now();
+    assert_eq!(get(&server, "/status", &bearer(&root)).status, 200);
+    assert!(
+        begun.elapsed() < Duration::from_secs(4),
+        "it waited for a form"
+    );
+    drop(slow);
+}
+
+#[test]
 fn acc_10_a_login_is_a_small_form() {
     let papers = Papers::new();
     let (_, root) = (papers.token("alice"), papers.token("root"));
