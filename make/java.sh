@@ -4,7 +4,7 @@
 #   make/java.sh build    jars, sources and javadoc, in the Maven repository $BUILD/java/repository
 #   make/java.sh test     runs the tests, once more on a newer Java, and builds a program of its own
 #                         against the repository
-#   make/java.sh examples the programs of examples/java, in $BUILD/java/examples
+#   make/java.sh examples the programs of examples/java, in $BUILD/java/examples; needs a build
 #   make/java.sh fuzz     gives each decoder some of INPUTS inputs (default 20,000,000)
 #   make/java.sh agent    the conformance agent, in $BUILD/java/conformance
 #   make/java.sh fetch    only what the pom.xml files name: plugins, ASM and JUnit
@@ -71,32 +71,47 @@ copy_rivals() {
     touch "$mark"
   ) 9>"$fetched/fetching"
 }
-# Against the published client, as a program of somebody else.
-build_examples() {
-  local folder=$BUILD/java/examples sources=examples/java/astroflow jar
-  jar=$(echo "$BUILD"/java/repository/org/interweave/interweave/*/interweave-*[0-9].jar)
-  rm -rf "$folder"
+# build_example NAME INTERFACE PACKAGE SOURCES MAIN JAR: against the published client, as a program
+# of somebody else. INTERFACE is an .x file, SOURCES the program's folder in examples/java/NAME.
+build_example() {
+  local folder=$examples/$1 sources=examples/java/$1
   mkdir -p "$folder/classes" "$folder/test"
-  cp "$jar" "$folder/"
-  "${IW_TEST_SERVER:-target/release/interweave}" compile examples/astroflow/astroflow.x \
-    --lang java --package astroflow.shared --out "$folder/generated"
+  "${IW_TEST_SERVER:-target/release/interweave}" compile "$2" --lang java --package "$3" \
+    --out "$folder/generated"
   cp -r "$folder/generated/META-INF" "$folder/classes/"
   # shellcheck disable=SC2046
-  javac --release 17 -Xlint:all -Werror -d "$folder/classes" -cp "$jar" \
-    $(find "$folder/generated" "$sources/viewer" -name '*.java')
-  printf 'Main-Class: astroflow.viewer.Viewer\nClass-Path: %s\n' "$(basename "$jar")" \
-    >"$folder/manifest"
-  jar --create --file "$folder/astroflow-viewer.jar" --manifest "$folder/manifest" \
-    -C "$folder/classes" .
-  javac --release 17 -Xlint:all -Werror -d "$folder/test" -cp "$folder/classes:$jar" \
+  javac --release 17 -Xlint:all -Werror -d "$folder/classes" -cp "$client" \
+    $(find "$folder/generated" "$sources/$4" -name '*.java')
+  printf 'Main-Class: %s\nClass-Path: %s\n' "$5" "$(basename "$client")" >"$folder/manifest"
+  jar --create --file "$examples/$6" --manifest "$folder/manifest" -C "$folder/classes" .
+  javac --release 17 -Xlint:all -Werror -d "$folder/test" -cp "$folder/classes:$client" \
     "$sources"/test/*.java
 }
+build_examples() {
+  local examples=$BUILD/java/examples client
+  rm -rf "$examples"
+  mkdir -p "$examples"
+  cp "$BUILD"/java/repository/org/interweave/interweave/*/interweave-*[0-9].jar "$examples/"
+  client=$(echo "$examples"/interweave-*.jar)
+  build_example astroflow examples/astroflow/astroflow.x astroflow.shared viewer \
+    astroflow.viewer.Viewer astroflow-viewer.jar
+  build_example game examples/java/game/game.x game.shared player game.player.Player game.jar
+  # The page of the players in browsers, with the client in TypeScript beside it.
+  make/web.sh fetch
+  cp -r examples/java/game/page "$examples/game/"
+  web/node_modules/.bin/tsc -p web/tsconfig.json --outDir "$examples/game/page/interweave"
+}
+test_example() {
+  local number=$1 name=$2 log=$BUILD/java/examples/$2.log
+  shift 2
+  "examples/java/$name/programs_test.sh" "${IW_TEST_SERVER:-target/release/interweave}" "$@" \
+    "$BUILD/java/examples" >"$log" 2>&1 || { cat "$log"; return 1; }
+  echo "ok $number - java examples: $name" >>"$results/examples.tap"
+}
 test_examples() {
-  local log=$BUILD/java/examples/log
-  examples/java/astroflow/programs_test.sh "${IW_TEST_SERVER:-target/release/interweave}" \
-    "$BUILD/release/examples/astroflow" "$BUILD/java/examples" >"$log" 2>&1 ||
-    { cat "$log"; return 1; }
-  echo "ok 1 - java examples: astroflow" >"$results/examples.tap"
+  rm -f "$results/examples.tap"
+  test_example 1 astroflow "$BUILD/release/examples/astroflow"
+  test_example 2 game
 }
 # Nothing when it is there. Fetched by one at a time. Only a whole build with a test in it asks for
 # everything; dependency:go-offline leaves some out.

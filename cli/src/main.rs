@@ -13,7 +13,9 @@ mod remove;
 mod rules;
 mod run;
 mod serve;
+mod serve_audit;
 mod serve_config;
+mod serve_init;
 mod serve_tls;
 mod set;
 mod show;
@@ -37,7 +39,8 @@ struct Interweave {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Serve),
+    // Larger than all others.
+    Serve(Box<serve::Serve>),
     Run(run::Run),
     /// Make certificates for encrypted connections (iws://)
     #[command(subcommand)]

@@ -1,5 +1,7 @@
 //! `interweave serve`: options, store and logs of a server; the server itself is interweave-server.
 
+use crate::serve_audit::AuditArgs;
+use crate::serve_init::InitArgs;
 use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
 use interweave_server::net::{
@@ -96,7 +98,11 @@ pub struct Serve {
     #[command(flatten)]
     tls: TlsArgs,
     #[command(flatten)]
+    init: InitArgs,
+    #[command(flatten)]
     access: AccessArgs,
+    #[command(flatten)]
+    audit: AuditArgs,
 }
 
 #[derive(Debug, Args)]
@@ -110,6 +116,9 @@ struct AccessArgs {
     /// a client that is let in may do everything
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
+    /// Let in the programs of this user alone: they find a token that the server makes at its start
+    #[arg(long, conflicts_with_all = ["tokens", "rules"])]
+    own_token: bool,
 }
 
 /// A store, and what was found in it.
@@ -194,7 +203,7 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is not a number of bytes, like 1000000, 64M or 1G"))
 }
 
-fn bytes_or_none(text: &str) -> Result<u64, String> {
+pub fn bytes_or_none(text: &str) -> Result<u64, String> {
     match text {
         "0" => Ok(0),
         _ => bytes(text),
@@ -203,6 +212,15 @@ fn bytes_or_none(text: &str) -> Result<u64, String> {
 
 impl Serve {
     pub fn run(self) -> ExitCode {
+        if let Some(made) = self.init.run() {
+            return match made {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => {
+                    eprint!("{failure}");
+                    ExitCode::FAILURE
+                }
+            };
+        }
         begin_logs(self.log_format);
         net::log_panics();
         match self.serve() {
@@ -260,10 +278,12 @@ impl Serve {
                 Peers::Own => UnixPeers::Own,
                 Peers::All => UnixPeers::All,
             },
+            makes_token: self.access.own_token,
             tls,
             access,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),
+            audit: self.audit.options(),
             engine,
         };
         let ended = net::serve(options, opened.store, opened.recovered, &mut |address| {

@@ -79,7 +79,7 @@ fn a_token_is_taken_and_revoked_while_the_server_runs() {
     let files = Files::with_rules("allow alice all /**\nallow bob all /**\nend\n");
     let alice = files.token(&["new", "alice"]);
     let server = files.serve();
-    let refused = login(&server, "").err().expect("it is refused");
+    let refused = login(&server, "").expect_err("it is refused");
     assert_eq!(refused.code(), Some(ErrorCode::Denied));
     assert!(refused.to_string().contains("IW_TOKEN"), "{refused}");
     let mut first = login(&server, &alice).unwrap();

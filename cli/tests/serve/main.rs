@@ -1,6 +1,7 @@
 //! `interweave serve` as a process, spoken to over its sockets.
 
 mod access;
+mod audit;
 mod clients;
 mod crash;
 mod damage;
@@ -14,6 +15,7 @@ mod limits;
 mod log_end;
 mod login;
 mod many;
+mod own_token;
 mod server;
 mod sharing;
 mod tls;

@@ -70,6 +70,13 @@ impl Server {
         Server::run(command, "memory", options)
     }
 
+    /// Keeps nothing, and has these variables in its environment.
+    pub fn with_environment(variables: &[(&str, &Path)], options: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
+        command.envs(variables.iter().copied());
+        Server::run(command, "memory", options)
+    }
+
     /// With so many file descriptors at most.
     pub fn with_descriptors(limit: u32, store: &str, options: &[&str]) -> Server {
         let mut command = Command::new("sh");

@@ -73,7 +73,7 @@ the_window_shows_the_data() {
   others=$!
   read -r display <"$work/display"
   DISPLAY=":$display" timeout 120 java -XX:TieredStopAtLevel=1 \
-    -cp "$examples/astroflow-viewer.jar:$examples/test" \
+    -cp "$examples/astroflow-viewer.jar:$examples/astroflow/test" \
     astroflow.viewer.WindowTest "iw://$address/seen" >"$work/window.log" 2>&1 || fail "the window"
   grep -q "the window shows the data" "$work/window.log" || fail "the window's test did not run"
 }

@@ -34,7 +34,8 @@ use std::sync::Arc;
 const CLIENTS: u8 = 5;
 /// What the certificates of clients 0 to 4 may do, at different times.
 const RULES: [&str; 4] = [
-    "allow * all /**\nend\n",
+    "limit cert:c1 connections 0\nlimit cert:c2 segments 1\nlimit * bytes 300K\n\
+     limit * releases 2\nlimit cert:c0 rate 1K\nallow * all /**\nend\n",
     "allow cert:c0 all /**\nallow cert:c1 read,steer /a/**\nallow * read /c\nend\n",
     "deny cert:c0 write,read /a\nallow * all /a/*\nallow cert:c2 all /**\nend\n",
     "end\n",
@@ -124,6 +125,7 @@ pub fn run(data: &[u8]) {
 
 fn engine(stored: bool, starts: u64) -> Engine {
     Engine::new(Config {
+        audits: true,
         stored,
         first_fence: starts << 32,
         lease_ms: 2_000,
@@ -146,7 +148,7 @@ fn engine(stored: bool, starts: u64) -> Engine {
 fn peer(client: usize) -> Peer {
     Peer {
         certificate: Some(format!("c{client}").into()),
-        user: None,
+        ..Peer::default()
     }
 }
 
@@ -471,6 +473,7 @@ impl World {
                     large.take(next);
                 }
             }
+            Effect::Audit(_) => {}
             Effect::LookAfterStore => {
                 self.engine.store_looked_at(self.now_ns, &[], &[]);
             }

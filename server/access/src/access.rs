@@ -1,6 +1,6 @@
 //! The decisions: whether a client is let in, and what its identity may do.
 
-use crate::{Identity, Operation, Peer, Rules, Tokens};
+use crate::{Identity, Limits, Operation, Peer, Rules, Tokens};
 
 /// What the tokens file and the rules file say, as long as both are as they are.
 #[derive(Debug, Default)]
@@ -92,6 +92,19 @@ impl Access {
             (Identity::Anyone, _) => self.lets_anyone_in(),
             (Identity::Certificate(_) | Identity::User(_), _) => true,
         }
+    }
+
+    /// Returns how much the identity may use.
+    pub fn limits(&self, identity: &Identity) -> Limits {
+        let rules = self.rules.as_ref();
+        rules
+            .map(|rules| rules.limits(identity))
+            .unwrap_or_default()
+    }
+
+    /// Whether a limit is of what happens in a second [LIM-5].
+    pub fn slows_down(&self) -> bool {
+        self.rules.as_ref().is_some_and(Rules::slow_down)
     }
 
     /// Decides one operation on one segment. `path` is "" for Metrics and Admin.

@@ -2,6 +2,7 @@
 
 use crate::Login;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// To whom a session belongs. Its text is the word that rules have for it.
@@ -24,6 +25,8 @@ pub struct Peer {
     pub certificate: Option<Arc<str>>,
     /// The user of the peer's process.
     pub user: Option<u32>,
+    /// Where the peer is, for people. None: on a Unix socket, or unknown.
+    pub address: Option<SocketAddr>,
     /// The login of the request by which a WebSocket began: it was let in with a token [ACC-9].
     pub login: Option<Login>,
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Decision, FileError, Identity, Operation};
+use crate::{Decision, FileError, Identity, Limits, Operation};
 use parse::{Rule, Statements};
 use paths::{Paths, Verdict};
 
@@ -36,6 +36,8 @@ struct File {
     of_others: Box<[u32]>,
     /// What each subject's rules say of Metrics and Admin.
     of_server: Vec<[Verdict; 2]>,
+    /// What each subject's limits are. Empty: the file has no limit.
+    limits: Vec<Limits>,
     lets_anyone_in: bool,
     rules: usize,
 }
@@ -50,6 +52,25 @@ impl Rules {
     /// Whether a client that shows nothing may have a session [ACC-4].
     pub fn lets_anyone_in(&self) -> bool {
         self.file.lets_anyone_in
+    }
+
+    /// Returns the limits of an identity.
+    pub fn limits(&self, identity: &Identity) -> Limits {
+        let file = &*self.file;
+        let mut limits = Limits::default();
+        if file.limits.is_empty() {
+            return limits;
+        }
+        let subjects = file.subjects.get(identity).unwrap_or(&file.of_others);
+        for subject in subjects {
+            limits.add_all(&file.limits[*subject as usize]);
+        }
+        limits
+    }
+
+    /// Whether the file has a limit of what happens in a second.
+    pub fn slow_down(&self) -> bool {
+        self.file.limits.iter().any(Limits::slow_down)
     }
 
     /// Finds the first rule that matches [RULE-1]. `path` is "" for Metrics and Admin.
@@ -77,6 +98,7 @@ impl File {
     fn new(statements: &Statements) -> Result<File, FileError> {
         let groups::Subjects {
             of_rules,
+            of_limits,
             of_identities,
             of_others,
             count,
@@ -101,6 +123,13 @@ impl File {
             }
         }
         paths.finish();
+        let mut limits = match statements.limits.is_empty() {
+            true => Vec::new(),
+            false => vec![Limits::default(); count],
+        };
+        for ((_, limit), &subject) in statements.limits.iter().zip(&of_limits) {
+            limits[subject as usize].add(*limit);
+        }
         let anyone = of_identities.get(&Identity::Anyone).unwrap_or(&of_others);
         let is_for_anyone =
             |(rule, subject): (&Rule, &u32)| rule.is_allow && anyone.contains(subject);
@@ -110,6 +139,7 @@ impl File {
             subjects: of_identities,
             of_others,
             of_server,
+            limits,
             lets_anyone_in,
             rules: statements.rules.len(),
         })

@@ -39,6 +39,19 @@ impl AccessOptions {
     }
 }
 
+/// What a look at the files found.
+pub struct Change {
+    /// None: what the files say holds already.
+    pub access: Option<Arc<Access>>,
+    pub reloads: Vec<Reload>,
+}
+
+/// A file was read anew. If it is not sound, what it said before holds.
+pub struct Reload {
+    pub is_taken: bool,
+    pub text: String,
+}
+
 /// A file that was replaced or written has another mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark {
@@ -75,6 +88,8 @@ struct Watched<T> {
     bytes: Vec<u8>,
     /// It is read again at the next look, although its mark stays.
     is_fresh: bool,
+    /// The reloads that nobody was told of.
+    reloads: Vec<Reload>,
 }
 
 impl<T> Watched<T> {
@@ -97,6 +112,7 @@ impl<T> Watched<T> {
             mark: Some(mark),
             bytes,
             is_fresh: mark.is_fresh(since_1970()),
+            reloads: Vec::new(),
         })
     }
 
@@ -115,7 +131,8 @@ impl<T> Watched<T> {
             Ok(read) => read,
             Err(error) => {
                 if self.mark.take().is_some() || aloud {
-                    tracing::error!("{option} {path}: {error}; what the file said before holds");
+                    let text = format!("{option} {path}: {error}; what the file said before holds");
+                    self.tell(false, text);
                 }
                 self.is_fresh = false;
                 return false;
@@ -130,15 +147,20 @@ impl<T> Watched<T> {
         match (self.parse)(&self.bytes) {
             Ok(sound) => {
                 self.sound = sound;
-                tracing::info!("{option} {path} was read again");
+                let text = format!("{option} {path} was read again");
+                self.tell(true, text);
                 true
             }
             Err(error) => {
                 let text = error_text(option, &self.path, &error);
-                tracing::error!("{text}; what the file said before holds");
+                self.tell(false, format!("{text}; what the file said before holds"));
                 false
             }
         }
+    }
+
+    fn tell(&mut self, is_taken: bool, text: String) {
+        self.reloads.push(Reload { is_taken, text });
     }
 }
 
@@ -233,15 +255,27 @@ impl AccessFiles {
         self.let_expire(since_1970()) | tokens | rules
     }
 
+    fn take_reloads(&mut self) -> Vec<Reload> {
+        let tokens = self.tokens.as_mut().map(|file| &mut file.reloads);
+        let rules = self.rules.as_mut().map(|file| &mut file.reloads);
+        let both = tokens.into_iter().chain(rules);
+        both.flat_map(std::mem::take).collect()
+    }
+
     /// Runs until the other ends of both channels are gone.
-    fn keep(mut self, hangups: &Receiver<()>, changes: &UnboundedSender<Arc<Access>>) {
+    fn keep(mut self, hangups: &Receiver<()>, changes: &UnboundedSender<Change>) {
         loop {
             let has_changed = match hangups.recv_timeout(self.rest(since_1970())) {
                 Ok(()) => self.read_again(),
                 Err(RecvTimeoutError::Timeout) => self.look_again(),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            if has_changed && changes.send(self.access()).is_err() {
+            let change = Change {
+                access: has_changed.then(|| self.access()),
+                reloads: self.take_reloads(),
+            };
+            let is_any = change.access.is_some() || !change.reloads.is_empty();
+            if is_any && changes.send(change).is_err() {
                 return;
             }
         }
@@ -253,10 +287,13 @@ impl AccessFiles {
 /// not end the process.
 pub fn begin(
     files: AccessFiles,
-    on_change: impl Fn(Arc<Access>) + 'static,
+    on_change: impl Fn(Change) + 'static,
 ) -> io::Result<impl Future<Output = ()>> {
     let mut hangup = signal(SignalKind::hangup())?;
-    on_change(files.access());
+    on_change(Change {
+        access: Some(files.access()),
+        reloads: Vec::new(),
+    });
     let (ask, asked) = channel();
     let (changes, mut changed) = unbounded_channel();
     let thread = std::thread::Builder::new().name("iw-access".to_string());
@@ -268,8 +305,8 @@ pub fn begin(
                     // The thread ends after this task, or this task panics below.
                     let _ = ask.send(());
                 }
-                access = changed.recv() => {
-                    on_change(access.expect("the thread that watches the files runs"));
+                change = changed.recv() => {
+                    on_change(change.expect("the thread that watches the files runs"));
                 }
             }
         }

@@ -16,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::{service_fn, Service};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use interweave_access::Peer;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
@@ -83,7 +84,8 @@ impl Guests {
         let mut patience = Patience::default();
         loop {
             let stream = patience.accept(&listener).await;
-            self.begin(stream, Way::default(), self.app.clone()).await;
+            let way = plain_way(&stream);
+            self.begin(stream, way, self.app.clone()).await;
         }
     }
 
@@ -114,7 +116,8 @@ impl Guests {
             Admitted::Plain(stream) => {
                 let app = if admits_plain { &self.app } else { refuser };
                 let (stream, app) = (TcpStream::from_std(stream)?, app.clone());
-                self.begin(stream, Way::default(), app).await;
+                let way = plain_way(&stream);
+                self.begin(stream, way, app).await;
             }
         }
         Ok(())
@@ -139,6 +142,17 @@ impl Guests {
             }
             drop(place);
         });
+    }
+}
+
+fn plain_way(stream: &TcpStream) -> Way {
+    let peer = Peer {
+        address: stream.peer_addr().ok(),
+        ..Peer::default()
+    };
+    Way {
+        peer,
+        ..Way::default()
     }
 }
 

@@ -14,6 +14,7 @@ use super::shell::Shell;
 use super::tasks;
 use super::viewer;
 use super::websocket;
+use crate::session::{Act, Audited, Place};
 use axum::body::HttpBody;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{RawQuery, Request, State};
@@ -23,7 +24,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use interweave_access::{Login, NotLetIn, Operation, Peer};
-use interweave_wire::protocol::MAX_TOKEN;
+use interweave_wire::protocol::{ErrorCode, MAX_TOKEN};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -42,7 +43,7 @@ pub enum Ask {
     /// Whose a request with these credentials is.
     Login(Credentials, oneshot::Sender<Result<Login, NotLetIn>>),
     /// Begins a login with a token. The reply is the cookie's value; None: the token is not valid.
-    LogIn(String, oneshot::Sender<Option<[u8; 16]>>),
+    LogIn(String, Peer, oneshot::Sender<Option<[u8; 16]>>),
     LogOut([u8; 16], oneshot::Sender<()>),
 }
 
@@ -131,7 +132,10 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
                     drop(reply.send(metrics::health(&shell, tells_all)));
                 }
                 Ask::Login(shown, reply) => drop(reply.send(login_of(&shell, &logins, shown))),
-                Ask::LogIn(token, reply) => drop(reply.send(log_in(&shell, &mut logins, &token))),
+                Ask::LogIn(token, peer, reply) => {
+                    let cookie = log_in(&shell, &mut logins, &token, &peer);
+                    let _ = reply.send(cookie);
+                }
                 Ask::LogOut(value, reply) => {
                     logins.end(&value);
                     let _ = reply.send(());
@@ -158,15 +162,37 @@ fn login_of(shell: &Shell, logins: &Logins, shown: Credentials) -> Result<Login,
         login: login.filter(|login| access.still_lets_in(login)).cloned(),
         ..shown.peer
     };
-    access.login(&shown.token, &peer)
+    let login = access.login(&shown.token, &peer);
+    if matches!(login, Err(NotLetIn::NotValid)) {
+        audit_login(shell, &peer, None);
+    }
+    login
 }
 
-fn log_in(shell: &Shell, logins: &mut Logins, token: &str) -> Option<[u8; 16]> {
+/// Notes a token that was shown over HTTP. `login`: it is valid.
+fn audit_login(shell: &Shell, peer: &Peer, login: Option<&Login>) {
+    let text = match login {
+        Some(_) => "over HTTP",
+        None => "the token is not valid, over HTTP",
+    };
+    let who = login.map_or_else(|| peer.identity(), |login| login.identity.clone());
+    shell.audit(Audited {
+        who: Some(who),
+        token: login.and_then(|login| login.token),
+        from: Place::of(peer),
+        error: login.is_none().then_some(ErrorCode::Denied),
+        ..Audited::of_server(Act::Login, login.is_some(), text)
+    });
+}
+
+fn log_in(shell: &Shell, logins: &mut Logins, token: &str, peer: &Peer) -> Option<[u8; 16]> {
     if token.is_empty() || token.len() > MAX_TOKEN as usize {
         return None;
     }
     let login = shell.access().login(token, &Peer::default()).ok();
-    let login = login.filter(|login| login.token.is_some())?;
+    let login = login.filter(|login| login.token.is_some());
+    audit_login(shell, peer, login.as_ref());
+    let login = login?;
     let mut value = [0; 16];
     getrandom::fill(&mut value).ok()?;
     logins.begin(clock::now_ns(), value, login);
@@ -186,6 +212,13 @@ async fn make_pages(shell: &Shell, mut wanted: mpsc::Receiver<Page>) {
     while let Some(page) = wanted.recv().await {
         match page {
             Page::Metrics(_, login, reply) if !may_see_numbers(shell, &login) => {
+                let identity = &login.identity;
+                shell.audit(Audited {
+                    who: Some(identity.clone()),
+                    operation: Some(Operation::Metrics),
+                    line: shell.access().decide(identity, Operation::Metrics, "").line,
+                    ..Audited::of_server(Act::Request, false, "over HTTP")
+                });
                 let text = format!(
                     "InterWeave: {} asked for metrics, which no rule allows; ask whoever runs the \
                      server for one\n",
@@ -252,6 +285,7 @@ async fn numbers(
         received: shell.traffic.received.get(),
         sent: shell.traffic.sent.get(),
         refused: shell.traffic.refused.get(),
+        audit: shell.audit_numbers(),
         statistics,
         segments,
     })

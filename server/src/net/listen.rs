@@ -7,7 +7,7 @@ use super::shell::Shell;
 use super::socket::{Socket, Stream};
 use super::tasks;
 use super::tls::{Admitted, Entrance};
-use crate::session::ServerMessage;
+use crate::session::{Act, Audited, Place, ServerMessage};
 use interweave_access::Peer;
 use interweave_wire::protocol::ErrorCode;
 use std::fs::Permissions;
@@ -199,7 +199,15 @@ async fn remove_stale(path: &Path) -> io::Result<()> {
 
 fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) -> io::Result<()> {
     send_at_once(&stream);
-    accept(shell, Stream::Tcp(stream.into_std()?), Peer::default())
+    accept_plain(shell, stream.into_std()?)
+}
+
+fn accept_plain(shell: &Rc<Shell>, stream: std::net::TcpStream) -> io::Result<()> {
+    let peer = Peer {
+        address: stream.peer_addr().ok(),
+        ..Peer::default()
+    };
+    accept(shell, Stream::Tcp(stream), peer)
 }
 
 /// Without this option small messages would wait for acknowledgements. A socket that refuses it is
@@ -217,9 +225,7 @@ pub async fn serve_admitted(
     while let Some(admitted) = passed.recv().await {
         let begun = match admitted {
             Admitted::Secure(stream, shown) => accept(&shell, Stream::Unix(stream), shown.peer),
-            Admitted::Plain(stream) if admits_plain => {
-                accept(&shell, Stream::Tcp(stream), Peer::default())
-            }
+            Admitted::Plain(stream) if admits_plain => accept_plain(&shell, stream),
             Admitted::Plain(stream) => refuse_plain(&shell, Stream::Tcp(stream)),
         };
         if let Err(error) = begun {
@@ -277,9 +283,24 @@ fn accept(shell: &Rc<Shell>, stream: Stream, peer: Peer) -> io::Result<()> {
     Ok(())
 }
 
+fn whence(sink: &Sink) -> Place {
+    let socket = match sink {
+        Sink::Stream(socket) => socket,
+        Sink::Web => return Place::Unknown,
+    };
+    socket.peer_address().map_or(Place::Unix, Place::Address)
+}
+
 /// Sends the error as far as a new socket takes it. If there is a place for the connection, the
 /// peer's bytes are read meanwhile, because otherwise the system may drop the error.
 fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
+    if code == ErrorCode::Denied {
+        shell.audit(Audited {
+            from: whence(&sink),
+            error: Some(code),
+            ..Audited::of_server(Act::Login, false, text.clone())
+        });
+    }
     let connection = ClientSocket::new(0, sink);
     let error = ServerMessage::plain_error(0, code, text);
     connection.outbound.borrow_mut().push(error);

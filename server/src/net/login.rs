@@ -202,7 +202,7 @@ pub async fn log_in(
         Err(answer) => return answer,
     };
     let is_secure = way.names.is_some();
-    match asker.ask(|reply| Ask::LogIn(token, reply)).await {
+    match asker.ask(|reply| Ask::LogIn(token, way.peer, reply)).await {
         Some(Some(value)) => {
             let value = format!("{:032x}", u128::from_be_bytes(value));
             let cookie = set_cookie(door.port, &value, LASTS, is_secure);

@@ -50,8 +50,11 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer) {
             break;
         }
         tokio::select! {
-            message = socket.recv() => match message {
-                Some(Ok(Message::Binary(frame))) => talk.take(&frame),
+            message = next(&shell, connection.id, &mut socket) => match message {
+                Some(Ok(Message::Binary(frame))) => {
+                    shell.take_turn(connection.id, frame.len(), 1).await;
+                    talk.take(&frame);
+                }
                 Some(Ok(Message::Ping(payload))) => {
                     shell.heard(connection.id, payload.len());
                     // The library has prepared this answer; sending writes it.
@@ -76,6 +79,16 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer) {
     shell.disconnected(&connection);
     // The peer may be gone already.
     let _ = timeout(LINGER, socket.send(Message::Close(None))).await;
+}
+
+/// Waits for the next message, and before it while a limit is used up.
+async fn next(
+    shell: &Shell,
+    connection: u64,
+    socket: &mut WebSocket,
+) -> Option<Result<Message, axum::Error>> {
+    shell.rested(connection).await;
+    socket.recv().await
 }
 
 struct Talk<'a> {

@@ -39,6 +39,30 @@ impl Rights {
 pub(super) struct Permits {
     pub access: Arc<Access>,
     generation: u32,
+    /// Whether a limit is of what happens in a second.
+    pub slows_down: bool,
+    /// Why the present request is refused, for the audit log.
+    pub refused: Option<Refused>,
+}
+
+/// What was refused, and by which line.
+#[derive(Debug, Clone, Default)]
+pub struct Refused {
+    /// Whose request it was, if the session does not say it.
+    pub who: Option<Identity>,
+    pub operation: Option<Operation>,
+    pub path: String,
+    pub line: Option<u32>,
+    pub text: String,
+}
+
+impl Refused {
+    pub fn because(text: impl Into<String>) -> Self {
+        Refused {
+            text: text.into(),
+            ..Refused::default()
+        }
+    }
 }
 
 impl Default for Permits {
@@ -46,12 +70,15 @@ impl Default for Permits {
         Permits {
             access: Arc::new(Access::open()),
             generation: 1,
+            slows_down: false,
+            refused: None,
         }
     }
 }
 
 impl Permits {
     pub fn replace(&mut self, access: Arc<Access>) {
+        self.slows_down = access.slows_down();
         self.access = access;
         // 0 stands for rights that were never decided.
         self.generation = self.generation.wrapping_add(1).max(1);
@@ -68,11 +95,22 @@ impl Permits {
     }
 
     /// Refuses what the identity may not do.
-    fn check(&self, identity: &Identity, asked: Operation, path: &str) -> Result<(), Rejection> {
+    fn check(
+        &mut self,
+        identity: &Identity,
+        asked: Operation,
+        path: &str,
+    ) -> Result<(), Rejection> {
         let decision = self.access.decide(identity, asked, path);
         if decision.is_allowed {
             return Ok(());
         }
+        self.refused = Some(Refused {
+            operation: Some(asked),
+            path: path.to_string(),
+            line: decision.line,
+            ..Refused::default()
+        });
         let reason = match decision.line {
             Some(line) => format!("line {line} of the rules denies it"),
             None => "no line of the rules allows it".to_string(),
@@ -180,10 +218,15 @@ impl Engine {
         }
         let is_open = self.wire.opened(at.connection, number).is_some();
         let may_know = is_open || rights.is_some_and(|rights| rights.read);
-        let Some(segment) = self.segments.get(number).filter(|_| may_know) else {
+        let Some(segment) = self.segments.get(number) else {
             return Err(super::open::not_open(number));
         };
         let identity = &self.wire.asking(at).login.identity;
+        if !may_know {
+            // The answer hides it, but the audit log says it.
+            let _ = self.permits.check(identity, Operation::Read, &segment.path);
+            return Err(super::open::not_open(number));
+        }
         let operations = [Operation::Read, asked];
         let mut each = operations.iter();
         each.try_for_each(|asked| self.permits.check(identity, *asked, &segment.path))

@@ -39,7 +39,10 @@ impl Engine {
             None => {
                 self.permit(at, Operation::Create, &r.path)?;
                 self.wire.may_await(at)?;
-                self.create_segment(r)?
+                self.check_limits(at, self.quota_of(r))?;
+                let number = self.create_segment(r)?;
+                self.count_made(at, number);
+                number
             }
         };
         let segment = self.segments.found(number);
@@ -63,6 +66,13 @@ impl Engine {
         }
     }
 
+    fn quota_of(&self, r: &OpenSegment) -> u64 {
+        match r.quota_bytes {
+            0 => self.config.quota_bytes,
+            given => given,
+        }
+    }
+
     /// Makes an empty segment. The segment is served at once if it need not be on the disk first.
     fn create_segment(&mut self, r: &OpenSegment) -> Result<u32, Rejection> {
         if self.stopping {
@@ -74,10 +84,7 @@ impl Engine {
             true => r.durable,
             false => Durability::Memory,
         };
-        let quota_bytes = match r.quota_bytes {
-            0 => self.config.quota_bytes,
-            given => given,
-        };
+        let quota_bytes = self.quota_of(r);
         let waits = self.config.stored && durable != Durability::Memory;
         let beginning = Beginning {
             id: self.segments.next_id(),

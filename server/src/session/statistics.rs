@@ -17,6 +17,9 @@ pub struct Counters {
     pub malformed: u64,
     /// Connections whose hello had a token that is not valid.
     pub logins_refused: u64,
+    /// Requests beyond a limit of their identity, and messages that waited because of one.
+    pub limits_refused: u64,
+    pub rests: u64,
     pub silent: u64,
     /// Connections that were closed because they took nothing, and others needed the memory.
     pub stuck: u64,

@@ -1,12 +1,12 @@
-//! Brings new rules to what goes on already: sessions, locks, waits and subscriptions [ACC-6]
-//! [RULE-7].
+//! Brings new rules to the sessions, locks, waits and subscriptions that there are [ACC-6] [RULE-7].
 //!
 //! The sweep looks at some segments of some sessions at a time, and other events come between, so
 //! that nobody waits long for it. A change of the rules meanwhile begins the sweep anew.
 
+use super::auditing::Act;
 use super::engine::Engine;
 use crate::lock::Ticket;
-use interweave_access::Access;
+use interweave_access::{Access, Operation};
 use interweave_wire::protocol::ErrorCode;
 use interweave_wire::Rejection;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const SLICE: usize = 512;
 const PAUSE_NS: u64 = 1_000_000;
 
-/// What the sweep has still to look at.
+/// The sessions and segments that the sweep has still to look at.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     sessions: Vec<u64>,
@@ -26,7 +26,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Returns when the sweep goes on. None: all is looked at.
+    /// Returns when the sweep continues. None: all is looked at.
     pub fn next_ns(&self) -> Option<u64> {
         let is_over = self.sessions.is_empty() && self.current.is_none();
         (!is_over).then_some(self.next_ns)
@@ -34,10 +34,12 @@ impl Sweep {
 }
 
 impl Engine {
-    /// From now on this access holds. A sweep brings it to what goes on already.
+    /// From now on this access holds. A sweep brings it to locks and subscriptions.
     pub fn set_access(&mut self, now_ns: u64, access: Arc<Access>) {
         self.advance(now_ns);
         self.permits.replace(access);
+        let access = &self.permits.access;
+        self.accounts.renew(|identity| access.limits(identity));
         self.sweep = Sweep {
             sessions: self.wire.session_numbers().collect(),
             current: None,
@@ -77,6 +79,7 @@ impl Engine {
         if !self.permits.access.still_lets_in(&s.login) {
             let text = "the token or certificate of this session is not valid here any more";
             let connection = s.connection;
+            self.audit_session_end(session);
             self.end_session(session);
             if let Some(connection) = connection {
                 self.wire
@@ -103,7 +106,7 @@ impl Engine {
         }
         let may_read = rights.may_read();
         if let Some(connection) = connection {
-            self.refuse_waits(connection, number, may_read);
+            self.refuse_waits((session, connection), number, may_read);
         }
         let Some(s) = self.segments.if_still_there(number) else {
             return;
@@ -113,20 +116,49 @@ impl Engine {
         if let Some(fence) = lost {
             self.wire.writer_lost(session, number, fence);
         }
+        let mut was_reading = false;
+        let mut was_subscribed = false;
         if !may_read {
-            is_free |= s.lock.release_strict(session);
+            was_reading = s.lock.release_strict(session);
+            is_free |= was_reading;
             if let Some(connection) = connection {
-                s.end_subscription(&mut self.wire, connection);
+                was_subscribed = s.end_subscription(&mut self.wire, connection);
             }
         }
+        let taken = [
+            (lost.is_some(), Act::LockLost, Operation::Write),
+            (was_reading, Act::LockLost, Operation::Read),
+            (was_subscribed, Act::SubscriptionEnded, Operation::Read),
+        ];
+        for (_, act, operation) in taken.into_iter().filter(|(was_taken, ..)| *was_taken) {
+            self.audit_taken(session, act, number, operation);
+        }
         if is_free {
+            self.refuse_all_waits(number);
             self.grant_waiting(number);
+        }
+    }
+
+    /// Refuses everybody who waits for a lock of the segment and may not have it any more. The
+    /// sweep comes to some of them later, but the lock is free now.
+    fn refuse_all_waits(&mut self, number: u32) {
+        let segment = self.segments.get(number);
+        let queued = segment.map(|s| s.lock.queued_sessions().collect());
+        let queued: Vec<u64> = queued.unwrap_or_default();
+        for session in queued {
+            let connection = self.wire.session(session).and_then(|s| s.connection);
+            let rights = self.rights(session, connection, number);
+            if let (Some(connection), Some(rights)) = (connection, rights) {
+                if !rights.may_change() {
+                    self.refuse_waits((session, connection), number, rights.may_read());
+                }
+            }
         }
     }
 
     /// Refuses the connection's requests that wait for a lock of the segment: those for the writer
     /// lock, and without `may_read` the others, too.
-    fn refuse_waits(&mut self, connection: u64, number: u32, may_read: bool) {
+    fn refuse_waits(&mut self, (session, connection): (u64, u64), number: u32, may_read: bool) {
         for stream in self.wire.waits_for_lock(connection, number) {
             let ticket = Ticket { connection, stream };
             let Some(s) = self.segments.if_still_there(number) else {
@@ -143,6 +175,11 @@ impl Engine {
             );
             let rejection = Rejection::new(ErrorCode::Denied, text);
             self.wire.refuse_awaiting(connection, stream, &rejection);
+            let lacks = match may_read {
+                true => Operation::Write,
+                false => Operation::Read,
+            };
+            self.audit_taken(session, Act::Request, number, lacks);
         }
     }
 

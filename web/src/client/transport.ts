@@ -7,6 +7,8 @@ export interface Transport {
   /** One frame. */
   send(frame: Uint8Array): void;
   close(): void;
+  /** The token of this user's own server [OWN-3]. A function, so that nothing prints it. */
+  readonly ownToken?: () => string;
 }
 
 export interface TransportEvents {

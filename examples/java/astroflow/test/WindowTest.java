@@ -16,7 +16,6 @@ import java.util.concurrent.TimeUnit;
 import javax.swing.JSlider;
 import javax.swing.SwingUtilities;
 import org.interweave.client.Client;
-import org.interweave.client.Coherence;
 import org.interweave.client.ReadLock;
 import org.interweave.client.Segment;
 
@@ -42,7 +41,8 @@ public final class WindowTest {
   }
 
   private void run(String url) throws Exception {
-    Simulation simulation = new Simulation(url, Coherence.FULL);
+    Freshness chosen = Options.parse("--coherence", "temporal:0.6").coherence();
+    Simulation simulation = new Simulation(url, chosen);
     CountDownLatch shown = new CountDownLatch(1);
     ViewerWindow[] window = new ViewerWindow[1];
     Watch watch =
@@ -56,12 +56,15 @@ public final class WindowTest {
     window[0] = new ViewerWindow(simulation, watch);
     new Thread(watch::run, "watch").start();
     if (!shown.await(PATIENCE_S, TimeUnit.SECONDS)) throw new AssertionError("no frame came");
+    int[] began = new int[1];
     SwingUtilities.invokeAndWait(() -> root = Window.getWindows()[0]);
     for (Quantity each : Quantity.values()) compare(each);
     steer();
     JSlider slider = (JSlider) named(root, "temporal");
+    SwingUtilities.invokeAndWait(() -> began[0] = slider.getValue());
+    if (began[0] != 600) throw new AssertionError("the slider begins at " + began[0] + " ms");
     SwingUtilities.invokeAndWait(() -> slider.setValue(1500));
-    String model = simulation.coherence().toString();
+    String model = simulation.freshness().toString();
     if (!model.equals("TEMPORAL 1.5")) throw new AssertionError("the slider gives " + model);
     watch.stop();
   }

@@ -63,8 +63,8 @@ final class FrameFiles implements FrameSource {
   }
 
   @Override
-  public String freshness() {
-    return "the files of " + folder;
+  public Freshness freshness() {
+    return null;
   }
 
   @Override

@@ -13,8 +13,8 @@ interface FrameSource extends AutoCloseable {
   /** Asks the simulator. */
   void ask(Wish wish);
 
-  /** How recent the frames are. */
-  String freshness();
+  /** How recent the frames are; null: as they are found. */
+  Freshness freshness();
 
   /** The bytes that came so far. */
   long bytesReceived();

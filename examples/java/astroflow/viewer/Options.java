@@ -5,7 +5,7 @@ import java.time.Duration;
 import org.interweave.client.Coherence;
 
 /** What the command line says. */
-record Options(String url, Coherence coherence, long frames, boolean isUntilFinished,
+record Options(String url, Freshness coherence, long frames, boolean isUntilFinished,
     boolean isHeadless, Path pngFolder, Path files) {
   static final String HELP =
       """
@@ -44,7 +44,7 @@ record Options(String url, Coherence coherence, long frames, boolean isUntilFini
   /** Null: the help is wanted. */
   static Options parse(String... words) throws Wrong {
     String url = "127.0.0.1:7747/astroflow";
-    Coherence coherence = Coherence.temporal(Duration.ofMillis(200));
+    Freshness coherence = Freshness.temporal(Duration.ofMillis(200));
     long frames = 0;
     boolean isUntilFinished = false;
     boolean isHeadless = false;
@@ -97,16 +97,16 @@ record Options(String url, Coherence coherence, long frames, boolean isUntilFini
     throw new Wrong(option + ": '" + text + "' is not a number from 0 on");
   }
 
-  private static Coherence coherence(String text) throws Wrong {
+  private static Freshness coherence(String text) throws Wrong {
     String[] parts = text.split(":", 2);
-    if (parts.length == 1 && text.equals("full")) return Coherence.FULL;
-    if (parts.length == 1 && text.equals("strict")) return Coherence.STRICT;
+    if (parts.length == 1 && text.equals("full")) return Freshness.of(Coherence.FULL);
+    if (parts.length == 1 && text.equals("strict")) return Freshness.of(Coherence.STRICT);
     if (parts.length == 2 && parts[0].equals("delta")) {
-      return Coherence.delta(number("--coherence", parts[1]));
+      return Freshness.of(Coherence.delta(number("--coherence", parts[1])));
     }
     if (parts.length == 2 && parts[0].equals("temporal")) {
       double seconds = number("--coherence", parts[1]);
-      return Coherence.temporal(Duration.ofNanos((long) (seconds * 1e9)));
+      return Freshness.temporal(Duration.ofNanos((long) (seconds * 1e9)));
     }
     throw new Wrong(
         "--coherence: '" + text + "' is not one of full, strict, delta:VERSIONS, temporal:SECONDS");

@@ -9,7 +9,6 @@ import org.interweave.InterweaveException;
 import org.interweave.SegmentLostException;
 import org.interweave.TimedOutException;
 import org.interweave.UnreachableException;
-import org.interweave.client.Coherence;
 import org.interweave.client.ReadLock;
 import org.interweave.client.Segment;
 import org.interweave.client.WriteLock;
@@ -20,19 +19,19 @@ final class Simulation implements FrameSource {
 
   private final String url;
   private Segment segment;
-  private Coherence coherence;
+  private Freshness freshness;
   private volatile Runnable listener = () -> {};
   private long shown;
 
-  Simulation(String url, Coherence coherence) {
+  Simulation(String url, Freshness freshness) {
     this.url = url;
-    this.coherence = coherence;
+    this.freshness = freshness;
     open();
   }
 
   private void open() {
     segment = Segment.open(url);
-    segment.coherence(coherence);
+    segment.coherence(freshness.coherence());
     segment.onChange(Runnable::run, version -> listener.run());
     shown = 0;
   }
@@ -43,18 +42,14 @@ final class Simulation implements FrameSource {
   }
 
   /** How far behind the pictures may be. */
-  synchronized void coherence(Coherence wanted) {
-    coherence = wanted;
-    segment.coherence(wanted);
-  }
-
-  synchronized Coherence coherence() {
-    return coherence;
+  synchronized void freshness(Freshness wanted) {
+    freshness = wanted;
+    segment.coherence(wanted.coherence());
   }
 
   @Override
-  public String freshness() {
-    return coherence().toString();
+  public synchronized Freshness freshness() {
+    return freshness;
   }
 
   @Override

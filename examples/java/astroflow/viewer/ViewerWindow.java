@@ -19,7 +19,6 @@ import javax.swing.JSlider;
 import javax.swing.KeyStroke;
 import javax.swing.SwingUtilities;
 import javax.swing.WindowConstants;
-import org.interweave.client.Coherence;
 
 /** Six heat maps, a slider that says how far they may be behind, and what steers the simulator. */
 final class ViewerWindow {
@@ -75,10 +74,13 @@ final class ViewerWindow {
   }
 
   private JComponent freshness() {
-    JSlider slider = new JSlider(0, MOST_MS, 200);
+    Freshness first = source.freshness();
+    int behindMs = first == null ? 0 : first.behindMs();
+    JSlider slider = new JSlider(0, Math.max(MOST_MS, behindMs), behindMs);
     slider.setName("temporal");
+    slider.setEnabled(first != null);
     slider.addChangeListener(event -> temporal(slider.getValue()));
-    bound.setText("pictures: " + source.freshness());
+    bound.setText("pictures: " + (first == null ? "as files come" : first));
     JPanel row = new JPanel(new FlowLayout(FlowLayout.LEFT));
     row.add(new JLabel("at most so many ms behind:"));
     row.add(slider);
@@ -88,7 +90,7 @@ final class ViewerWindow {
 
   private void temporal(int ms) {
     if (!(source instanceof Simulation simulation)) return;
-    simulation.coherence(Coherence.temporal(Duration.ofMillis(ms)));
+    simulation.freshness(Freshness.temporal(Duration.ofMillis(ms)));
     bound.setText("pictures: at most " + ms + " ms behind");
   }
 

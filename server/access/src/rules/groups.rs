@@ -1,4 +1,4 @@
-//! For whom each rule is: the subjects of rules, and the subjects of each identity.
+//! For whom each rule and limit is: their subjects, and the subjects of each identity.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,10 @@ use crate::{FileError, Identity};
 /// A decision walks the paths of each subject, so that an identity must not have too many.
 const MAX_GROUPS_OF_ONE: usize = 32;
 
-/// An identity, a group or `*`, if a rule is for it: numbers from 0.
+/// An identity, a group or `*`, if a rule or a limit is for it: numbers from 0.
 pub struct Subjects {
     pub of_rules: Vec<u32>,
+    pub of_limits: Vec<u32>,
     pub of_identities: HashMap<Identity, Box<[u32]>>,
     /// Of identities that the file does not name.
     pub of_others: Box<[u32]>,
@@ -26,17 +27,18 @@ pub fn subjects(statements: &Statements) -> Result<Subjects, FileError> {
     let mut everybody = None;
     let mut groups: Vec<Option<u32>> = vec![None; statements.groups.len()];
     let mut identities: HashMap<Identity, u32> = HashMap::new();
-    let mut of_rules = Vec::with_capacity(statements.rules.len());
-    for rule in &statements.rules {
-        of_rules.push(match &rule.who {
-            Who::Everybody => *everybody.get_or_insert_with(&mut next),
-            Who::Group(group) => *groups[*group].get_or_insert_with(&mut next),
-            Who::Identity(identity) => match identities.get(identity) {
-                Some(&subject) => subject,
-                None => *identities.entry(identity.clone()).or_insert_with(&mut next),
-            },
-        });
-    }
+    let mut subject_of = |who: &Who| match who {
+        Who::Everybody => *everybody.get_or_insert_with(&mut next),
+        Who::Group(group) => *groups[*group].get_or_insert_with(&mut next),
+        Who::Identity(identity) => match identities.get(identity) {
+            Some(&subject) => subject,
+            None => *identities.entry(identity.clone()).or_insert_with(&mut next),
+        },
+    };
+    let rules = statements.rules.iter();
+    let of_rules = rules.map(|rule| subject_of(&rule.who)).collect();
+    let limits = statements.limits.iter();
+    let of_limits = limits.map(|(who, _)| subject_of(who)).collect();
     let mut of_identities: HashMap<Identity, Vec<u32>> = HashMap::new();
     for (place, subject) in groups.iter().enumerate() {
         if let Some(subject) = *subject {
@@ -52,6 +54,7 @@ pub fn subjects(statements: &Statements) -> Result<Subjects, FileError> {
     };
     Ok(Subjects {
         of_rules,
+        of_limits,
         of_identities: of_identities.into_iter().map(with_everybody).collect(),
         of_others: everybody.into_iter().collect(),
         count: count as usize,

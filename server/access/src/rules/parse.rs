@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::file_error::{lines, no_end, shown, FileError};
-use crate::{is_name, Identity, Operation};
+use crate::{is_name, Identity, Limit, LimitName, Operation};
 
 pub const MAX_RULES_FILE_BYTES: usize = 1 << 20;
 const MAX_LINES: usize = 20_000;
@@ -17,6 +17,7 @@ const EVERYTHING: &str = "/**";
 pub struct Statements<'a> {
     pub groups: Vec<Group>,
     pub rules: Vec<Rule<'a>>,
+    pub limits: Vec<(Who, Limit)>,
 }
 
 pub struct Group {
@@ -67,6 +68,7 @@ struct Parser<'a> {
     groups: Vec<Group>,
     group_names: HashMap<&'a str, usize>,
     rules: Vec<Rule<'a>>,
+    limits: Vec<(Who, Limit)>,
     is_at_end: bool,
 }
 
@@ -87,6 +89,7 @@ pub fn parse(file: &[u8]) -> Result<Statements<'_>, FileError> {
         true => Ok(Statements {
             groups: parser.groups,
             rules: parser.rules,
+            limits: parser.limits,
         }),
         false => Err(no_end(file)),
     }
@@ -155,13 +158,18 @@ impl<'a> Parser<'a> {
                 self.rules.push(rule);
                 Ok(())
             }
+            ("limit", _) => {
+                let limit = self.limit(number, line, rest)?;
+                self.limits.push(limit);
+                Ok(())
+            }
             ("end", []) => {
                 self.is_at_end = true;
                 Ok(())
             }
             ("end", [extra, ..]) => Err((extra.at, "`end` stands alone in its line".into())),
             (word, _) => {
-                let text = format!("{} is not group, allow, deny or end", shown(word));
+                let text = format!("{} is not group, allow, deny, limit or end", shown(word));
                 Err((first.at, text))
             }
         }
@@ -221,6 +229,40 @@ impl<'a> Parser<'a> {
         let what = "is not an identity: a token's name, cert:COMMON_NAME, uid:NUMBER or anyone";
         let found = Identity::parse(word.text).map(Who::Identity);
         found.ok_or_else(|| (word.at, format!("{} {what}, @GROUP or *", shown(word.text))))
+    }
+
+    fn limit(&self, line: usize, text: &str, words: &[Word<'a>]) -> Result<(Who, Limit), Wrong> {
+        let [who, name, value, extra @ ..] = words else {
+            return Err((text.len(), "a limit is `limit WHO NAME VALUE`".into()));
+        };
+        let who = self.who(who)?;
+        let Some(limit) = LimitName::parse(name.text) else {
+            let all = "connections, segments, bytes, releases or rate";
+            return Err((
+                name.at,
+                format!("{} is not a limit: {all}", shown(name.text)),
+            ));
+        };
+        let Some(most) = limit.parse_value(value.text) else {
+            let what = match limit.is_of_a_second() {
+                true => "from 1 to 2^53 - 1",
+                false => "from 0 to 2^53 - 1",
+            };
+            let text = format!(
+                "{} is not a number {what}; only bytes and rate may end with K, M or G",
+                shown(value.text)
+            );
+            return Err((value.at, text));
+        };
+        if let Some(extra) = extra.first() {
+            return Err((extra.at, "a limit has one value".into()));
+        }
+        let limit = Limit {
+            name: limit,
+            most,
+            line: line as u32,
+        };
+        Ok((who, limit))
     }
 
     fn rule(

@@ -361,6 +361,7 @@ async fn shuttle(
         certificate: certificate
             .as_ref()
             .and_then(ClientCertificate::common_name),
+        address: stream.get_ref().0.peer_addr().ok(),
         ..Peer::default()
     };
     let number = certificate.as_ref().map(ClientCertificate::number);

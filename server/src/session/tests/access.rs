@@ -12,12 +12,12 @@ allow cert:elsewhere all /other/**
 end
 ";
 
-fn access(rules: &str) -> Arc<Access> {
+pub fn access(rules: &str) -> Arc<Access> {
     let rules = Rules::parse(rules.as_bytes()).expect("rules");
     Arc::new(Access::new(Some(rules), None))
 }
 
-fn certified(name: &str) -> Peer {
+pub fn certified(name: &str) -> Peer {
     Peer {
         certificate: Some(name.into()),
         ..Peer::default()
@@ -32,7 +32,7 @@ fn ruled(rules: &str) -> World {
     world
 }
 
-fn enter(world: &mut World, connection: u64, name: &str) -> Welcome {
+pub fn enter(world: &mut World, connection: u64, name: &str) -> Welcome {
     let now_ns = world.now_ns();
     let id = session_of(connection);
     world
@@ -43,7 +43,7 @@ fn enter(world: &mut World, connection: u64, name: &str) -> Welcome {
     welcome.body()
 }
 
-fn open_to_read(path: &str) -> Request {
+pub fn open_to_read(path: &str) -> Request {
     let Request::OpenSegment(mut request) = open(path, Durability::Memory) else {
         unreachable!("open makes an OPEN_SEGMENT");
     };
@@ -213,6 +213,35 @@ fn rule_7_new_rules_take_back_locks_waits_and_subscriptions() {
 }
 
 #[test]
+fn rule_7_a_lock_that_is_taken_back_goes_to_nobody_who_may_not_have_it() {
+    // The sweep comes to the waiting sessions before and after the holder.
+    for _ in 0..8 {
+        let mut world = ruled(RULES);
+        let segment = world.open(1, "/lab/x", Durability::Memory);
+        let mut waits = Vec::new();
+        for connection in 2..=9 {
+            enter(&mut world, connection, "writer");
+            world.open(connection, "/lab/x", Durability::Memory);
+        }
+        world.lock(5, segment);
+        for connection in [2, 3, 4, 6, 7, 8] {
+            waits.push(world.send(connection, acquire_writer(segment, 60_000)));
+        }
+        let mut strict = acquire_reader(segment, stamp(0, 0), CoherenceModel::Strict);
+        if let Request::AcquireReader(r) = &mut strict {
+            r.deadline_ms = 60_000;
+        }
+        waits.push(world.send(9, strict));
+        let now_ns = world.now_ns();
+        world.engine.set_access(now_ns, access("end\n"));
+        world.drain();
+        for stream in waits {
+            assert_eq!(world.answer(stream).error(), ErrorCode::Denied);
+        }
+    }
+}
+
+#[test]
 fn rule_7_what_is_still_allowed_stays() {
     let mut world = ruled(RULES);
     let segment = world.open(1, "/lab/x", Durability::Memory);
@@ -260,13 +289,13 @@ fn value_diff(grant: &WriterAcquired, block: u64, number: i32) -> Bytes {
 }
 
 /// A tokens file with one token of that name, and the token.
-fn token(name: &str) -> (Tokens, String) {
+pub fn token(name: &str) -> (Tokens, String) {
     let (token, line) = TokenLine::new(name, [0x0a; 6], [0x5f; 32], 0, 0);
     let tokens = Tokens::parse(format!("{line}\nend\n"), 0).expect("tokens");
     (tokens, token)
 }
 
-fn hello_with(token: &str) -> Request {
+pub fn hello_with(token: &str) -> Request {
     let mut hello = hello([0; 16]);
     hello.token = token.to_string();
     Request::Hello(hello)

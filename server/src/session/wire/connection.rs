@@ -76,6 +76,8 @@ pub struct Connection {
     pub failed: Option<FailedLogin>,
     /// None until hello.
     pub session: Option<u64>,
+    /// The account of the session's identity. None until hello.
+    pub account: Option<u32>,
     /// Random bytes: a new session gets them as its id. Hello takes them out, because the server
     /// keeps no session's id [SES-6]; None from then on.
     pub unused_id: Option<SessionId>,
@@ -103,6 +105,7 @@ impl Connection {
             peer,
             failed: None,
             session: None,
+            account: None,
             unused_id: Some(unused_id),
             keeps_grants: false,
             open: NumberMap::default(),

@@ -5,7 +5,7 @@ use super::super::engine::stopping;
 use super::super::message::{common_version, ServerMessage};
 use super::connection::FailedLogin;
 use super::{Origin, Wire};
-use interweave_access::{Access, Login, NotLetIn};
+use interweave_access::{Access, Identity, Login, NotLetIn};
 use interweave_wire::fields::{field, readable, Fields};
 use interweave_wire::protocol::{
     ErrorCode, FieldKey, HeaderField, Hello, IdField, KeepingField, MessageType, Welcome,
@@ -18,7 +18,8 @@ use interweave_wire::Rejection;
 const FAILED_LOGIN_MS: u32 = 1_000;
 
 impl Wire {
-    /// Answers a hello. `is_stopping`: no session begins any more.
+    /// Answers a hello. `is_stopping`: no session begins any more. `enter` counts the connection
+    /// for an identity, in place of so many others, and returns the account.
     pub fn hello(
         &mut self,
         connection: u64,
@@ -26,6 +27,7 @@ impl Wire {
         hello: &Hello,
         access: &Access,
         is_stopping: bool,
+        enter: impl FnOnce(&Identity, u64) -> Result<u32, Rejection>,
     ) -> Result<(), Rejection> {
         let Some(c) = self.connections.get_mut(&connection) else {
             return Ok(());
@@ -49,6 +51,8 @@ impl Wire {
             session.is_some_and(|s| s.login.identity == login.identity)
         };
         let resumed = resumed.filter(is_same);
+        let older = resumed.and_then(|number| self.sessions.get(number)?.connection);
+        let account = enter(&login.identity, u64::from(older.is_some()))?;
         // Only the bytes of the WELCOME have the id, until the client has taken them [SES-6].
         let id = resumed.map_or(unused_id, |_| hello.session);
         let session = match resumed {
@@ -64,6 +68,7 @@ impl Wire {
         };
         if let Some(c) = self.connections.get_mut(&connection) {
             c.session = Some(session);
+            c.account = Some(account);
             c.keeps_grants = keeping.is_some_and(|field| field.keeps_grants);
         }
         let welcome = Welcome {

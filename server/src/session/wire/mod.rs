@@ -56,6 +56,8 @@ pub struct Closed {
     pub open: BTreeSet<u32>,
     /// The segments in whose queues its session may wait over it.
     pub locks: BTreeSet<u32>,
+    /// The account for which it counted.
+    pub account: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -105,6 +107,11 @@ impl Wire {
     /// Moves the effects to `out`.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.effects);
+    }
+
+    /// Adds an effect that is not about a message.
+    pub fn push_effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
     }
 
     /// Whether there are effects that were not taken.
@@ -275,6 +282,7 @@ impl Wire {
             connection,
             open: c.open.into_keys().collect(),
             locks: BTreeSet::new(),
+            account: c.account,
         };
         let expires_ns = self.now_ns + ns(self.config.lease_ms);
         let session = c.session.and_then(|number| {

@@ -13,8 +13,6 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
-import org.interweave.Interface.Error;
-import org.interweave.InterweaveException;
 import org.interweave.wire.Address;
 
 /** A socket that never blocks, and the bytes that wait to be sent. The link's lock guards it. */
@@ -24,27 +22,28 @@ final class Channel {
 
   private final SocketChannel socket;
   private final SelectionKey key;
+  /** Null: the connection is not encrypted. */
+  private final Encryption encryption;
   private final Deque<ByteBuffer> unsent = new ArrayDeque<>();
 
-  private Channel(SocketChannel socket, SelectionKey key) {
+  private Channel(SocketChannel socket, SelectionKey key, Encryption encryption) {
     this.socket = socket;
     this.key = key;
+    this.encryption = encryption;
   }
 
   /** Where a server is; looks the host's name up, which may take long. */
   static SocketAddress resolve(Address server) throws IOException {
     if (server.socketFile() != null) return UnixDomainSocketAddress.of(server.socketFile());
-    if (server.secure()) {
-      throw new InterweaveException(
-          Error.UNIMPLEMENTED, server.text() + ": this client has no TLS yet; use iw://");
-    }
     InetSocketAddress found = new InetSocketAddress(server.host(), server.port());
     if (found.isUnresolved()) throw new IOException("no host has the name " + server.host());
     return found;
   }
 
-  /** Begins to connect. */
-  static Channel connect(SocketAddress address, Selector selector, Link link) throws IOException {
+  /** Begins to connect. `encryption` is null if there is to be none. */
+  static Channel connect(
+      SocketAddress address, Selector selector, Link link, Encryption encryption)
+      throws IOException {
     boolean isUnix = address instanceof UnixDomainSocketAddress;
     SocketChannel socket =
         isUnix ? SocketChannel.open(StandardProtocolFamily.UNIX) : SocketChannel.open();
@@ -53,7 +52,7 @@ final class Channel {
       if (!isUnix) socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
       boolean isMade = socket.connect(address);
       int interest = isMade ? SelectionKey.OP_READ : SelectionKey.OP_CONNECT;
-      return new Channel(socket, socket.register(selector, interest, link));
+      return new Channel(socket, socket.register(selector, interest, link), encryption);
     } catch (IOException | RuntimeException wrong) {
       socket.close();
       throw wrong;
@@ -78,18 +77,46 @@ final class Channel {
     for (ByteBuffer piece : pieces) unsent.add(piece);
   }
 
+  /** Before an encrypted connection is made, nothing but a hello waits, which nobody misses. */
   boolean hasUnsent() {
-    return !unsent.isEmpty();
+    if (encryption == null) return !unsent.isEmpty();
+    return encryption.isReady() && (!unsent.isEmpty() || encryption.hasSealed());
   }
 
-  /** The number of bytes read; -1: the server has closed the connection. */
+  /** Whether `read` may find something though the socket has nothing. */
+  boolean isStalled() {
+    return encryption != null && encryption.isStalled() && socket.isConnected();
+  }
+
+  /** Whether the server has begun to answer in the way that was asked for. */
+  boolean isReady() {
+    return encryption == null ? socket.isConnected() : encryption.isReady();
+  }
+
+  /** The number of bytes read, which may be 0; -1: the server has closed the connection. */
   int read(byte[] bytes) throws IOException {
+    if (encryption != null) return encryption.read(socket, bytes);
     return socket.read(ByteBuffer.wrap(bytes));
   }
 
   /** Sends as much as the socket takes now. */
   void flush() throws IOException {
     if (!socket.isConnected()) return;
+    if (encryption == null) {
+      flushPlain();
+      awaitWriting(!unsent.isEmpty());
+      return;
+    }
+    encryption.flush(socket, unsent);
+    if (encryption.isWorking()) key.interestOps(0);
+    else awaitWriting(encryption.hasSealed());
+  }
+
+  private void awaitWriting(boolean isAwaited) {
+    key.interestOps(SelectionKey.OP_READ | (isAwaited ? SelectionKey.OP_WRITE : 0));
+  }
+
+  private void flushPlain() throws IOException {
     while (!unsent.isEmpty()) {
       if (unsent.size() == 1) {
         socket.write(unsent.peek());
@@ -107,11 +134,10 @@ final class Channel {
       while (!unsent.isEmpty() && !unsent.peek().hasRemaining()) unsent.poll();
       if (pieces[count - 1].hasRemaining()) break;
     }
-    int write = unsent.isEmpty() ? 0 : SelectionKey.OP_WRITE;
-    key.interestOps(SelectionKey.OP_READ | write);
   }
 
   void close() {
+    if (encryption != null) encryption.end(socket);
     key.cancel();
     try {
       socket.close();

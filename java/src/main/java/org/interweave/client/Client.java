@@ -29,7 +29,10 @@ public final class Client implements AutoCloseable {
   private static Client shared;
 
   private final ReentrantLock lock = new ReentrantLock();
+  /** A secret. */
   private final String token;
+  /** Null: those that the environment names. */
+  private final TlsFiles files;
   private final Map<String, Link> links = new HashMap<>();
   /** Read without the lock. */
   private final Map<String, Opening> segments = new ConcurrentHashMap<>();
@@ -48,10 +51,16 @@ public final class Client implements AutoCloseable {
   /**
    * A client that shows a token to servers.
    *
-   * @param token who asks
+   * @param token proves who asks; at most 4096 bytes
    */
   public Client(String token) {
-    this.token = token;
+    this(token, null);
+  }
+
+  /** With files in place of those that the environment names. */
+  Client(String token, TlsFiles files) {
+    this.token = OpenOptions.checkedToken(token);
+    this.files = files;
   }
 
   /**
@@ -68,7 +77,7 @@ public final class Client implements AutoCloseable {
    * Opens a segment, and makes it if it does not exist. UNREACHABLE at once if there is no server;
    * connections that are lost later are made again.
    *
-   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @return the segment; the same object for each opening until it is closed as often
    */
   public Segment open(String url) {
@@ -78,7 +87,7 @@ public final class Client implements AutoCloseable {
   /**
    * Opens a segment.
    *
-   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @param options the first opening's count, until the segment is closed
    * @return the segment
    */
@@ -101,7 +110,7 @@ public final class Client implements AutoCloseable {
    * Opens a segment, without waiting for it. A future that is cancelled, or completed otherwise,
    * gives the wait up, and a segment that is opened all the same is closed.
    *
-   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @param options the first opening's count, until the segment is closed; their timeout is the
    *     deadline
    * @return the segment; fails as {@link #open(String, OpenOptions)} would
@@ -113,7 +122,7 @@ public final class Client implements AutoCloseable {
   /**
    * Opens a segment, and makes it if it does not exist, without waiting for it.
    *
-   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @return as {@link #openAsync(String, OpenOptions)} says
    */
   public CompletableFuture<Segment> openAsync(String url) {
@@ -123,14 +132,16 @@ public final class Client implements AutoCloseable {
   private Segment enter(SegmentUrl parsed, OpenOptions options) {
     String url = parsed.server().text() + parsed.path();
     while (true) {
-      Segment entered = tryEnter(parsed, url, options);
+      SocketAddress address = lookUp(parsed.server());
+      Segment entered = tryEnter(parsed, url, options, address);
       if (entered != null) return entered;
       lost(segments.get(url));
     }
   }
 
-  /** Null: the program has lost a lock of that URL's segment. */
-  private Segment tryEnter(SegmentUrl parsed, String url, OpenOptions options) {
+  /** Null: the program has lost a lock of that URL's segment, or an address is needed after all. */
+  private Segment tryEnter(
+      SegmentUrl parsed, String url, OpenOptions options, SocketAddress address) {
     lock.lock();
     try {
       Opening opening = segments.get(url);
@@ -142,7 +153,9 @@ public final class Client implements AutoCloseable {
         known = null;
       }
       if (known == null) {
-        known = new Segment(this, link(parsed.server()), url, parsed.path(), options);
+        Link link = link(parsed.server(), address, options.tokenOr(token));
+        if (link == null) return null;
+        known = new Segment(this, link, url, parsed.path(), options);
         segments.put(url, known.opening());
       }
       ++known.openings;
@@ -152,18 +165,31 @@ public final class Client implements AutoCloseable {
     }
   }
 
-  private Link link(Address server) {
-    Link known = links.get(server.text());
-    if (known != null) return known;
-    SocketAddress address;
+  /**
+   * Where a server is, if there is no link to it; else null. A look-up may take long, and therefore
+   * happens without the client's lock.
+   */
+  private SocketAddress lookUp(Address server) {
+    lock.lock();
     try {
-      address = Channel.resolve(server);
+      if (links.containsKey(server.text())) return null;
+    } finally {
+      lock.unlock();
+    }
+    try {
+      return Channel.resolve(server);
     } catch (IOException wrong) {
       throw InterweaveException.of(
           Error.UNREACHABLE, server.text() + ": " + wrong.getMessage());
     }
+  }
+
+  /** Null: there is no link any more, and no address for another. */
+  private Link link(Address server, SocketAddress address, String shown) {
+    Link known = links.get(server.text());
+    if (known != null || address == null) return known;
     Library library = Library.get();
-    Link made = new Link(library, address, server.text(), token, introduction());
+    Link made = new Link(library, address, server, introduction(), shown, files);
     links.put(server.text(), made);
     library.add(made);
     return made;
@@ -208,7 +234,8 @@ public final class Client implements AutoCloseable {
   /**
    * Lists the segments of a server.
    *
-   * @param prefix iw://host:port/path, or unix:FILE:/path: what the segments' URLs begin with
+   * @param prefix what the segments' URLs begin with: iw://host:port/path, iws://host:port/path, or
+   *     unix:FILE:/path
    * @return in the order of their paths
    */
   public List<SegmentInfo> list(String prefix) {
@@ -257,13 +284,17 @@ public final class Client implements AutoCloseable {
   }
 
   private Link borrow(Address server) {
-    lock.lock();
-    try {
-      Link link = link(server);
-      ++link.borrowers;
-      return link;
-    } finally {
-      lock.unlock();
+    while (true) {
+      SocketAddress address = lookUp(server);
+      lock.lock();
+      try {
+        Link link = link(server, address, token);
+        if (link == null) continue;
+        ++link.borrowers;
+        return link;
+      } finally {
+        lock.unlock();
+      }
     }
   }
 

@@ -38,6 +38,8 @@ final class Exchange {
   private final String path;
   private final OpenOptions options;
   private final Listener listener;
+  /** Under which the link finds it; 0: under none. */
+  private long number;
   private boolean isOpening;
   /** Closed, or another opening of the path follows. */
   private boolean isLeaving;
@@ -58,6 +60,14 @@ final class Exchange {
     } finally {
       link.lock.unlock();
     }
+  }
+
+  String path() {
+    return path;
+  }
+
+  long number() {
+    return number;
   }
 
   /** Of bulk, in answers and notifications. */
@@ -113,7 +123,8 @@ final class Exchange {
     if (isLeaving) {
       link.remove(this);
     } else if (conversation.isOpen()) {
-      link.isAt(conversation.number(), this);
+      link.isAt(number, conversation.number(), this);
+      number = conversation.number();
       listener.connectionIs(Interface.Connection.CONNECTED);
     } else if (!conversation.isOver()) {
       try {

@@ -38,7 +38,7 @@ public class IWSegment implements IW_Space, AutoCloseable {
   /**
    * Opens a segment, and makes it if it does not exist.
    *
-   * @param URL iw://host:port/path, or unix:FILE:/path
+   * @param URL iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    */
   public IWSegment(String URL) {
     this(URL, Boolean.TRUE);
@@ -47,7 +47,7 @@ public class IWSegment implements IW_Space, AutoCloseable {
   /**
    * Opens a segment.
    *
-   * @param URL iw://host:port/path, or unix:FILE:/path
+   * @param URL iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @param iscreate whether to make it if it does not exist; otherwise NO_SEGMENT
    */
   public IWSegment(String URL, Boolean iscreate) {

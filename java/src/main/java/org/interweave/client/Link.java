@@ -25,9 +25,9 @@ import org.interweave.flight.Flight;
 import org.interweave.flight.ReconnectionEvent;
 import org.interweave.session.Connection;
 import org.interweave.session.Introduction;
+import org.interweave.wire.Address;
 import org.interweave.wire.Message;
 import org.interweave.wire.protocol.SessionCodec.Cancel;
-import org.interweave.wire.protocol.SessionCodec.Hello;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
 import org.interweave.wire.protocol.XdrReader;
 
@@ -51,8 +51,12 @@ final class Link implements Connection.Hearing<Call> {
   private final Condition changed = lock.newCondition();
   private final Library library;
   private final SocketAddress address;
+  private final Address server;
   private final String shown;
+  /** A secret. */
   private final String token;
+  /** Null: those that the environment names. */
+  private final TlsFiles files;
   private final Introduction introduction;
   /** Calls that need the link without a segment; the client guards it. */
   int borrowers;
@@ -78,12 +82,16 @@ final class Link implements Connection.Hearing<Call> {
   private long nextAttempt;
   private long pause;
 
-  Link(Library library, SocketAddress address, String shown, String token, Introduction own) {
+  Link(
+      Library library, SocketAddress address, Address server, Introduction own, String token,
+      TlsFiles files) {
     this.library = library;
     this.address = address;
-    this.shown = shown;
-    this.token = token;
+    this.server = server;
+    this.shown = server.text();
     this.introduction = own;
+    this.token = token;
+    this.files = files;
     nextAttempt = Clock.now();
   }
 
@@ -95,8 +103,8 @@ final class Link implements Connection.Hearing<Call> {
 
   void remove(Exchange exchange) {
     exchanges.remove(exchange);
-    byNumber.values().remove(exchange);
-    leaving.values().remove(exchange);
+    byNumber.remove(exchange.number(), exchange);
+    leaving.remove(exchange.path(), exchange);
   }
 
   void leaves(String path, Exchange exchange) {
@@ -108,7 +116,9 @@ final class Link implements Connection.Hearing<Call> {
     return leaving.get(path);
   }
 
-  void isAt(long number, Exchange exchange) {
+  /** The server calls it `number` now, and `before` no more. */
+  void isAt(long before, long number, Exchange exchange) {
+    byNumber.remove(before, exchange);
     byNumber.put(number, exchange);
   }
 
@@ -263,15 +273,7 @@ final class Link implements Connection.Hearing<Call> {
         channel.finishConnecting();
         greet();
       }
-      if (key.isReadable()) {
-        byte[] bytes = library.inputBytes();
-        int count = channel.read(bytes);
-        if (count < 0) {
-          lose("the server closed it");
-          return;
-        }
-        connection.receive(bytes, 0, count, Clock.now(), this);
-      }
+      if (key.isReadable()) receive();
       if (channel != null) channel.flush();
     } catch (IOException wrong) {
       lose(wrong.getMessage());
@@ -280,6 +282,13 @@ final class Link implements Connection.Hearing<Call> {
     } finally {
       lock.unlock();
     }
+  }
+
+  private void receive() throws IOException {
+    byte[] bytes = library.inputBytes();
+    int count = channel.read(bytes);
+    if (count < 0) lose("the server closed it");
+    else if (count > 0) connection.receive(bytes, 0, count, Clock.now(), this);
   }
 
   /** Sends what waits, and looks at the timers. */
@@ -293,10 +302,7 @@ final class Link implements Connection.Hearing<Call> {
       } else if (channel == null) {
         if (!isClosed && now >= nextAttempt) connect(now);
       } else {
-        channel.flush();
-        if (!channel.hasUnsent()) changed.signalAll();
-        if (!isLive && now - beganAt > CONNECTING) lose("no welcome in time");
-        else if (isLive) tick(now);
+        attendChannel(now);
       }
     } catch (IOException wrong) {
       lose(wrong.getMessage());
@@ -305,6 +311,20 @@ final class Link implements Connection.Hearing<Call> {
     } finally {
       lock.unlock();
     }
+  }
+
+  private void attendChannel(long now) throws IOException {
+    if (channel.isStalled()) receive();
+    if (channel == null) return;
+    channel.flush();
+    if (!channel.hasUnsent()) changed.signalAll();
+    if (isLive) tick(now);
+    else if (now - beganAt > CONNECTING) lose("no " + awaited() + " in time");
+  }
+
+  private String awaited() {
+    if (channel.isReady()) return "welcome";
+    return server.secure() ? "answer of TLS" : "connection";
   }
 
   private void tick(long now) {
@@ -320,15 +340,20 @@ final class Link implements Connection.Hearing<Call> {
     beganAt = now;
     connection = new Connection(now);
     try {
-      channel = Channel.connect(address, library.selector(), this);
+      channel = Channel.connect(address, library.selector(), this, encryption());
       if (channel.isConnected()) greet();
     } catch (IOException | UnsupportedOperationException wrong) {
       lose(wrong.getMessage());
     }
   }
 
+  private Encryption encryption() {
+    if (!server.secure()) return null;
+    return Encryption.begin(server, files == null ? TlsFiles.ofEnvironment() : files, library);
+  }
+
   private void greet() throws IOException {
-    byte[] hello = Hello.CODEC.toBytes(Connection.hello(session, token, introduction));
+    byte[] hello = Connection.hello(session, token, introduction);
     Call call = new Call(HELLO, null, null);
     call.stream = connection.begin(call, Clock.now());
     channel.queue(Message.of(HELLO, call.stream, hello, NO_BYTES).frames());

@@ -1,7 +1,11 @@
 package org.interweave.client;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.interweave.Interface.Durability;
+import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
+import org.interweave.wire.protocol.SessionCodec;
 
 /** How a segment is opened. Options cannot be changed: each method gives others. */
 public final class OpenOptions {
@@ -11,7 +15,7 @@ public final class OpenOptions {
   /** The segment is made if it does not exist. */
   public static final OpenOptions DEFAULT =
       new OpenOptions(
-          true, false, Durability.SYNCED, 0, DEFAULT_MAX_BYTES, DEFAULT_TIMEOUT);
+          true, false, Durability.SYNCED, 0, DEFAULT_MAX_BYTES, DEFAULT_TIMEOUT, null);
 
   private final boolean creates;
   private final boolean isReadOnly;
@@ -19,6 +23,8 @@ public final class OpenOptions {
   private final long quotaBytes;
   private final long maxBytes;
   private final long timeout;
+  /** A secret. Null: the client's. */
+  private final String token;
 
   private OpenOptions(
       boolean creates,
@@ -26,13 +32,15 @@ public final class OpenOptions {
       Durability durability,
       long quotaBytes,
       long maxBytes,
-      long timeout) {
+      long timeout,
+      String token) {
     this.creates = creates;
     this.isReadOnly = isReadOnly;
     this.durability = durability;
     this.quotaBytes = quotaBytes;
     this.maxBytes = maxBytes;
     this.timeout = timeout;
+    this.token = token;
   }
 
   /**
@@ -41,7 +49,7 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions existing() {
-    return new OpenOptions(false, isReadOnly, durability, quotaBytes, maxBytes, timeout);
+    return new OpenOptions(false, isReadOnly, durability, quotaBytes, maxBytes, timeout, token);
   }
 
   /**
@@ -50,7 +58,7 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions readOnly() {
-    return new OpenOptions(false, true, durability, quotaBytes, maxBytes, timeout);
+    return new OpenOptions(false, true, durability, quotaBytes, maxBytes, timeout, token);
   }
 
   /**
@@ -60,7 +68,7 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions durability(Durability is) {
-    return new OpenOptions(creates, isReadOnly, is, quotaBytes, maxBytes, timeout);
+    return new OpenOptions(creates, isReadOnly, is, quotaBytes, maxBytes, timeout, token);
   }
 
   /**
@@ -70,7 +78,7 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions quotaBytes(long bytes) {
-    return new OpenOptions(creates, isReadOnly, durability, bytes, maxBytes, timeout);
+    return new OpenOptions(creates, isReadOnly, durability, bytes, maxBytes, timeout, token);
   }
 
   /**
@@ -80,7 +88,7 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions maxBytes(long bytes) {
-    return new OpenOptions(creates, isReadOnly, durability, quotaBytes, bytes, timeout);
+    return new OpenOptions(creates, isReadOnly, durability, quotaBytes, bytes, timeout, token);
   }
 
   /**
@@ -91,7 +99,28 @@ public final class OpenOptions {
    */
   public OpenOptions timeout(Duration longest) {
     return new OpenOptions(
-        creates, isReadOnly, durability, quotaBytes, maxBytes, longest.toNanos());
+        creates, isReadOnly, durability, quotaBytes, maxBytes, longest.toNanos(), token);
+  }
+
+  /**
+   * The token that is shown to the server. It counts when the client's connection to that server is
+   * made, which the client's segments of the server share.
+   *
+   * @param shown at most 4096 bytes; unless it is said otherwise, the client's token
+   * @return such options
+   */
+  public OpenOptions token(String shown) {
+    return new OpenOptions(
+        creates, isReadOnly, durability, quotaBytes, maxBytes, timeout, checkedToken(shown));
+  }
+
+  /** BAD_ARGUMENT if the token is too long; the text does not show it. */
+  static String checkedToken(String token) {
+    int bytes = token.getBytes(StandardCharsets.UTF_8).length;
+    if (bytes <= SessionCodec.MAX_TOKEN) return token;
+    throw InterweaveException.of(
+        Error.BAD_ARGUMENT,
+        "a token of " + bytes + " bytes; " + SessionCodec.MAX_TOKEN + " are the most");
   }
 
   boolean creates() {
@@ -117,5 +146,10 @@ public final class OpenOptions {
   /** In nanoseconds. */
   long timeout() {
     return timeout;
+  }
+
+  /** The options' own, or else that one. */
+  String tokenOr(String clients) {
+    return token == null ? clients : token;
   }
 }

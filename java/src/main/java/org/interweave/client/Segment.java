@@ -70,7 +70,7 @@ public final class Segment implements IW_Space, AutoCloseable {
   /**
    * Opens a segment by the program's shared client, and makes it if it does not exist.
    *
-   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @return the segment; the same object for each opening until it is closed as often
    */
   public static Segment open(String url) {
@@ -80,7 +80,7 @@ public final class Segment implements IW_Space, AutoCloseable {
   /**
    * Opens a segment by the program's shared client.
    *
-   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @param options the first opening's count, until the segment is closed
    * @return the segment
    */
@@ -91,7 +91,7 @@ public final class Segment implements IW_Space, AutoCloseable {
   /**
    * Opens a segment by the program's shared client, without waiting for it.
    *
-   * @param url iw://host:port/path, or unix:FILE:/path
+   * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @return as {@link Client#openAsync} says
    */
   public static CompletableFuture<Segment> openAsync(String url) {

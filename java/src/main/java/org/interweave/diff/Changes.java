@@ -4,8 +4,10 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
@@ -16,8 +18,9 @@ import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
 
 /**
  * The changes that a writer makes to a copy between grant and release. Blocks are compared with
- * their pristine copies, and the differences are sent as one diff. They are committed once the
- * server acknowledges them, or undone [COPY-2, COPY-3].
+ * their pristine copies, or stretches of large blocks with what was kept of them, and the
+ * differences are sent as one diff. They are committed once the server acknowledges them, or undone
+ * [COPY-2, COPY-3].
  *
  * <p>A block needs `touch` before the first store to it; otherwise the store is neither sent nor
  * undone. Not safe for several threads.
@@ -25,9 +28,15 @@ import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
 public final class Changes {
   /** What new blocks are compared with, if they are not larger. */
   private static final byte[] ZEROS = new byte[4096];
+  /** Of smaller blocks the whole is kept at once. */
+  private static final int LARGE = 1 << 16;
+  /** Once so much of a block is kept by stretches, the whole is. */
+  private static final int MOST_OF_BLOCK = 32;
 
   private final Copy copy;
   private final List<CopiedBlock> touched = new ArrayList<>();
+  /** Blocks of which stretches are kept, and not the whole. */
+  private final Map<CopiedBlock, Stretches> parts = new LinkedHashMap<>();
   private final Set<CopiedBlock> whole = new LinkedHashSet<>();
   /** Those that were freed again are not new any more. */
   private final List<CopiedBlock> created = new ArrayList<>();
@@ -54,6 +63,26 @@ public final class Changes {
     if (block.pristine != null || block.isNew) return;
     block.pristine = copy.spares().copyOf(block);
     touched.add(block);
+    Stretches kept = parts.remove(block);
+    if (kept != null) kept.restore(block.pristine);
+  }
+
+  /**
+   * Keeps what the bytes from `begin` up to `end` hold now, before a store to them alone. Units
+   * begin and end there. True: stores to all other bytes may follow, too.
+   */
+  public boolean touch(CopiedBlock block, int begin, int end) {
+    if (block.pristine != null || block.isNew) return true;
+    if (block.memory.length >= LARGE && keeps(block, begin, end)) return false;
+    touch(block);
+    return true;
+  }
+
+  private boolean keeps(CopiedBlock block, int begin, int end) {
+    Stretches kept = parts.get(block);
+    if (kept == null) parts.put(block, kept = new Stretches());
+    boolean isLittle = kept.size() + (end - begin) <= block.memory.length / MOST_OF_BLOCK;
+    return isLittle && kept.keep(block.memory, begin, end);
   }
 
   /** Sends all units of the block without comparing them. Before the first store, as `touch`. */
@@ -169,6 +198,9 @@ public final class Changes {
     for (CopiedBlock block : touched) {
       if (!Arrays.equals(block.memory, block.pristine)) return true;
     }
+    for (Map.Entry<CopiedBlock, Stretches> each : parts.entrySet()) {
+      if (each.getValue().differFrom(each.getKey().memory)) return true;
+    }
     return false;
   }
 
@@ -184,6 +216,9 @@ public final class Changes {
     for (CopiedBlock block : created) if (block.isNew) diff.addBlock(block);
     for (CopiedBlock block : touched) {
       if (block.isLive()) addChange(diff, block, block.pristine);
+    }
+    for (Map.Entry<CopiedBlock, Stretches> each : parts.entrySet()) {
+      if (each.getKey().isLive()) addChange(diff, each.getKey(), each.getValue());
     }
     for (CopiedBlock block : created) if (block.isNew) addChange(diff, block, zeros(block));
     return diff.finish(copy.version());
@@ -202,9 +237,15 @@ public final class Changes {
     if (hasRuns) diff.change(block.serial, runs);
   }
 
+  private void addChange(DiffBuilder diff, CopiedBlock block, Stretches kept) {
+    runs.clear();
+    if (Collecting.changed(block, kept, runs)) diff.change(block.serial, runs);
+  }
+
   /** Makes the changes the version, because the server acknowledged them. */
   public void commit(long version) {
     for (CopiedBlock block : touched) copy.spares().keep(block);
+    parts.clear();
     for (CopiedBlock block : created) block.isNew = false;
     copy.version(version);
   }
@@ -217,6 +258,10 @@ public final class Changes {
       System.arraycopy(block.pristine, 0, block.memory, 0, block.memory.length);
       copy.spares().keep(block);
     }
+    for (Map.Entry<CopiedBlock, Stretches> each : parts.entrySet()) {
+      each.getValue().restore(each.getKey().memory);
+    }
+    parts.clear();
     copy.types().truncate(firstType);
     copy.truncateSlots(firstSlot);
   }

@@ -52,26 +52,25 @@ final class NumberRow {
     }
   }
 
-  /**
-   * The first value of which the memory has other bits; -1: none. The memory is the pristine copy:
-   * nothing else stores into it. It is compared by pieces, with vector instructions.
-   */
-  static int mismatch(Object row, byte[] memory, int at, byte[] scratch, Class<?> elements) {
-    int width = width(elements);
-    int count = Array.getLength(row);
-    int step = CHUNK / width;
-    for (int first = 0; first < count; first += step) {
-      int part = Math.min(step, count - first);
-      put(row, first, part, buffer(scratch, 0, part * width));
-      int from = at + first * width;
-      int found = Arrays.mismatch(scratch, 0, part * width, memory, from, from + part * width);
-      if (found >= 0) return first + found / width;
-    }
-    return -1;
+  /** How many values are compared at once, with vector instructions. */
+  static int step(Class<?> elements) {
+    return CHUNK / width(elements);
   }
 
-  static byte[] scratch() {
-    return new byte[CHUNK];
+  /** Puts the bytes of up to `step` values from `first` on into `scratch`; how many bytes. */
+  static int scratched(Object row, int first, byte[] scratch, Class<?> elements) {
+    int part = Math.min(step(elements), Array.getLength(row) - first);
+    put(row, first, part, buffer(scratch, 0, part * width(elements)));
+    return part * width(elements);
+  }
+
+  /**
+   * Where the changed values begin among the first `length` bytes of `scratch`, which belong to
+   * `at`; -1: nowhere. The memory is the pristine copy: nothing else stores into it.
+   */
+  static int mismatch(byte[] scratch, int from, int length, byte[] memory, int at, int width) {
+    int found = Arrays.mismatch(scratch, from, length, memory, at + from, at + length);
+    return found < 0 ? -1 : from + found / width * width;
   }
 
   /** Stores the values from `first` on. */
@@ -79,5 +78,9 @@ final class NumberRow {
     int width = width(elements);
     int count = Array.getLength(row) - first;
     put(row, first, count, buffer(memory, at + first * width, count * width));
+  }
+
+  static byte[] scratch() {
+    return new byte[CHUNK];
   }
 }

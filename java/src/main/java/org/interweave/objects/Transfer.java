@@ -128,15 +128,32 @@ final class Transfer extends IW_Memory {
     if (value == null || Array.getLength(value) != count) {
       throw bad("needs an array of length " + count);
     }
-    storeRow(value, base + at, elements);
+    storeRow(mapped.block, value, base + at, elements);
     return value;
   }
 
-  private void storeRow(Object row, int place, Class<?> elements) {
-    int first = NumberRow.mismatch(row, memory, place, scratch, elements);
-    if (first < 0) return;
-    change();
-    NumberRow.store(row, first, memory, place, elements);
+  /**
+   * Stores what changed of a row. Of a large block little is kept for that if little changed;
+   * otherwise all that follows the first change is stored.
+   */
+  private void storeRow(CopiedBlock block, Object row, int place, Class<?> elements) {
+    int width = NumberRow.width(elements);
+    int length = Array.getLength(row);
+    for (int first = 0; first < length; first += NumberRow.step(elements)) {
+      int bytes = NumberRow.scratched(row, first, scratch, elements);
+      int at = place + first * width;
+      int begin = NumberRow.mismatch(scratch, 0, bytes, block.memory, at, width);
+      if (begin < 0) continue;
+      isChanged = true;
+      boolean isOne =
+          NumberRow.mismatch(scratch, begin + width, bytes, block.memory, at, width) < 0;
+      int end = isOne ? begin + width : bytes;
+      if (map.writing().touch(block, at + begin, at + end)) {
+        NumberRow.store(row, first + begin / width, block.memory, place, elements);
+        return;
+      }
+      System.arraycopy(scratch, begin, block.memory, at + begin, end - begin);
+    }
   }
 
   // ---- owned blocks ----
@@ -184,16 +201,8 @@ final class Transfer extends IW_Memory {
     if (value == null) throw bad("is null; an empty sequence has an array of length 0");
     int length = Array.getLength(value);
     if (length != count) owned = replaceOwned(at, elementType(at), length);
-    if (owned != null) inOwned(owned, value, elements);
+    if (owned != null) storeRow(owned, value, 0, elements);
     return value;
-  }
-
-  private void inOwned(CopiedBlock owned, Object value, Class<?> elements) {
-    int first = NumberRow.mismatch(value, owned.memory, 0, scratch, elements);
-    if (first < 0) return;
-    isChanged = true;
-    map.writing().touch(owned);
-    NumberRow.store(value, first, owned.memory, 0, elements);
   }
 
   // ---- strings ----

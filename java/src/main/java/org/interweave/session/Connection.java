@@ -53,16 +53,20 @@ public final class Connection {
     said = now;
   }
 
-  /** What HELLO says; all zeros in `session` ask for a new one. */
-  public static Hello hello(byte[] session, String token, Introduction introduction) {
-    return new Hello(
-        MAGIC,
-        SessionCodec.PROTOCOL_VERSION_MIN,
-        SessionCodec.PROTOCOL_VERSION_MAX,
-        session,
-        token,
-        introduction.label(),
-        introduction.fields());
+  /**
+   * What HELLO says, encoded, so that nothing that can be printed holds the token; all zeros in
+   * `session` ask for a new one.
+   */
+  public static byte[] hello(byte[] session, String token, Introduction introduction) {
+    return Hello.CODEC.toBytes(
+        new Hello(
+            MAGIC,
+            SessionCodec.PROTOCOL_VERSION_MIN,
+            SessionCodec.PROTOCOL_VERSION_MAX,
+            session,
+            token,
+            introduction.label(),
+            introduction.fields()));
   }
 
   /** Takes the answer to HELLO in. */

@@ -17,6 +17,7 @@ import org.interweave.wire.protocol.SegmentCodec.OpenSegment;
 import org.interweave.wire.protocol.SegmentCodec.SegmentOpened;
 import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
 import org.interweave.wire.protocol.SessionCodec;
+import org.interweave.wire.protocol.SessionCodec.Hello;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
 import org.interweave.wire.protocol.SessionCodec.Welcome;
 
@@ -30,6 +31,7 @@ final class SlowServer implements AutoCloseable {
   private final ServerSocket listening;
   private final FrameDecoder frames = new FrameDecoder(0);
   private final BlockingQueue<MessageType> heard = new LinkedBlockingQueue<>();
+  private final BlockingQueue<Hello> hellos = new LinkedBlockingQueue<>();
   private final List<Message> unanswered = new ArrayList<>();
   private Socket peer;
   private long opened;
@@ -49,6 +51,11 @@ final class SlowServer implements AutoCloseable {
   /** The next opening or closing that came; waits for one. */
   MessageType heard() throws InterruptedException {
     return heard.take();
+  }
+
+  /** How the client has introduced itself; waits for it. */
+  Hello hello() throws InterruptedException {
+    return hellos.take();
   }
 
   /** Opens what waits, and is slow no more. */
@@ -76,6 +83,7 @@ final class SlowServer implements AutoCloseable {
 
   private synchronized void take(Message message) throws IOException {
     if (message.is(MessageType.HELLO)) {
+      hellos.add(message.decode(Hello.CODEC));
       Welcome welcome =
           new Welcome(
               SessionCodec.PROTOCOL_VERSION_MAX, new byte[16], false, FOR_EVER_MS, FOR_EVER_MS,
