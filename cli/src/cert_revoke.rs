@@ -1,4 +1,4 @@
-//! `interweave cert revoke`: the list of certificates that an authority stands for no longer.
+//! `interweave cert revoke`: the list of certificates that an authority has revoked.
 
 use clap::Args;
 use rcgen::{

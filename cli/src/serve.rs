@@ -161,6 +161,15 @@ enum Http {
     Off,
 }
 
+impl Http {
+    fn address(self) -> Option<SocketAddr> {
+        match self {
+            Http::On(address) => Some(address),
+            Http::Off => None,
+        }
+    }
+}
+
 fn http(text: &str) -> Result<Http, String> {
     match text {
         "none" => Ok(Http::Off),
@@ -233,17 +242,11 @@ impl Serve {
                 self.quota, self.max_quota
             ));
         }
-        let http = match self.http {
-            Http::On(address) => Some(address),
-            Http::Off => None,
-        };
+        let http = self.http.address();
         let tls = self.tls.take_options(http.is_some());
         let has_access = self.access.tokens.is_some() || self.access.rules.is_some();
-        if let Some(refusal) =
-            serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access)
-        {
-            return Err(refusal);
-        }
+        let refusal = serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access);
+        refusal.map_or(Ok(()), Err)?;
         // Before the store, because a large one is read for a while.
         tls.as_ref().map_or(Ok(()), TlsOptions::check)?;
         let access = AccessOptions {

@@ -257,7 +257,7 @@ impl Bounded {
     }
 }
 
-/// The certificate by which a connection is let in.
+/// The settings that decide whether a connection is let in.
 struct Guard {
     configs: Configs,
     revoked: watch::Receiver<Arc<Revoked>>,
