@@ -101,6 +101,25 @@ ENGINE = {
 }
 
 
+# Files that say who may do what.
+RULES = {
+    "lab": b"group crew alice cert:robot-1\ngroup all @crew uid:1000 anyone\n"
+           b"deny bob read /lab/secret # his\nallow @crew read,write /lab/**\n"
+           b"allow @all read /lab/*/public\nallow * metrics\nallow alice all /**\nend\n",
+    "stars": b"deny a steer /**/a/**/b*c*d\nallow a write,create,remove /x/*-1/y-*\n"
+             b"allow a all /**/*\nend",
+    "wrong": b"allow a read,reed /x\nend\n",
+    "half": b"allow a read /x\nen",
+}
+_LINE = b"%012x " + b"5f" * 32 + b" %s 1700000000 %d\n"
+TOKENS = {
+    "two": b"# ours\n\n" + _LINE % (1, b"alice", 0) + _LINE % (2, b"a.b-c", 1800000000) + b"end\n",
+    "twice": _LINE % (1, b"alice", 5) + _LINE % (1, b"bob", 6) + b"end",
+    "half": _LINE % (1, b"alice", 5),
+    "wrong": _LINE % (1, b"anyone", 5) + b"end\n",
+}
+
+
 def content(vector):
     if "text" in vector:
         return vector["text"].encode()
@@ -120,6 +139,9 @@ def main():
         write("http", name, head)
     for name, events in ENGINE.items():
         write("engine", name, events)
+    for kind, inputs in (("rules", RULES), ("tokens", TOKENS)):
+        for name, data in inputs.items():
+            write(kind, name, data)
     for kind, inputs in cluster_seeds.SEEDS.items():
         for name, data in inputs.items():
             write(kind, name, data)

@@ -176,6 +176,7 @@ if [[ "$ONLY" =~ ^(secure)?$ ]]; then
   begin secure
   make/python.sh bench secure
   record_machine secure
+  cargo run --release --locked --quiet -p interweave-access --example decisions
 fi
 [ -n "$begun" ] || {
   echo "bench: '$ONLY' is not a figure here; the first lines of make/bench.sh name them" >&2

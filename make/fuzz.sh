@@ -34,7 +34,7 @@ limits=(-rss_limit_mb=512 -malloc_limit_mb=256 -timeout=120 -report_slow_units=6
 longest=4096
 targets=(
   server/frames server/control server/descriptors server/diffs server/mips server/log
-  server/stores server/engine server/http server/websocket
+  server/stores server/engine server/http server/websocket server/rules server/tokens
   server/xdr_files
   native/frames native/control native/descriptors native/diffs native/mips
   cluster/am cluster/ddss cluster/containers cluster/access cluster/dsm cluster/dsm_services

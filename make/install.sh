@@ -34,4 +34,9 @@ if [ -n "${TARGET:-}" ]; then
 fi
 put "$BUILD/release" strip
 install -D -m 755 --strip target/release/interweave "$PREFIX/bin/interweave"
+mkdir -p "$PREFIX/lib/systemd/system"
+sed "s|@PREFIX@|$PREFIX|" server/packaging/interweave.service \
+  >"$PREFIX/lib/systemd/system/interweave.service"
+install -D -m 644 server/packaging/interweave.sysusers "$PREFIX/lib/sysusers.d/interweave.conf"
+install -D -m 644 server/packaging/Containerfile "$PREFIX/share/interweave/Containerfile"
 echo "installed in $PREFIX: bin/interweave, include/, lib/ (pkg-config interweave, CMake package interweave)"

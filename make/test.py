@@ -54,7 +54,7 @@ DEEP = [
     Stage("fuzz", ["make/fuzz.sh", "--short"], after=("build",)),
 ]
 
-CRATES = ("wire", "master", "store", "server", "cli", "idl")
+CRATES = ("wire", "master", "access", "store", "server", "cli", "idl")
 # A room and a stage: the word means the room, and `make/fuzz.sh --short` runs the stage.
 ROOMS = ("fuzz",)
 

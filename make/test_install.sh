@@ -81,4 +81,5 @@ start_server "$prefix/bin/interweave"
 kill -TERM "$server"
 wait "$server" || fail "the server did not stop cleanly"
 server=
+"$root/make/test_service.sh" "$prefix"
 echo "install: pkg-config, CMake package and program work from outside"

@@ -20,7 +20,9 @@ using Clock = std::chrono::steady_clock;
 using Us = std::chrono::duration<double, std::micro>;
 
 constexpr std::size_t kPageBytes = 4096;
-constexpr std::size_t kPages = 256;
+// Fewer than those from which on a fault opens pages behind its own, too (docs/dsm.md).
+constexpr std::size_t kPages = 8;
+constexpr int kMissRounds = 300;
 constexpr std::size_t kDirtyPages = 100;  // of each rank
 constexpr int kRounds = 9;
 constexpr Us kSleepsAfter{300}, kComputes{400};
@@ -86,7 +88,7 @@ void measure_misses(const char* name, const Pages& pages, bool home_computes) {
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937(1));
   std::vector<double> us;
-  for (int round = 0; round < kRounds; round++) {
+  for (int round = 0; round < kMissRounds; round++) {
     if (rank == 1) {
       for (std::size_t i = 0; i < kPages; i++) pages.store(i, round);
     }

@@ -2,15 +2,23 @@
 """Replays traces of the shared memory (IW_DSM_TRACE) in virtual time: what a run would take on a
 cluster whose link has a given latency, bandwidth and overhead, with ORIG and with PIPE.
 
-    virtual_time.py TRACE [--link NAME] [--buffer BYTES] [--depth N]
+    virtual_time.py TRACE [--link NAME] [--buffer BYTES] [--depth N] [--curves]
+    virtual_time.py TRACE... --calibrate --link NAME
 
 TRACE is the value of IW_DSM_TRACE; TRACE.0, TRACE.1, ... are the files (cluster/dsm/node/trace.h).
+--curves replays each size of buffer and each depth. --calibrate compares virtual time with the time
+that the recorded runs took, without what it took to write the traces.
 
 The model. Each rank is a machine with a processor for the application, one for the service, and an
 adapter. The application computes as long as its thread did in the run. A message takes `overhead`
 at both ends, its bytes at the link's bandwidth in the sender's adapter, and `latency`. The service
 handles messages one after the other, in the order of their arrival. The home of a page answers when
 it has the diffs that the asker knows of. Locks go through the ranks in the order of the run.
+
+The links here-shm and here-tcp stand for the machine of bench/figures/dsm.md, on which two ranks
+have two processors. The service has no processor of its own: what it does, the application loses.
+A thread that has waited for SPIN_S sleeps, and takes `wake_s` to run again. Their numbers are those
+of single operations.
 
 What is not in the model: other traffic in a switch; the memory bus; first bytes of pages whose home
 heard of them by another rank's question.
@@ -27,18 +35,25 @@ DIFF_HEAD_BYTES = 32
 NOTICE_BYTES = 16
 PIECE_ALIGNMENT = 8
 COPY_BYTES_PER_S = 8e9
+SPIN_S = 20e-6
+BUFFERS = (4, 8, 16, 32, 64, 128, 256)  # KiB
+DEPTHS = (1, 2, 4, 8)
 
 
 class Link(NamedTuple):
     latency_s: float
     bits_per_s: float
     overhead_s: float
+    wake_s: float = 0.0  # 0: each machine has a processor for its service, which polls
 
 
 LINKS = {
     "5us-10G": Link(5e-6, 10e9, 1e-6),
     "1us-100G": Link(1e-6, 100e9, 0.3e-6),
+    "here-shm": Link(0.05e-6, 100e9, 0.0, 25e-6),
+    "here-tcp": Link(4.3e-6, 20e9, 1e-6, 25e-6),
 }
+CLUSTERS = ("5us-10G", "1us-100G")
 
 
 class Malformed(Exception):
@@ -77,6 +92,7 @@ class RankTrace:
         self._releases = defaultdict(int)
         self.diffs = 0
         self.diff_bytes = 0
+        self.clocks = []  # behind each barrier: seconds on the wall, and of these for lines
         head = next(lines, "").split()
         if len(head) != 5 or head[:2] != ["interweave-dsm-trace", "1"]:
             raise Malformed(f"{name}: not a trace of version 1")
@@ -180,6 +196,9 @@ class RankTrace:
             self._step("unlock", *numbers)
         elif event == "B":
             self._step("barrier", *numbers)
+        elif event == "T":
+            passed_ns, lines_ns = numbers
+            self.clocks.append((passed_ns * 1e-9, lines_ns * 1e-9))
         elif event == "S":
             self._step("service")
         elif event == "end":
@@ -194,6 +213,13 @@ class RankTrace:
         if self.steps[-1].kind != "lock" or self.steps[-1].values[0] != lock:
             raise KeyError(lock)
         self._step("acquired", lock)
+
+    def real_s(self):
+        """From the first barrier to the last one, without the lines of the trace."""
+        if len(self.clocks) < 2:
+            raise Malformed(f"{self.name}: the trace has no times of two barriers")
+        (begin, lines_before), (end, lines) = self.clocks[0], self.clocks[-1]
+        return end - begin - (lines - lines_before)
 
     def _end_at_the_last_barrier(self):
         last = max((i for i, step in enumerate(self.steps) if step.kind == "barrier"), default=-1)
@@ -246,6 +272,9 @@ class Machine:
         self.at = 0  # the next step
         self.adapter_free = 0.0
         self.service_free = 0.0
+        self.awake_until = 0.0
+        self.lost_s = 0.0  # of the application's processor, to the service
+        self.is_computing = False
         self.known = [0] * trace.ranks
         self.own_sequence = 0
         self.rings = [Ring() for _ in range(trace.ranks)]
@@ -319,17 +348,32 @@ class World:
         arrival = machine.adapter_free + self.link.latency_s
         handling = self.link.overhead_s + size / COPY_BYTES_PER_S
         if is_polled:
-            self.call_at(arrival + handling, call, *values)
+            self.call_at(arrival, self.poll, self.machines[to], handling, call, values)
         else:
             self.call_at(arrival, self.serve, self.machines[to], handling, call, values)
 
+    def poll(self, machine, handling, call, values):
+        self.call_at(self.now + self.waking_s(machine) + handling, call, *values)
+
     def serve(self, machine, handling, call, values):
-        machine.service_free = max(self.now, machine.service_free) + handling
+        waking = self.waking_s(machine)
+        self.occupy_service(machine, self.now + waking, handling)
         self.call_at(machine.service_free, call, *values)
+
+    def occupy_service(self, machine, since, seconds):
+        machine.service_free = max(since, machine.service_free) + seconds
+        if self.link.wake_s and machine.is_computing:
+            machine.lost_s += seconds
+
+    def waking_s(self, machine):
+        """Until the thread runs for which something has arrived."""
+        waking = self.link.wake_s if self.now > machine.awake_until else 0.0
+        machine.awake_until = max(machine.awake_until, self.now + waking + SPIN_S)
+        return waking
 
     def answer(self, machine, to, size, call, *values, is_polled=False):
         """A message of the service: it takes the service's time."""
-        machine.service_free = max(self.now, machine.service_free) + self.link.overhead_s
+        self.occupy_service(machine, self.now, self.link.overhead_s)
         self.call_at(machine.service_free, self._post_later, machine, to, size, call, values,
                      is_polled)
 
@@ -347,7 +391,16 @@ class World:
         machine.at += 1
         # The time before the first barrier is not part of the run.
         compute = 0.0 if machine.at == 1 else step.compute_s
-        self.call_at(self.now + compute, getattr(self, f"_{step.kind}"), machine, *step.values)
+        machine.is_computing = True
+        self.call_at(self.now + compute, self._do, machine, step)
+
+    def _do(self, machine, step):
+        if machine.lost_s:
+            lost, machine.lost_s = machine.lost_s, 0.0
+            return self.call_at(self.now + lost, self._do, machine, step)
+        machine.is_computing = False
+        machine.awake_until = self.now + SPIN_S
+        return getattr(self, f"_{step.kind}")(machine, *step.values)
 
     def resume(self, machine, since, kind):
         machine.wait_s[kind] += self.now - since
@@ -569,6 +622,26 @@ def share(world, kind):
     return waits / len(world.machines) / world.seconds
 
 
+def print_curves(traces, link_name):
+    ways = [("buffer", f"{kib} KiB", Way(kib << 10, 2)) for kib in BUFFERS]
+    ways += [("depth", str(depth), Way(32 << 10, depth)) for depth in DEPTHS]
+    print(f"{link_name}: {len(traces)} ranks")
+    print("                seconds  buffers  stalls  in barriers")
+    for kind, name, way in ways:
+        world = replay(traces, LINKS[link_name], way)
+        print(f"{kind:6} {name:>8} {world.seconds:8.4f}  {mean(world, 'buffers'):7.0f}  "
+              f"{mean(world, 'stalls'):6.0f}  {share(world, 'barrier'):11.1%}", flush=True)
+
+
+def print_calibration(paths, link_name):
+    print(f"{link_name}\ntrace  real, s  virtual, s  virtual to real")
+    for path in paths:
+        traces = read_traces(path)
+        real = max(trace.real_s() for trace in traces)
+        virtual = replay(traces, LINKS[link_name], Way()).seconds
+        print(f"{path}  {real:.4f}  {virtual:.4f}  {virtual / real:.2f}", flush=True)
+
+
 def print_table(traces, link_name, way):
     orig = replay(traces, LINKS[link_name], ORIG)
     pipe = replay(traces, LINKS[link_name], way)
@@ -589,15 +662,24 @@ def print_table(traces, link_name, way):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("trace")
+    parser.add_argument("trace", nargs="+")
     parser.add_argument("--link", choices=LINKS, action="append")
+    parser.add_argument("--curves", action="store_true")
+    parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--buffer", type=int, default=Way().buffer_bytes)
     parser.add_argument("--depth", type=int, default=Way().depth)
     given = parser.parse_args()
+    links = given.link or CLUSTERS
     try:
-        traces = read_traces(given.trace)
-        for link in given.link or LINKS:
-            print_table(traces, link, Way(given.buffer, given.depth))
+        if given.calibrate:
+            return print_calibration(given.trace, links[0])
+        for trace in given.trace:
+            traces = read_traces(trace)
+            for link in links:
+                if given.curves:
+                    print_curves(traces, link)
+                else:
+                    print_table(traces, link, Way(given.buffer, given.depth))
     except (Malformed, OSError) as error:
         sys.exit(f"virtual_time: {error}")
 

@@ -86,6 +86,33 @@ class Replay(unittest.TestCase):
         early = replay(traces(owner.replace("50000000", "0"), asker), LINK, ORIG)
         self.assertLess(early.machines[1].wait_s["lock"], 0.01)
 
+    def test_a_thread_that_has_waited_for_long_takes_time_to_wake(self):
+        idle, busy = "0 B 0\n0 B 1\n0 end", "0 B 0\n5000000 B 1\n0 end"
+        polls = Link(latency_s=1e-6, bits_per_s=8e9, overhead_s=1e-7)
+        wakes = polls._replace(wake_s=1e-2)
+        # Rank 0 sleeps when rank 1 arrives, and by then rank 1 sleeps, too.
+        early = replay(traces(idle, busy), polls, ORIG).seconds
+        late = replay(traces(idle, busy), wakes, ORIG).seconds
+        self.assertAlmostEqual(late - early, 2e-2, places=9)
+        at_once = replay(traces(idle, idle), wakes, ORIG).seconds
+        self.assertLess(at_once, virtual_time.SPIN_S)
+
+    def test_what_the_service_does_is_lost_to_the_application_that_has_its_processor(self):
+        home = "0 B 0\n50000000 B 1\n0 end"
+        asker = "0 B 0\n0 p 0 7\n0 M 7\n0 E\n0 B 1\n0 end"
+        alone = replay(traces(home, asker), LINK, ORIG)
+        shared = replay(traces(home, asker), LINK._replace(wake_s=1e-9), ORIG)
+        # The question, its answer and the arrival at the barrier.
+        lost = 2 * handling(HEAD_BYTES) + LINK.overhead_s
+        self.assertAlmostEqual(shared.seconds - alone.seconds, lost, delta=1e-7)
+
+    def test_the_time_of_the_run_is_without_the_lines_of_the_trace(self):
+        (one,) = traces("0 B 0\n0 T 1000000 200000\n0 B 1\n0 T 9000000 700000\n0 end")
+        self.assertAlmostEqual(one.real_s(), 7.5e-3)
+        (early,) = traces("0 B 0\n0 T 1000000 200000\n0 B 1\n0 end")
+        with self.assertRaisesRegex(Malformed, "times of two barriers"):
+            early.real_s()
+
     def test_what_is_not_a_whole_trace_is_refused(self):
         whole = "0 B 0\n0 end"
         for text, why in [
@@ -118,6 +145,11 @@ class OfAJob(unittest.TestCase):
             link = virtual_time.LINKS["5us-10G"]
             pipe = replay(recorded, link, Way(4096, 2))
             orig = replay(recorded, link, ORIG)
+        real = max(trace.real_s() for trace in recorded)
+        said = float(re.search(r"processes, ([\d.]+) s", ran.stderr)[1])
+        # The program also counts its first barrier and the lines of the trace.
+        self.assertGreater(real, 0)
+        self.assertLess(real, said + 1e-3)
         counted = re.search(r"(\d+) diffs of ([\d.]+) bytes in (\d+) messages", ran.stderr)
         self.assertIsNotNone(counted, ran.stderr)
         diffs = sum(trace.diffs for trace in recorded)

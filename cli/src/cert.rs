@@ -11,9 +11,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use time::{Duration, OffsetDateTime};
 
+use crate::cert_revoke::{self, RevokeArgs};
 use crate::failure::Failure;
 
 const AUTHORITY: &str = "ca";
+const AUTHORITY_NAME: &str = "InterWeave authority";
 const SERVER: &str = "server";
 /// A clock that is slow by less takes a new certificate all the same.
 const CLOCK_SLACK: Duration = Duration::hours(1);
@@ -33,6 +35,9 @@ Examples:
   IW_CA=certs/ca.pem IW_CERT=certs/alice.pem IW_KEY=certs/alice.key \\
       interweave ls iws://sim.lab.example
 
+  interweave cert revoke certs/alice.pem --ca certs/ca.pem --key certs/ca.key --crl certs/ca.crl
+  interweave serve ... --client-ca certs/ca.pem --client-crl certs/ca.crl
+
 Whoever has DIR/ca.key makes certificates that everybody takes who trusts DIR/ca.pem. Keep it where
 only you can read it. A server needs its own two files and, for client certificates, DIR/ca.pem.";
 
@@ -48,6 +53,8 @@ pub enum CertCommand {
     /// Make a client's certificate and key: DIR/NAME.pem and DIR/NAME.key
     #[command(after_help = EXAMPLES)]
     Client(ClientArgs),
+    /// List certificates as revoked: a server with --client-crl FILE does not take them any more
+    Revoke(RevokeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -56,7 +63,7 @@ pub struct AuthorityArgs {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// The authority's name, for people
-    #[arg(long, default_value = "InterWeave authority")]
+    #[arg(long, default_value = AUTHORITY_NAME)]
     name: String,
     /// How long the authority is valid
     #[arg(long, value_name = "N", default_value_t = 3650, value_parser = days())]
@@ -123,10 +130,35 @@ pub fn run(command: CertCommand) -> Result<(), Failure> {
         CertCommand::Authority(args) => make_authority(&args),
         CertCommand::Server(args) => make_server(&args),
         CertCommand::Client(args) => make_client(&args),
+        CertCommand::Revoke(args) => cert_revoke::run(&args),
     }
 }
 
-fn make_authority(args: &AuthorityArgs) -> Result<(), Failure> {
+/// Makes an authority in the folder.
+pub fn authority(folder: &Path, days: u32) -> Result<(), Failure> {
+    let (folder, name) = (folder.to_path_buf(), AUTHORITY_NAME.to_string());
+    write_authority(&AuthorityArgs {
+        folder,
+        name,
+        days,
+        force: false,
+    })
+    .map(drop)
+}
+
+/// Makes a certificate of the folder's authority for a server of these names.
+pub fn server(folder: &Path, hosts: &[String], days: u32) -> Result<(), Failure> {
+    let (folder, hosts) = (folder.to_path_buf(), hosts.to_vec());
+    let issue = IssueArgs { days, force: false };
+    write_server(&ServerArgs {
+        folder,
+        hosts,
+        issue,
+    })
+    .map(drop)
+}
+
+fn write_authority(args: &AuthorityArgs) -> Result<Files, Failure> {
     fs::create_dir_all(&args.folder).map_err(|error| at(&args.folder, error))?;
     let mut params = params(&args.name, Vec::new(), args.days)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -135,6 +167,11 @@ fn make_authority(args: &AuthorityArgs) -> Result<(), Failure> {
     let certificate = params.self_signed(&key).map_err(not_made)?;
     let files = Files::of(&args.folder, AUTHORITY);
     files.write(&certificate.pem(), &key.serialize_pem(), args.force)?;
+    Ok(files)
+}
+
+fn make_authority(args: &AuthorityArgs) -> Result<(), Failure> {
+    let files = write_authority(args)?;
     let folder = args.folder.display();
     println!(
         "{} is what clients trust: name it in IW_CA",
@@ -145,7 +182,8 @@ fn make_authority(args: &AuthorityArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn make_server(args: &ServerArgs) -> Result<(), Failure> {
+/// Returns the files and the names that the certificate is for.
+fn write_server(args: &ServerArgs) -> Result<(Files, Vec<String>), Failure> {
     let mut hosts = vec![
         "localhost".to_string(),
         "127.0.0.1".to_string(),
@@ -168,6 +206,12 @@ fn make_server(args: &ServerArgs) -> Result<(), Failure> {
         ExtendedKeyUsagePurpose::ServerAuth,
         &args.issue,
     )?;
+    Ok((files, hosts))
+}
+
+fn make_server(args: &ServerArgs) -> Result<(), Failure> {
+    let (files, hosts) = write_server(args)?;
+    let name = args.hosts.first().map_or("localhost", String::as_str);
     println!("a certificate for {}", hosts.join(", "));
     println!(
         "next: interweave serve --tls-cert {} --tls-key {}",
@@ -271,7 +315,7 @@ impl Files {
 }
 
 /// Replaces the file whole, so that a server that reads it anew never finds a part.
-fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+pub fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     let mut partial = path.as_os_str().to_os_string();
     partial.push(".new");
     let partial = PathBuf::from(partial);
@@ -287,7 +331,7 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     written.map_err(|error| at(path, error))
 }
 
-fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
+pub fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 

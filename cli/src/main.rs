@@ -1,6 +1,7 @@
 //! The `interweave` program: one subcommand a file, one line here for each.
 
 mod cert;
+mod cert_revoke;
 mod compile;
 mod failure;
 mod get;
@@ -9,14 +10,19 @@ mod output;
 mod rank_output;
 mod remote;
 mod remove;
+mod rules;
 mod run;
 mod serve;
+mod serve_audit;
 mod serve_config;
+mod serve_init;
 mod serve_tls;
 mod set;
 mod show;
 mod store_copy;
 mod target;
+mod token;
+mod token_file;
 mod view;
 mod watch;
 
@@ -33,11 +39,18 @@ struct Interweave {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Serve),
+    // Larger than all others.
+    Serve(Box<serve::Serve>),
     Run(run::Run),
     /// Make certificates for encrypted connections (iws://)
     #[command(subcommand)]
     Cert(cert::CertCommand),
+    /// Make, list and revoke the tokens by which a server knows its clients
+    #[command(subcommand)]
+    Token(token::TokenCommand),
+    /// Ask a rules file what it allows
+    #[command(subcommand)]
+    Rules(rules::RulesCommand),
     /// Turn .x files into types of a language
     Compile(compile::CompileArgs),
     /// List a server's segments
@@ -69,7 +82,9 @@ fn main() -> ExitCode {
     let done = match Interweave::parse_from(arguments).command {
         Command::Serve(serve) => return serve.run(),
         Command::Run(run) => return run.run(),
+        Command::Rules(command) => return rules::run(command),
         Command::Cert(command) => cert::run(command),
+        Command::Token(command) => token::run(command),
         Command::Compile(args) => compile::run(args),
         Command::Ls(args) => list::run(args),
         Command::Show(args) => show::run(args),

@@ -1,9 +1,11 @@
 //! `interweave serve`: options, store and logs of a server; the server itself is interweave-server.
 
+use crate::serve_audit::AuditArgs;
+use crate::serve_init::InitArgs;
 use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
 use interweave_server::net::{
-    self, ListenAddress, Origin, ServeError, ServeOptions, TlsOptions, UnixPeers,
+    self, AccessOptions, ListenAddress, Origin, ServeError, ServeOptions, TlsOptions, UnixPeers,
 };
 use interweave_server::session::{Config, Order, Tuning};
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
@@ -32,10 +34,11 @@ Ctrl-C stops in order; a second one stops at once. Logs go to stderr; IW_LOG=deb
 #[command(after_help = EXAMPLES)]
 pub struct Serve {
     /// Where clients connect: HOST:PORT, or unix:PATH; may be given again. An address that other
-    /// hosts reach needs --tls required and --client-ca
+    /// hosts reach needs --tls required, and --client-ca, --tokens or --rules
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7747")]
     listen: Vec<ListenAddress>,
-    /// Where /healthz, /metrics and WebSockets are: HOST:PORT on this host, or none
+    /// Where the viewer, /healthz, /metrics and WebSockets are: HOST:PORT, or none. An address that
+    /// other hosts reach needs what --listen needs there
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7748", value_parser = http)]
     http: Http,
     /// A page that may also ask over HTTP, like http://localhost:3000; may be given again. Pages of
@@ -94,6 +97,28 @@ pub struct Serve {
     log_format: LogFormat,
     #[command(flatten)]
     tls: TlsArgs,
+    #[command(flatten)]
+    init: InitArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    audit: AuditArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Who may do what")]
+struct AccessArgs {
+    /// The tokens of clients, made by `interweave token new`; read again when it changes. With it a
+    /// client must show a token or a certificate, or come by a Unix socket
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// What each client may do, as docs/operations.md says; read again when it changes. Without it
+    /// a client that is let in may do everything
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Let in the programs of this user alone: they find a token that the server makes at its start
+    #[arg(long, conflicts_with_all = ["tokens", "rules"])]
+    own_token: bool,
 }
 
 /// A store, and what was found in it.
@@ -139,7 +164,7 @@ enum Http {
 fn http(text: &str) -> Result<Http, String> {
     match text {
         "none" => Ok(Http::Off),
-        _ => net::loopback_address(text, 7748).map(Http::On),
+        _ => net::http_address(text).map(Http::On),
     }
 }
 
@@ -169,7 +194,7 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is not a number of bytes, like 1000000, 64M or 1G"))
 }
 
-fn bytes_or_none(text: &str) -> Result<u64, String> {
+pub fn bytes_or_none(text: &str) -> Result<u64, String> {
     match text {
         "0" => Ok(0),
         _ => bytes(text),
@@ -178,6 +203,15 @@ fn bytes_or_none(text: &str) -> Result<u64, String> {
 
 impl Serve {
     pub fn run(self) -> ExitCode {
+        if let Some(made) = self.init.run() {
+            return match made {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => {
+                    eprint!("{failure}");
+                    ExitCode::FAILURE
+                }
+            };
+        }
         begin_logs(self.log_format);
         net::log_panics();
         match self.serve() {
@@ -199,12 +233,24 @@ impl Serve {
                 self.quota, self.max_quota
             ));
         }
-        let tls = self.tls.take_options();
-        if let Some(refusal) = serve_tls::refusal_of_open(&self.listen, tls.as_ref()) {
+        let http = match self.http {
+            Http::On(address) => Some(address),
+            Http::Off => None,
+        };
+        let tls = self.tls.take_options(http.is_some());
+        let has_access = self.access.tokens.is_some() || self.access.rules.is_some();
+        if let Some(refusal) =
+            serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access)
+        {
             return Err(refusal);
         }
         // Before the store, because a large one is read for a while.
         tls.as_ref().map_or(Ok(()), TlsOptions::check)?;
+        let access = AccessOptions {
+            tokens: self.access.tokens.take(),
+            rules: self.access.rules.take(),
+        };
+        access.check()?;
         let opened = self.open_store()?;
         let engine = Config {
             lease_ms: self.lease,
@@ -223,18 +269,18 @@ impl Serve {
         };
         let options = ServeOptions {
             listen: self.listen,
-            http: match self.http {
-                Http::On(address) => Some(address),
-                Http::Off => None,
-            },
+            http,
             origins: self.allow_origin,
             unix_peers: match self.unix_socket {
                 Peers::Own => UnixPeers::Own,
                 Peers::All => UnixPeers::All,
             },
+            makes_token: self.access.own_token,
             tls,
+            access,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),
+            audit: self.audit.options(),
             engine,
         };
         let ended = net::serve(options, opened.store, opened.recovered, &mut |address| {

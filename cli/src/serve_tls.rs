@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use interweave_server::net::{ListenAddress, TlsOptions};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -13,12 +14,16 @@ pub struct TlsArgs {
     /// The private key of that certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Whether TCP also takes connections that are not encrypted (iw://)
+    /// Whether TCP and HTTP also take connections that are not encrypted (iw://, http://)
     #[arg(long, value_enum, default_value_t = Wish::Optional, requires = "tls_cert")]
     tls: Wish,
     /// The authorities of clients' certificates (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
+    /// The certificates that these authorities have revoked, as `interweave cert revoke` lists them
+    /// (PEM or DER)
+    #[arg(long, value_name = "FILE", requires = "client_ca")]
+    client_crl: Option<PathBuf>,
     /// Whether a TLS client must have a certificate of such an authority
     #[arg(long, value_enum, default_value_t = Wish::Required, requires = "client_ca")]
     client_certs: Wish,
@@ -32,7 +37,7 @@ enum Wish {
 
 impl TlsArgs {
     /// None: the server does not encrypt.
-    pub fn take_options(&mut self) -> Option<TlsOptions> {
+    pub fn take_options(&mut self, serves_http: bool) -> Option<TlsOptions> {
         let (certificate, key) = self.tls_cert.take().zip(self.tls_key.take())?;
         Some(TlsOptions {
             certificate,
@@ -40,30 +45,42 @@ impl TlsArgs {
             admits_plain: self.tls == Wish::Optional,
             needs_client_certificate: self.client_certs == Wish::Required,
             client_authorities: self.client_ca.take(),
+            client_revocations: self.client_crl.take(),
+            serves_http,
         })
     }
 }
 
 /// Returns why the server does not listen on one of the addresses: without a login nothing may be
-/// readable from other hosts (promise P6).
-pub fn refusal_of_open(listen: &[ListenAddress], tls: Option<&TlsOptions>) -> Option<String> {
+/// readable from other hosts (promise P6). `has_access`: the server has tokens or rules.
+pub fn refusal_of_open(
+    listen: &[ListenAddress],
+    http: Option<SocketAddr>,
+    tls: Option<&TlsOptions>,
+    has_access: bool,
+) -> Option<String> {
     let is_guarded = tls.is_some_and(|tls| {
-        !tls.admits_plain && tls.client_authorities.is_some() && tls.needs_client_certificate
+        let knows_certificates = tls.client_authorities.is_some() && tls.needs_client_certificate;
+        !tls.admits_plain && (knows_certificates || has_access)
     });
     if is_guarded {
         return None;
     }
-    let open = listen.iter().find(|address| address.is_open())?;
-    let ListenAddress::Tcp(address) = open else {
-        return None;
-    };
-    let port = address.port();
+    let of_programs = listen.iter().find_map(|address| match address {
+        ListenAddress::Tcp(address) if !address.ip().is_loopback() => Some(("--listen", *address)),
+        _ => None,
+    });
+    let of_http = || http.filter(|address| !address.ip().is_loopback());
+    let (option, open) = of_programs.or_else(|| of_http().map(|address| ("--http", address)))?;
+    let port = open.port();
     Some(format!(
-        "--listen {open} can be reached from other hosts. There a server must encrypt, and know \
+        "{option} {open} can be reached from other hosts. There a server must encrypt, and know \
          whom it lets in:\n  \
          interweave cert authority DIR && interweave cert server DIR NAME-OF-THIS-HOST\n  \
-         interweave serve --listen {open} --tls required --tls-cert DIR/server.pem \
+         interweave serve {option} {open} --tls required --tls-cert DIR/server.pem \
          --tls-key DIR/server.key --client-ca DIR/ca.pem\n\
+         Tokens or rules (--tokens, --rules) do instead of --client-ca; `interweave serve --init DIR` \
+         makes all that such a server needs.\n\
          Otherwise it listens on loopback only: use 127.0.0.1:{port}, and a tunnel \
          (ssh -L {port}:127.0.0.1:{port}) for other hosts"
     ))
@@ -74,13 +91,13 @@ mod tests {
     use super::*;
 
     fn refused(address: &str, tls: Option<&TlsOptions>) -> bool {
-        refusal_of_open(&[address.parse().unwrap()], tls).is_some()
+        refusal_of_open(&[address.parse().unwrap()], None, tls, false).is_some()
     }
 
     #[test]
     fn addresses_that_others_can_reach_are_refused_with_a_way_out() {
         let open = ["0.0.0.0:7747".parse().unwrap()];
-        let refusal = refusal_of_open(&open, None).unwrap();
+        let refusal = refusal_of_open(&open, None, None, false).unwrap();
         for way in [
             "loopback only",
             "ssh -L 7747",
@@ -92,6 +109,9 @@ mod tests {
         assert!(!refused("127.0.0.1", None));
         assert!(!refused("[::1]:99", None));
         assert!(!refused("unix:/tmp/socket", None));
+        let http = |address: &str| refusal_of_open(&[], Some(address.parse().unwrap()), None, true);
+        assert!(http("0.0.0.0:7748").is_some_and(|text| text.contains("serve --http 0.0.0.0:7748")));
+        assert_eq!(http("127.0.0.1:7748"), None);
     }
 
     #[test]
@@ -102,6 +122,8 @@ mod tests {
             admits_plain: false,
             client_authorities: Some(PathBuf::from("ca.pem")),
             needs_client_certificate: true,
+            client_revocations: None,
+            serves_http: false,
         };
         assert!(!refused("0.0.0.0:7747", Some(&guarded)));
         let weaker = [
@@ -118,8 +140,11 @@ mod tests {
                 ..guarded
             },
         ];
+        let open = ["0.0.0.0:7747".parse().unwrap()];
         for tls in &weaker {
             assert!(refused("0.0.0.0:7747", Some(tls)), "{tls:?}");
+            let with_tokens = refusal_of_open(&open, None, Some(tls), true);
+            assert_eq!(with_tokens.is_some(), tls.admits_plain, "{tls:?}");
         }
     }
 }

@@ -23,7 +23,7 @@ inline constexpr int page_number_bits = 48;
 inline constexpr int ranks_max = 1024;
 inline constexpr int part_bytes = 524288;
 inline constexpr int parts_bytes_max = 268435456;
-inline constexpr int protocol_version = 3;
+inline constexpr int protocol_version = 4;
 
 // The ids of messages.
 enum class Message : std::uint8_t {
@@ -257,13 +257,14 @@ inline constexpr int given_lock_is_taken_max = 1;
 inline constexpr int given_locks_max = 16384;
 
 // Count 0: the home asks for all that the writer has not sent, and gets it by DSM_MESSAGE_DIFFS.
+// It needs the diffs up to `last` for the rank `asker` [DSM-PULL-3].
 struct AskDiffsHead {
   std::uint64_t page = 0;
   // the sequences of the first diff and the last
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::uint32_t count = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t asker = 0;
 
   bool operator==(const AskDiffsHead& other) const = default;
 };
@@ -272,7 +273,7 @@ static_assert(offsetof(AskDiffsHead, page) == 0);
 static_assert(offsetof(AskDiffsHead, first) == 8);
 static_assert(offsetof(AskDiffsHead, last) == 16);
 static_assert(offsetof(AskDiffsHead, count) == 24);
-static_assert(offsetof(AskDiffsHead, unused) == 28);
+static_assert(offsetof(AskDiffsHead, asker) == 28);
 // Whether each number is one that the specification has.
 [[nodiscard]] constexpr bool check(const AskDiffsHead&) {
   return true;

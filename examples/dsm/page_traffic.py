@@ -13,6 +13,7 @@ are printed, at the end.
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,8 @@ def main():
     parser.add_argument("program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args()
+    if shutil.which(given.interweave) is None:
+        sys.exit(f"page_traffic: there is no program {given.interweave}; name it by --interweave")
     with tempfile.TemporaryDirectory() as folder:
         jobs = [Job(way, folder, given) for way in ("orig", "pipe")]
         try:

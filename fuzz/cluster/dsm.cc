@@ -108,6 +108,9 @@ class Played final : PageMemory,
     for (PageNumber page = first; page < first + count; page++) fill(page, {});
   }
   void ready(PageNumber page) override { FUZZ_CHECK(page < pages); }
+  void needs_no_interval(Rank asker, PageNumber page) override {
+    FUZZ_CHECK(asker < ranks && page < pages);
+  }
 
   void sends(Rank to) { FUZZ_CHECK(to < ranks); }
   void ask_home(Rank to, PageNumber) override { sends(to); }
@@ -120,6 +123,10 @@ class Played final : PageMemory,
   }
   void send_diff(Rank to, PageNumber, Sequence, std::span<const std::byte>) override { sends(to); }
   void flush_diffs() override {}
+  void pull_diffs(Rank to, PageNumber, Sequence, Rank asker) override {
+    sends(to);
+    FUZZ_CHECK(asker < ranks);
+  }
   void ask_diffs(Rank to, PageNumber, const DiffRange&) override { sends(to); }
   void tell_diffs(Rank to, PageNumber, std::span<const KeptDiff* const>) override { sends(to); }
   void give_back(Rank to, Epoch, std::span<const GivenLock>) override { sends(to); }

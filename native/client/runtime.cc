@@ -25,6 +25,8 @@ namespace {
 thread_local constinit bool thread_is_dispatching = false;
 // Programs with an event loop wait for what the library's thread reads.
 constexpr std::int64_t dispatched_quiet_ns = 1'000'000;
+// That one dispatch() reads of a connection, so that it does not take as long as a copy takes.
+constexpr std::size_t dispatch_bytes = std::size_t{1} << 20;
 // For one attempt to reach a server that others wait for.
 constexpr std::int64_t attempt_ns = 2'000'000'000;
 // Until a thread that could not be made is tried again.
@@ -516,8 +518,17 @@ void Runtime::read_dispatched() {
   thread_is_dispatching = true;
   for (const auto& link : all) {
     const std::shared_ptr<Live> live = link->current();
-    // Another thread is reading. The library's thread reads the messages that it leaves.
-    if (live != nullptr && live->is_watched() && !link->read_all(live)) wake();
+    if (live == nullptr || !live->is_watched()) continue;
+    switch (link->read_all(live, dispatch_bytes)) {
+      case ServerLink::Left::nothing:
+        break;
+      case ServerLink::Left::more:  // which makes no socket readable once more
+        events_.signal();
+        break;
+      case ServerLink::Left::to_others:  // the library's thread reads what they leave
+        wake();
+        break;
+    }
   }
   thread_is_dispatching = false;
 }

@@ -25,6 +25,13 @@ using session::Release;
 using Next = Release::Next;
 using Attempt = Release::Attempt;
 
+namespace {
+
+// One is enough but where another thread's update comes between, or the connection is lost.
+constexpr int most_questions = 16;
+
+}  // namespace
+
 Result Segment::acquire_writer(const Wish& wish) {
   if (Hold* const hold = find_hold(this); hold != nullptr) {
     if (hold->writes == 0) {
@@ -145,7 +152,13 @@ Result Segment::write_on_newest(const Wish& wish) {
 // is not if another thread's update came between.
 Result Segment::become_newest(const Wish& wish) {
   if (Result applied = apply_staged(wish.deadline_ns); !applied) return applied;
+  int questions = 0;
   while (!talk_.is_on_newest(now_ns())) {
+    if (++questions > most_questions) {
+      return Result::malformed("the server granted the writer lock of " + name_ + " on version " +
+                               std::to_string(talk_.granted().now.number) +
+                               ", and none of its answers led there");
+    }
     if (talk_.grant().is_lost()) {
       return {error_code::FENCED,
               "the writer lock was lost before the copy was up to date (its lease ended, or the "

@@ -10,6 +10,7 @@
 
 #include "client/encryption.h"
 #include "client/log.h"
+#include "client/own_token.h"
 #include "client/waiting.h"
 #include "platform/clock.h"
 #include "platform/process.h"
@@ -141,7 +142,9 @@ Result ServerLink::connected(std::int64_t deadline_ns, bool keep_trying,
   }
 }
 
-Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
+Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out,
+                               bool& is_unix) const {
+  is_unix = true;
   if (server_.is_unix()) {
     const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
     return status ? Result{} : not_connected(name_, status);
@@ -151,6 +154,7 @@ Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) 
     const std::string local = "@interweave-" + std::to_string(server_.port);
     if (platform::connect_unix(local, deadline_ns, out)) return {};
   }
+  is_unix = false;
   const platform::Status status =
       platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
   if (!status) return not_connected(name_, status);
@@ -160,14 +164,15 @@ Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) 
 
 Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
   platform::Socket socket;
-  if (Result opened = open_socket(deadline_ns, socket); !opened) return opened;
+  bool is_unix = false;
+  if (Result opened = open_socket(deadline_ns, socket, is_unix); !opened) return opened;
   session::ConnectionNumber number = 0;
   {
     const MutexLock lock(mutex_);
     number = ++connections_;
   }
   auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
-  if (Result greeted = greet(*live, deadline_ns); !greeted) {
+  if (Result greeted = greet(*live, is_unix, deadline_ns); !greeted) {
     if (greeted.code != error_code::TIMED_OUT) return greeted;
     return unreachable(name_, "it does not answer");
   }
@@ -196,12 +201,14 @@ std::int64_t spin_ns() {
 }
 
 // HELLO and WELCOME, before anyone else sees the connection.
-Result ServerLink::greet(Live& live, std::int64_t deadline_ns) {
+Result ServerLink::greet(Live& live, bool is_unix, std::int64_t deadline_ns) {
   session::SessionIdentity identity;
   {
     const MutexLock lock(mutex_);
     identity = identity_;
   }
+  // A server that began anew has another token.
+  if (identity.token.empty() && !is_unix) identity.token = own_token(server_);
   identity.origin = {platform::program_name(), platform::host_name(),
                      static_cast<std::uint64_t>(platform::process_id())};
   const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));
@@ -393,22 +400,26 @@ void ServerLink::read_available(const std::shared_ptr<Live>& live) {
   stop_reading(*live);
 }
 
-bool ServerLink::read_all(const std::shared_ptr<Live>& live) {
+ServerLink::Left ServerLink::read_all(const std::shared_ptr<Live>& live, std::size_t most_bytes) {
   {
     const MutexLock lock(mutex_);
-    if (live->is_lost()) return true;
+    if (live->is_lost()) return Left::nothing;
     if (live->is_reading_) {
       live->dispatched_ns_.store(0, std::memory_order_relaxed);
-      return false;
+      return Left::to_others;
     }
     live->is_reading_ = true;
   }
-  bool has_read = false;
-  while (read_some(live, 0)) has_read = true;
-  if (has_read) live->dispatched_ns_.store(now_ns(), std::memory_order_relaxed);
+  std::size_t read_bytes = 0;
+  Received received;
+  do {
+    received = read_some(live, 0);
+    read_bytes += received.bytes;
+  } while (received.may_have_more && read_bytes < most_bytes);
+  if (read_bytes > 0) live->dispatched_ns_.store(now_ns(), std::memory_order_relaxed);
   const MutexLock lock(mutex_);
   stop_reading(*live);
-  return true;
+  return received.may_have_more ? Left::more : Left::nothing;
 }
 
 // The next of those who wait reads on; if nobody does, the library's thread.
@@ -424,14 +435,15 @@ void ServerLink::stop_reading(Live& live) {
 }
 
 // By the one thread that has set is_reading_. What comes for others cannot be read again: without
-// memory for it the connection is lost, and everybody recovers as from any lost connection. Returns
-// whether something came, and more may be there.
-bool ServerLink::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept {
+// memory for it the connection is lost, and everybody recovers as from any lost connection.
+ServerLink::Received ServerLink::read_some(const std::shared_ptr<Live>& live,
+                                           std::int64_t deadline_ns) noexcept {
   try {
     return read_messages(live, deadline_ns);
   } catch (const std::bad_alloc&) {
     live->lacked_memory_.store(true, std::memory_order_relaxed);
-    return lose(live, without_memory);
+    lose(live, without_memory);
+    return {};
   }
 }
 
@@ -460,7 +472,8 @@ platform::Status ServerLink::await_bytes(Live& live, const platform::Space& spac
   return status;
 }
 
-bool ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
+ServerLink::Received ServerLink::read_messages(const std::shared_ptr<Live>& live,
+                                               std::int64_t deadline_ns) {
   std::vector<session::Incoming> incoming;
   std::size_t got = 0;
   const platform::Space space = live->connection_.space();
@@ -468,9 +481,11 @@ bool ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t d
   platform::Status status = live->socket_.receive(space, got);
   if (status.code == EAGAIN && deadline_ns > 0)
     status = await_bytes(*live, space, deadline_ns, got);
-  if (status.code == EAGAIN) return false;
-  if (!status) return lose(live, platform::error_text(status.code));
-  if (got == 0) return lose(live, "the server closed it");
+  if (status.code == EAGAIN) return {};
+  if (!status || got == 0) {
+    lose(live, status ? "the server closed it" : platform::error_text(status.code));
+    return {};
+  }
   Result understood;
   {
     const MutexLock lock(mutex_);
@@ -483,7 +498,13 @@ bool ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t d
   }
   // Only now: a promise is kept up to here [FRESH-3].
   live->heard_ns_.store(live->connection_.heard_ns(), std::memory_order_relaxed);
-  return understood ? true : lose(live, understood.text.c_str());
+  if (!understood) {
+    lose(live, understood.text.c_str());
+    return {};
+  }
+  // A plain socket fills the space if it can. TLS gives one record at a time.
+  const bool is_full = got == space.first.size() + space.rest.size();
+  return {got, is_full || live->socket_.is_secure()};
 }
 
 void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
@@ -526,12 +547,11 @@ void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& in
   waiter->done.notify_one();
 }
 
-// Returns false, as what was to be read.
-bool ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
+void ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
   std::unordered_map<std::uint32_t, ListenerRef> segments;
   {
     const MutexLock lock(mutex_);
-    if (live->is_lost_.exchange(true)) return false;
+    if (live->is_lost_.exchange(true)) return;
     Expected& gone = expected(*live);
     for (const auto& [tag, waiter] : gone.waiters) {
       if (waiter->is_arriving) continue;  // has its answer in a moment
@@ -548,7 +568,6 @@ bool ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexce
   for (const auto& [number, segment] : segments) {
     segment.listener->connection_lost(live->number());
   }
-  return false;
 }
 
 std::int64_t ServerLink::run_timers(std::int64_t now) {

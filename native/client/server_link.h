@@ -122,9 +122,14 @@ class ServerLink {
 
   // Reads what is there without waiting, unless another thread is reading.
   void read_available(const std::shared_ptr<Live>& live);
-  // Reads all that is there, for a program's thread that runs callbacks next. False: another thread
-  // is reading, and may leave something.
-  [[nodiscard]] bool read_all(const std::shared_ptr<Live>& live);
+  // Reads what is there for a program's thread that runs callbacks next: everything, or the first
+  // `most_bytes` and the rest of one receive, because a fast server always has more.
+  enum class Left {
+    nothing,
+    more,      // perhaps: the bound was reached
+    to_others  // another thread is reading, and may leave something
+  };
+  [[nodiscard]] Left read_all(const std::shared_ptr<Live>& live, std::size_t most_bytes);
   // PING, silence. Returns when to be called again.
   std::int64_t run_timers(std::int64_t now_ns);
 
@@ -140,19 +145,23 @@ class ServerLink {
 
  private:
   Result connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out);
-  Result open_socket(std::int64_t deadline_ns, platform::Socket& out) const;
-  Result greet(Live& live, std::int64_t deadline_ns);
+  Result open_socket(std::int64_t deadline_ns, platform::Socket& out, bool& is_unix) const;
+  Result greet(Live& live, bool is_unix, std::int64_t deadline_ns);
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
   void lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns)
       IW_REQUIRES(mutex_);
   Result send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames);
-  bool read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept;
-  bool read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  struct Received {
+    std::size_t bytes = 0;  // 0: nothing has come, or the connection is lost
+    bool may_have_more = false;
+  };
+  Received read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept;
+  Received read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
   static platform::Status await_bytes(Live& live, const platform::Space& space,
                                       std::int64_t deadline_ns, std::size_t& got);
   void handle(const std::shared_ptr<Live>& live, session::Incoming& incoming);
-  bool lose(const std::shared_ptr<Live>& live, const char* why) noexcept;
+  void lose(const std::shared_ptr<Live>& live, const char* why) noexcept;
   void stop_reading(Live& live) IW_REQUIRES(mutex_);
   Result give_up(const std::shared_ptr<Live>& live, Request& request,
                  const std::shared_ptr<Waiter>& waiter) IW_REQUIRES(mutex_);

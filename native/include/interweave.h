@@ -293,7 +293,9 @@ IW_API int IW_on_connection(IW_handle_t h, IW_connection_fn f, void* arg);
  * descriptor (on Windows: a SOCKET), which belongs to the library, or a negative IW_E code.
  * IW_ENO_MEMORY: a descriptor could not be made, and callbacks run where they ran before. */
 IW_API int IW_event_fd(void);
-/* Runs the callbacks that are due, without waiting. Returns 0 or a negative IW_E code. */
+/* Runs the callbacks that are due, without waiting. First reads what has come, but about 1 MiB of a
+ * connection at most: the descriptor is readable again while there is more. Returns 0 or a negative
+ * IW_E code. */
 IW_API int IW_dispatch(void);
 
 /* ---- Statistics and log -------------------------------------------------------------------------

@@ -118,8 +118,8 @@ Status map_file(const MapRequest& request, Mapping& out);
 Status protect(std::byte* begin, std::size_t size_bytes, Protection protection);
 
 // Takes the pages that lie in the range whole, in one call. They come faster so than one by one,
-// when they are first touched. Changes no byte. Does nothing where the system cannot do it, or has
-// no memory.
+// when they are first touched. Changes no byte. Does nothing where the system cannot do it, has no
+// memory, or has the page in the middle already.
 void prefault(std::byte* begin, std::size_t size_bytes);
 
 // Whether a private view's pages can be made to show the file again. Windows has no call for that:

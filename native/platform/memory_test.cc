@@ -1,7 +1,11 @@
 #include "platform/memory.h"
 
 #include <gtest/gtest.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -69,6 +73,53 @@ TEST(Memory, PrefaultingChangesNoByteOfAnyRange) {
   }
   EXPECT_EQ(memory, std::vector<std::byte>(size_bytes, std::byte{7}));
 }
+
+#if defined(__linux__)
+
+class Prefaulting : public ::testing::Test {
+ protected:
+  static constexpr std::size_t page_count = 16;
+
+  void SetUp() override {
+    ASSERT_TRUE(reserve(page_count * page_size(), nullptr, Placement::if_free, memory_).ok());
+    ASSERT_TRUE(protect(page(0), page_count * page_size(), Protection::read_write).ok());
+  }
+
+  [[nodiscard]] std::byte* page(std::size_t index) const {
+    return memory_.begin() + index * page_size();
+  }
+  [[nodiscard]] std::size_t present_pages() const {
+    std::vector<unsigned char> pages(page_count);
+    EXPECT_EQ(mincore(page(0), page_count * page_size(), pages.data()), 0);
+    return static_cast<std::size_t>(std::count(pages.begin(), pages.end(), 1));
+  }
+  void prefault_all() { prefault(page(0), page_count * page_size()); }
+
+  Mapping memory_;
+};
+
+TEST_F(Prefaulting, TakesNewPages) {
+  ASSERT_EQ(present_pages(), 0u);
+  prefault_all();
+  if (present_pages() == 0) GTEST_SKIP() << "the system cannot do it";
+  EXPECT_EQ(present_pages(), page_count);
+}
+
+TEST_F(Prefaulting, TakesPagesBetweenThoseThatMallocHasWrittenTo) {
+  *page(0) = std::byte{1};
+  *page(page_count - 1) = std::byte{1};
+  prefault_all();
+  if (present_pages() == 2) GTEST_SKIP() << "the system cannot do it";
+  EXPECT_EQ(present_pages(), page_count);
+}
+
+TEST_F(Prefaulting, LeavesUsedMemoryAlone) {
+  *page(page_count / 2) = std::byte{1};
+  prefault_all();
+  EXPECT_EQ(present_pages(), 1u) << "a look at all pages costs more than it saves";
+}
+
+#endif
 
 TEST(Memory, AFileIsWrittenToAsByStores) {
   FileDescriptor file;

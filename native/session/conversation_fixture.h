@@ -381,7 +381,8 @@ class Server {
     }
   }
 
-  // A grant that is kept over a lost connection stands in nobody's way [LOCK-16].
+  // A grant that is kept over a lost connection stands in nobody's way [LOCK-16]. Its grace is over
+  // at once here. What a client can do in the grace, it does here where nobody waits.
   void grant() {
     while (true) {
       const auto next = next_in_turn();

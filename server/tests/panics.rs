@@ -68,9 +68,13 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             http: None,
             origins: Vec::new(),
             unix_peers: net::UnixPeers::Own,
+            makes_token: false,
             tls: None,
+            access: net::AccessOptions::default(),
             spin: std::time::Duration::ZERO,
             max_connections: 10,
+            access: net::AccessOptions::default(),
+            audit: None,
             engine: Config {
                 stored: true,
                 ..Config::default()

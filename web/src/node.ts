@@ -5,9 +5,14 @@ import { connectBy } from "./client/client.js";
 import { dialNode } from "./client/tcp.js";
 
 export * from "./exports.js";
-/** `await connect("iw://localhost")` */
-export const connect = connectBy(dialNode, () => ({
+const connectFromNode = connectBy(dialNode, () => ({
   program: basename(process.argv[1] ?? process.execPath),
   host: hostname(),
   pid: process.pid,
 }));
+
+/** `await connect("iw://localhost")`. Without the option `token` the client shows IW_TOKEN. */
+export const connect: typeof connectFromNode = (url, options = {}) => {
+  const token = options.token ?? process.env["IW_TOKEN"];
+  return connectFromNode(url, token === undefined ? options : { ...options, token });
+};

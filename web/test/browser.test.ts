@@ -4,21 +4,11 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
-import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { connect, plain, t, type Client, type RecordView, type Segment } from "../src/node.js";
 import { colourTable } from "../viewer/colours.js";
+import { startBrowser } from "./browser_process.js";
 import { Agent, Server, Simulator } from "./processes.js";
-
-const flags = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 let browser: Browser;
 let server: Server;
@@ -29,10 +19,7 @@ let complaints: string[] = [];
 const directory = mkdtempSync(join(tmpdir(), "iw-viewer-"));
 
 before(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env["IW_TEST_CHROMIUM"] ?? "/usr/bin/chromium",
-    args: flags,
-  });
+  browser = await startBrowser();
 });
 
 after(async () => {

@@ -1,31 +1,11 @@
 /** Encrypted connections from Node [NET-5]: the real server, with real certificates. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
+import { makeCertificates, removeCertificates, serveWith } from "./certificates.js";
 import { Clients, fails } from "./clients.js";
-import { program, Server } from "./processes.js";
+import { Server } from "./processes.js";
 import { t } from "../src/node.js";
-
-const folders: string[] = [];
-
-/** A folder with an authority, a server's certificate, and alice's. */
-function makeCertificates(): string {
-  const folder = mkdtempSync(join(tmpdir(), "interweave-tls-"));
-  folders.push(folder);
-  for (const words of [["authority"], ["server"], ["client", "alice"]]) {
-    const [kind = "", ...name] = words;
-    execFileSync(program, ["cert", kind, folder, ...name]);
-  }
-  return folder;
-}
-
-function serve(folder: string, ...options: string[]): Promise<Server> {
-  const own = ["--tls-cert", join(folder, "server.pem"), "--tls-key", join(folder, "server.key")];
-  return Server.start("--store", "memory", ...own, ...options);
-}
 
 function secure(server: Server): string {
   return server.url.replace("iw://", "iws://");
@@ -49,10 +29,10 @@ afterEach(async () => {
   await server.kill();
   for (const name of ["IW_CA", "IW_CERT", "IW_KEY"]) delete process.env[name];
 });
-after(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
+after(removeCertificates);
 
 test("encrypted and plain clients of one port share a segment [NET-5]", async () => {
-  server = await serve(certificates);
+  server = await serveWith(certificates);
   trust(certificates);
   const count = 1 << 20;
   const writer = await clients.connectTo(secure(server));
@@ -71,7 +51,7 @@ test("encrypted and plain clients of one port share a segment [NET-5]", async ()
 });
 
 test("a server that cannot be trusted is left", async () => {
-  server = await serve(certificates);
+  server = await serveWith(certificates);
   await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /not trusted.*IW_CA/));
   trust(makeCertificates());
   await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /not trusted/));
@@ -81,7 +61,7 @@ test("a server that cannot be trusted is left", async () => {
 
 test("a client shows its certificate", async () => {
   const authority = join(certificates, "ca.pem");
-  server = await serve(certificates, "--tls", "required", "--client-ca", authority);
+  server = await serveWith(certificates, "--tls", "required", "--client-ca", authority);
   trust(certificates);
   await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /IW_CERT/));
   be(certificates, "alice");

@@ -5,7 +5,7 @@ import { ageText, h, notice, setText } from "./dom.js";
 import { parseAddress } from "./address.js";
 import { segmentPage, type Page } from "./segment_page.js";
 import { segmentsPage } from "./segments.js";
-import { askStatus, serverUrlOf, type Status } from "./status.js";
+import { askStatus, serverUrlOf, showIdentity, type Status } from "./status.js";
 
 const LOOK_MS = 1000;
 const AGE_MS = 200;
@@ -27,6 +27,7 @@ class Viewer {
     setInterval(() => this.showAge(), AGE_MS);
     while (this.client === null) {
       this.status = await askStatus();
+      if (this.status !== null) showIdentity(this.status);
       try {
         const url = new URL("ws", location.href.replace(/^http/, "ws").replace(/[?#].*/, "")).href;
         const serverUrl = serverUrlOf(this.status);
@@ -108,9 +109,11 @@ class Viewer {
   }
 
   private async look(): Promise<void> {
-    if (document.hidden || this.client?.isConnected !== true) return;
+    if (document.hidden) return;
     try {
+      // Also without a connection: the login may have ended, and the connection with it.
       this.status = (await askStatus(this.page?.segment.path)) ?? this.status;
+      if (this.client?.isConnected !== true) return;
       await this.list?.update();
       this.page?.tell(this.status);
     } catch {

@@ -1,5 +1,5 @@
 /** What the server says beside the protocol: /status. */
-import { durationText } from "./dom.js";
+import { durationText, setText } from "./dom.js";
 
 /** A client that has the segment open; null: it has no copy. */
 export interface Reader {
@@ -23,8 +23,13 @@ export interface SegmentStatus {
 }
 
 export interface Status {
-  listening: string[];
-  connections: number;
+  /** Whom the server takes this browser for; not there: everybody may do everything. */
+  identity?: string;
+  /** It logged in with a token. */
+  has_token?: boolean;
+  /** Not there: the rules do not show this browser the server as a whole. */
+  listening?: string[];
+  connections?: number;
   segments: SegmentStatus[];
 }
 
@@ -44,14 +49,26 @@ export async function askStatus(path?: string): Promise<Status | null> {
   const one = path === undefined ? "" : `?${new URLSearchParams({ from: path, limit: "1" })}`;
   try {
     const answer = await fetch(`status${one}`, { cache: "no-store" });
+    // The login has ended.
+    if (answer.status === 401) location.replace("login");
     return answer.ok ? ((await answer.json()) as Status) : null;
   } catch {
     return null;
   }
 }
 
+/** Whom the server takes this browser for, and the way in or out. */
+export function showIdentity({ identity, has_token }: Status): void {
+  const who = document.getElementById("who") as HTMLFormElement;
+  who.hidden = identity === undefined;
+  setText(document.getElementById("identity") as HTMLElement, identity ?? "");
+  (who.querySelector("button") as HTMLElement).hidden = has_token !== true;
+  (who.querySelector("a") as HTMLElement).hidden = identity !== "anyone";
+}
+
 /** What MIPs call the server: the first address for programs over TCP. */
 export function serverUrlOf(status: Status | null): string | undefined {
-  const address = status?.listening.find((text) => !text.startsWith("unix:"));
-  return address === undefined ? undefined : `iw://${address}`;
+  const address = status?.listening?.find((text) => !text.startsWith("unix:"));
+  const scheme = location.protocol === "https:" ? "iws" : "iw";
+  return address === undefined ? undefined : `${scheme}://${address}`;
 }

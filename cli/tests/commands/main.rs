@@ -1,5 +1,6 @@
 //! The `interweave` commands as processes, against a server as a process.
 
+mod access;
 #[allow(dead_code)]
 #[path = "../serve/clients.rs"]
 mod clients;

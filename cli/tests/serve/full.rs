@@ -14,10 +14,10 @@ use std::time::Instant;
 const INTS: u64 = 1 << 18;
 
 /// A file system of its own; needs root, which tests have in CI.
-struct SmallDisk(Directory);
+pub struct SmallDisk(Directory);
 
 impl SmallDisk {
-    fn mount(size: &str) -> Option<SmallDisk> {
+    pub fn mount(size: &str) -> Option<SmallDisk> {
         let directory = Directory::new();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
@@ -30,12 +30,12 @@ impl SmallDisk {
         None
     }
 
-    fn store(&self) -> String {
+    pub fn store(&self) -> String {
         self.0.path().join("store").display().to_string()
     }
 
     /// Somebody else takes all the space.
-    fn fill(&self) -> PathBuf {
+    pub fn fill(&self) -> PathBuf {
         let path = self.0.path().join("ballast");
         let mut file = File::create(&path).expect("a file");
         let page = [1; 4096];

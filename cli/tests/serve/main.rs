@@ -1,5 +1,7 @@
 //! `interweave serve` as a process, spoken to over its sockets.
 
+mod access;
+mod audit;
 mod clients;
 mod crash;
 mod damage;
@@ -8,9 +10,12 @@ mod flood;
 mod formats;
 mod full;
 mod hostile;
+mod https;
 mod limits;
 mod log_end;
+mod login;
 mod many;
+mod own_token;
 mod server;
 mod sharing;
 mod tls;

@@ -6,6 +6,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{channel, Receiver};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How long a test waits for what must come.
+const PATIENT: Duration = Duration::from_secs(20);
 
 /// A directory that is removed with its contents.
 pub struct Directory(PathBuf);
@@ -38,6 +44,8 @@ pub struct Server {
     pub http: SocketAddr,
     /// What it logged before it listened.
     pub first_words: String,
+    /// Each line that it logs later.
+    words: Mutex<Receiver<String>>,
 }
 
 impl Server {
@@ -55,6 +63,20 @@ impl Server {
         )
     }
 
+    /// Logs what happens to each connection.
+    pub fn talkative(options: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
+        command.env("IW_LOG", "debug");
+        Server::run(command, "memory", options)
+    }
+
+    /// Keeps nothing, and has these variables in its environment.
+    pub fn with_environment(variables: &[(&str, &Path)], options: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
+        command.envs(variables.iter().copied());
+        Server::run(command, "memory", options)
+    }
+
     /// With so many file descriptors at most.
     pub fn with_descriptors(limit: u32, store: &str, options: &[&str]) -> Server {
         let mut command = Command::new("sh");
@@ -64,9 +86,14 @@ impl Server {
     }
 
     fn run(mut command: Command, store: &str, options: &[&str]) -> Server {
+        let http = match options.contains(&"--http") {
+            true => &[][..],
+            false => &["--http", "127.0.0.1:0"],
+        };
         let mut child = command
             .args(["serve", "--store", store, "--log-format", "json"])
-            .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .args(["--listen", "127.0.0.1:0"])
+            .args(http)
             .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -74,10 +101,13 @@ impl Server {
             .expect("the server starts");
         let mut log = BufReader::new(child.stderr.take().expect("its log"));
         let (http, first_words) = http_address(&mut log);
+        let (said, words) = channel();
         std::thread::spawn(move || {
             // Read on, so that the server never waits for us.
-            let mut rest = String::new();
-            let _ = log.read_to_string(&mut rest);
+            for line in log.lines().map_while(Result::ok) {
+                // The test may have ended.
+                let _ = said.send(line);
+            }
         });
         let out = BufReader::new(child.stdout.take().expect("its output"));
         let ready = out.lines().next().expect("a line").expect("text");
@@ -90,6 +120,19 @@ impl Server {
             port,
             http,
             first_words,
+            words: Mutex::new(words),
+        }
+    }
+
+    /// Waits for a line of the log that has all these words, and returns it.
+    pub fn logs(&self, words: &[&str]) -> String {
+        let lines = self.words.lock().expect("no other test failed here");
+        loop {
+            let line = lines.recv_timeout(PATIENT);
+            let line = line.unwrap_or_else(|error| panic!("no line with {words:?}: {error}"));
+            if words.iter().all(|word| line.contains(word)) {
+                return line;
+            }
         }
     }
 
@@ -99,6 +142,13 @@ impl Server {
             port: self.port,
             secure: false,
         }
+    }
+
+    /// Stops it, and returns what it logged that [`Server::logs`] has not passed.
+    pub fn last_words(mut self) -> Vec<String> {
+        self.stop();
+        let words = self.words.lock().expect("no other test failed here");
+        words.iter().collect()
     }
 
     /// SIGKILL.
@@ -155,7 +205,7 @@ impl Drop for Server {
     }
 }
 
-/// Where HTTP is, and what was logged before.
+/// Where HTTP is (port 0: nowhere), and what was logged before.
 fn http_address(log: &mut impl BufRead) -> (SocketAddr, String) {
     let mut seen = String::new();
     loop {
@@ -166,6 +216,9 @@ fn http_address(log: &mut impl BufRead) -> (SocketAddr, String) {
         let address = at_http.and_then(|rest| rest.split("\"address\":\"").nth(1));
         if let Some(text) = address.and_then(|rest| rest.split('"').next()) {
             return (text.parse().expect("an address"), seen);
+        }
+        if line.contains("\"listening\"") {
+            return (([127, 0, 0, 1], 0).into(), seen);
         }
         seen.push_str(&line);
     }

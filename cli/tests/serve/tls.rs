@@ -4,25 +4,25 @@ use crate::clients::{connect, open, write};
 use crate::server::{Directory, Server};
 use interweave_server::client::{Client, Greeting};
 use interweave_wire::protocol::{Durability, ErrorCode};
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{mpsc, Arc};
 use std::time::{Duration, Instant};
 use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::{pem::PemObject, CertificateDer};
+use tokio_rustls::rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-const PATIENT: Duration = Duration::from_secs(20);
+pub const PATIENT: Duration = Duration::from_secs(20);
 
 /// A folder with an authority, a server's certificate, and alice's.
-struct Certificates(Directory);
+pub struct Certificates(Directory);
 
 impl Certificates {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let made = Certificates(Directory::new());
         made.make(&["authority", &made.folder()]);
         made.make(&["server", &made.folder()]);
@@ -30,15 +30,15 @@ impl Certificates {
         made
     }
 
-    fn folder(&self) -> String {
+    pub fn folder(&self) -> String {
         self.0.path().display().to_string()
     }
 
-    fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
 
-    fn make(&self, arguments: &[&str]) {
+    pub fn make(&self, arguments: &[&str]) {
         let made = Command::new(env!("CARGO_BIN_EXE_interweave"))
             .arg("cert")
             .args(arguments)
@@ -47,47 +47,73 @@ impl Certificates {
         assert!(made.status.success(), "{made:?}");
     }
 
-    fn serve(&self, options: &[&str]) -> Server {
-        let (certificate, key) = (self.file("server.pem"), self.file("server.key"));
-        let own = ["--tls-cert", &certificate, "--tls-key", &key];
-        Server::in_memory(&[&own[..], options].concat())
+    pub fn serve(&self, options: &[&str]) -> Server {
+        let own = self.options_of_server();
+        let own = own.iter().map(String::as_str);
+        Server::in_memory(&own.chain(options.iter().copied()).collect::<Vec<_>>())
     }
 
-    fn serve_the_known(&self) -> Server {
+    pub fn options_of_server(&self) -> [String; 4] {
+        let (certificate, key) = (self.file("server.pem"), self.file("server.key"));
+        ["--tls-cert".into(), certificate, "--tls-key".into(), key]
+    }
+
+    /// Makes a client's certificate that is valid for so long, with these common names.
+    fn make_by_hand(&self, file: &str, names: &[&str], valid: Duration) {
+        let read = |name| std::fs::read_to_string(self.file(name)).unwrap();
+        let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
+        let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+        params.distinguished_name = DistinguishedName::new();
+        // A subject may name itself twice, but the library replaces a second name of its own kind.
+        let kinds = [DnType::CommonName, DnType::CustomDnType(vec![2, 5, 4, 3])];
+        for (kind, name) in kinds.into_iter().zip(names) {
+            params.distinguished_name.push(kind, *name);
+        }
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+        params.not_after = time::OffsetDateTime::now_utc() + valid;
+        let certificate = params.signed_by(&key, &issuer).unwrap();
+        std::fs::write(self.file(&format!("{file}.pem")), certificate.pem()).unwrap();
+        let key = key.serialize_pem();
+        std::fs::write(self.file(&format!("{file}.key")), key).unwrap();
+    }
+
+    pub fn serve_the_known(&self) -> Server {
         let authority = self.file("ca.pem");
         self.serve(&["--tls", "required", "--client-ca", &authority])
     }
 }
 
 /// A call of the program with certificates in its environment.
-struct Caller {
+pub struct Caller {
     environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl Caller {
-    fn nobody() -> Self {
+    pub fn nobody() -> Self {
         Caller {
             environment: Vec::new(),
         }
     }
 
-    fn trusting(certificates: &Certificates) -> Self {
+    pub fn trusting(certificates: &Certificates) -> Self {
         let mut caller = Caller::nobody();
         caller.set("IW_CA", certificates.file("ca.pem"));
         caller
     }
 
-    fn named(mut self, certificates: &Certificates, name: &str) -> Self {
+    pub fn named(mut self, certificates: &Certificates, name: &str) -> Self {
         self.set("IW_CERT", certificates.file(&format!("{name}.pem")));
         self.set("IW_KEY", certificates.file(&format!("{name}.key")));
         self
     }
 
-    fn set(&mut self, name: &'static str, file: impl AsRef<Path>) {
+    pub fn set(&mut self, name: &'static str, file: impl AsRef<Path>) {
         self.environment.push((name, file.as_ref().to_path_buf()));
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
         for name in ["IW_CA", "IW_CERT", "IW_KEY", "IW_TOKEN"] {
             command.env_remove(name);
@@ -97,7 +123,7 @@ impl Caller {
         command
     }
 
-    fn call(&self, arguments: &[&str]) -> Result<String, String> {
+    pub fn call(&self, arguments: &[&str]) -> Result<String, String> {
         let ended = self.command(arguments).output().expect("the program runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match ended.status.success() {
@@ -106,21 +132,21 @@ impl Caller {
         }
     }
 
-    fn list(&self, server: &Server) -> Result<String, String> {
+    pub fn list(&self, server: &Server) -> Result<String, String> {
         self.call(&["ls", &secure(server, "")])
     }
 }
 
-fn secure(server: &Server, path: &str) -> String {
+pub fn secure(server: &Server, path: &str) -> String {
     format!("iws://localhost:{}{path}", server.port)
 }
 
-fn plain(server: &Server, path: &str) -> String {
+pub fn plain(server: &Server, path: &str) -> String {
     format!("127.0.0.1:{}{path}", server.port)
 }
 
 #[track_caller]
-fn is_refused_with(answer: Result<String, String>, words: &[&str]) {
+pub fn is_refused_with(answer: Result<String, String>, words: &[&str]) {
     let said = answer.expect_err("it is refused");
     for word in words {
         assert!(said.contains(word), "{word} is not in: {said}");
@@ -219,6 +245,43 @@ fn a_client_needs_a_certificate_for_clients_of_the_servers_authority() {
 }
 
 #[test]
+fn acc_1_the_server_knows_the_name_of_a_client_and_the_user_of_a_unix_socket() {
+    let certificates = Certificates::new();
+    let own = certificates.options_of_server();
+    let authority = certificates.file("ca.pem");
+    let socket = certificates.file("socket");
+    let listen = format!("unix:{socket}");
+    let mut options = own.iter().map(String::as_str).collect::<Vec<_>>();
+    options.extend(["--client-ca", &authority, "--client-certs", "optional"]);
+    options.extend(["--listen", &listen]);
+    let server = Server::talkative(&options);
+    let alice = Caller::trusting(&certificates).named(&certificates, "alice");
+    alice.list(&server).unwrap();
+    server.logs(&["a connection begins", "\"peer\":\"cert:alice\""]);
+    Caller::trusting(&certificates).list(&server).unwrap();
+    server.logs(&["a connection begins", "\"peer\":\"anyone\""]);
+    alice.call(&["ls", &listen]).unwrap();
+    let own = rustix::process::geteuid().as_raw();
+    server.logs(&["a connection begins", &format!("\"peer\":\"uid:{own}\"")]);
+}
+
+#[test]
+fn a_name_that_is_not_one_name_is_no_identity() {
+    let certificates = Certificates::new();
+    let own = certificates.options_of_server();
+    let authority = certificates.file("ca.pem");
+    let mut options = own.iter().map(String::as_str).collect::<Vec<_>>();
+    options.extend(["--client-ca", &authority]);
+    let server = Server::talkative(&options);
+    for names in [&[][..], &["alice", "bob"], &[""]] {
+        certificates.make_by_hand("odd", names, Duration::from_secs(3600));
+        let caller = Caller::trusting(&certificates).named(&certificates, "odd");
+        caller.list(&server).unwrap();
+        server.logs(&["a connection begins", "\"peer\":\"anyone\""]);
+    }
+}
+
+#[test]
 fn a_certificate_that_expires_ends_its_connection() {
     let certificates = Certificates::new();
     let authority = certificates.file("ca.pem");
@@ -226,38 +289,128 @@ fn a_certificate_that_expires_ends_its_connection() {
     let mut writer = connect(&server);
     let mut copy = open(&mut writer, "/numbers", Durability::Memory);
     write(&mut writer, &mut copy, 1, 10, 7).unwrap();
-    let (key, certificate) = short_lived(&certificates, Duration::from_secs(2));
-    std::fs::write(certificates.file("brief.pem"), certificate).unwrap();
-    std::fs::write(certificates.file("brief.key"), key).unwrap();
-    let caller = Caller::trusting(&certificates).named(&certificates, "brief");
-    let mut watching = caller
-        .command(&["watch", &secure(&server, "/numbers")])
+    certificates.make_by_hand("brief", &["brief"], Duration::from_secs(2));
+    let (mut child, lines) = watching(&certificates, &server, "brief");
+    // The first line says that it waits.
+    lines.recv_timeout(PATIENT).expect("it watches");
+    let lost = lines.recv_timeout(PATIENT).expect("the connection ends");
+    child.kill().expect("it waits for the server");
+    child.wait().expect("its end");
+    assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
+}
+
+/// A watching client of that name, and the lines that it says.
+fn watching(
+    certificates: &Certificates,
+    server: &Server,
+    name: &str,
+) -> (Child, mpsc::Receiver<String>) {
+    let caller = Caller::trusting(certificates).named(certificates, name);
+    let mut child = caller
+        .command(&["watch", &secure(server, "/numbers")])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let words = BufReader::new(watching.stderr.take().expect("its words"));
+    let words = BufReader::new(child.stderr.take().expect("its words"));
     let (said, heard) = mpsc::channel();
-    // The first line says that it waits.
-    std::thread::spawn(move || said.send(words.lines().nth(1)));
-    let lost = heard.recv_timeout(PATIENT).expect("the connection ends");
-    watching.kill().expect("it waits for the server");
-    watching.wait().expect("its end");
-    let lost = lost.expect("a line").expect("text");
-    assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
+    std::thread::spawn(move || {
+        for line in words.lines().map_while(Result::ok) {
+            // The test may have ended.
+            let _ = said.send(line);
+        }
+    });
+    (child, heard)
 }
 
-/// A client's certificate of the folder's authority that is valid for so long.
-fn short_lived(certificates: &Certificates, valid: Duration) -> (String, String) {
-    let read = |name| std::fs::read_to_string(certificates.file(name)).unwrap();
-    let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
-    let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
-    params.not_after = time::OffsetDateTime::now_utc() + valid;
-    let certificate = params.signed_by(&key, &issuer).unwrap();
-    (key.serialize_pem(), certificate.pem())
+fn revoke(certificates: &Certificates, names: &[&str]) -> Result<String, String> {
+    let files = names
+        .iter()
+        .map(|name| certificates.file(&format!("{name}.pem")));
+    let files = files.collect::<Vec<_>>();
+    let (ca, key) = (certificates.file("ca.pem"), certificates.file("ca.key"));
+    let crl = certificates.file("ca.crl");
+    let mut arguments = vec!["cert", "revoke"];
+    arguments.extend(files.iter().map(String::as_str));
+    arguments.extend(["--ca", &ca, "--key", &key, "--crl", &crl]);
+    Caller::nobody().call(&arguments)
+}
+
+#[test]
+fn net_7_a_certificate_that_is_revoked_ends_its_connections_and_begins_none() {
+    let certificates = Certificates::new();
+    certificates.make(&["client", &certificates.folder(), "bob"]);
+    revoke(&certificates, &[]).unwrap();
+    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
+    let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
+    let mut writer = connect(&server);
+    let mut copy = open(&mut writer, "/numbers", Durability::Memory);
+    write(&mut writer, &mut copy, 1, 10, 7).unwrap();
+    let (alice, from_alice) = watching(&certificates, &server, "alice");
+    let (bob, from_bob) = watching(&certificates, &server, "bob");
+    // The first line says that it waits.
+    from_alice.recv_timeout(PATIENT).expect("she watches");
+    from_bob.recv_timeout(PATIENT).expect("he watches");
+    revoke(&certificates, &["alice"]).unwrap();
+    let revoked = Instant::now();
+    let lost = from_alice.recv_timeout(PATIENT).expect("her end");
+    assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
+    // A second for the look, another one because the machine may be busy.
+    assert!(
+        revoked.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        revoked.elapsed()
+    );
+    let named = |name| Caller::trusting(&certificates).named(&certificates, name);
+    is_refused_with(named("alice").list(&server), &["IW_CERT"]);
+    named("bob").list(&server).unwrap();
+    assert!(from_bob.try_recv().is_err(), "his connection stays");
+    assert!(revoke(&certificates, &["alice", "bob"])
+        .unwrap()
+        .contains("before"));
+    from_bob.recv_timeout(PATIENT).expect("his end");
+    for mut child in [alice, bob] {
+        child.kill().expect("it waits for the server");
+        child.wait().expect("its end");
+    }
+}
+
+#[test]
+fn net_7_a_list_that_is_not_the_authoritys_is_not_taken() {
+    let certificates = Certificates::new();
+    revoke(&certificates, &["alice"]).unwrap();
+    let others = Certificates::new();
+    revoke(&others, &["alice"]).unwrap();
+    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
+    let own = certificates.options_of_server();
+    let mut serve = vec!["serve", "--store", "memory", "--http", "none"];
+    serve.extend(own.iter().map(String::as_str));
+    serve.extend(["--client-ca", &authority, "--client-crl"]);
+    let foreign = others.file("ca.crl");
+    let damaged = certificates.file("damaged.crl");
+    std::fs::write(&damaged, [0x30, 0x82, 0xff, 0xff, 1]).unwrap();
+    for (file, words) in [
+        (&foreign, "not signed"),
+        (&authority, "no revocation list"),
+        (&damaged, "damaged"),
+    ] {
+        let refused = Caller::nobody().call(&[&serve[..], &[file]].concat());
+        is_refused_with(refused, &["--client-crl", words]);
+    }
+    // A server that runs keeps the list that it has.
+    let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
+    let alice = || Caller::trusting(&certificates).named(&certificates, "alice");
+    is_refused_with(alice().list(&server), &["IW_CERT"]);
+    std::fs::copy(&foreign, &list).unwrap();
+    server.signal("-HUP");
+    server.logs(&["not signed", "stay"]);
+    is_refused_with(alice().list(&server), &["IW_CERT"]);
+    // A certificate of another authority does not come onto the list, and the list stays whole.
+    std::fs::copy(others.file("alice.pem"), certificates.file("other.pem")).unwrap();
+    is_refused_with(revoke(&certificates, &["other"]), &["not a list of"]);
+    std::fs::remove_file(&list).unwrap();
+    is_refused_with(revoke(&certificates, &["other"]), &["has not signed"]);
+    assert!(!Path::new(&list).exists());
 }
 
 #[test]
@@ -302,18 +455,34 @@ fn handshakes_that_are_not_completed_keep_nobody_out() {
 }
 
 /// A connection of TLS whose bytes are the test's own.
-fn raw(certificates: &Certificates, server: &Server) -> StreamOwned<ClientConnection, TcpStream> {
+pub type Raw = StreamOwned<ClientConnection, TcpStream>;
+
+fn raw(certificates: &Certificates, server: &Server) -> Raw {
+    raw_as(certificates, None, server.port, &[])
+}
+
+/// With a client's certificate, to a port, with names of ALPN.
+pub fn raw_as(certificates: &Certificates, name: Option<&str>, port: u16, alpn: &[&str]) -> Raw {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_file(certificates.file("ca.pem")).unwrap();
     roots.add(authority).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+    let begun = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_protocol_versions(&[&TLS13])
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let mut config = match name {
+        None => begun.with_no_client_auth(),
+        Some(name) => {
+            let file = |kind| certificates.file(&format!("{name}.{kind}"));
+            let chain = vec![CertificateDer::from_pem_file(file("pem")).unwrap()];
+            let key = PrivateKeyDer::from_pem_file(file("key")).unwrap();
+            begun.with_client_auth_cert(chain, key).unwrap()
+        }
+    };
+    config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
     let name = "localhost".try_into().unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-    let socket = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+    let socket = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     socket.set_read_timeout(Some(PATIENT)).unwrap();
     StreamOwned::new(connection, socket)
 }

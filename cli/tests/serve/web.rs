@@ -183,16 +183,23 @@ fn a_request_with_a_body_is_refused_and_its_body_not_read() {
 }
 
 /// As much of a WebSocket as the test needs: small binary messages, masked as a client must.
-struct WebSocket {
+pub struct WebSocket {
     stream: TcpStream,
 }
 
 impl WebSocket {
     fn open(server: &Server) -> WebSocket {
+        WebSocket::open_with(server, "")
+    }
+
+    /// `headers`: whole lines that the request has, too.
+    pub fn open_with(server: &Server, headers: &str) -> WebSocket {
         let mut stream = TcpStream::connect(server.http).unwrap();
-        let request = "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
-                       Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+        let request = format!(
+            "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+             Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n{headers}\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        );
         stream.write_all(request.as_bytes()).unwrap();
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -214,7 +221,7 @@ impl WebSocket {
         self.stream.write_all(&frame).unwrap();
     }
 
-    fn send_message(&mut self, message: Message) {
+    pub fn send_message(&mut self, message: Message) {
         let (head, bulk) = message.into_frames().next_frame().unwrap();
         self.send(&[&head[..], &bulk.joined()[..]].concat());
     }
@@ -235,7 +242,7 @@ impl WebSocket {
     }
 
     /// The next message that is not a heartbeat. It is one frame.
-    fn receive_message(&mut self) -> Option<Message> {
+    pub fn receive_message(&mut self) -> Option<Message> {
         loop {
             let mut decoder = FrameDecoder::new(1 << 20);
             decoder.push(&self.receive()?);
@@ -268,7 +275,7 @@ fn a_flood_of_pings_that_nobody_reads_the_answers_of_does_not_pile_up() {
     assert!(grown < 16, "{grown} MiB of answers wait");
 }
 
-fn hello() -> Message {
+pub fn hello() -> Message {
     let body = Hello {
         magic: *b"IWV1",
         version_min: PROTOCOL_VERSION_MIN,

@@ -16,6 +16,7 @@
 #include "dsm/memory/interpose.h"
 #include "dsm/memory/twin_slab.h"
 #include "dsm/memory/view_protection.h"
+#include "dsm/protocol/fault_memory.h"
 #include "dsm/protocol/page_diff.h"
 #include "platform/mutex.h"
 
@@ -25,6 +26,9 @@ namespace {
 // On the thread whose access goes to the view's protection. A signal handler of the program that
 // interrupts it there, and accesses the heap, does not find it locked by its own thread.
 __attribute__((tls_model("initial-exec"))) thread_local constinit bool is_protecting = false;
+
+// Pages between two that are protected together cost less than another system call.
+constexpr PageNumber gap_most = 32;
 
 }  // namespace
 
@@ -49,6 +53,7 @@ class Heap::Parts final : public FaultRange {
   int signal_number() const { return protection_->signal_number(); }
   void close_all();
   void allow(PageNumber first, std::size_t count, Access access);
+  void allow_all(std::span<const PageNumber> pages, Access access);
   // Nobody is told of faults from then on but this one.
   void tell(FaultHandler* handler);
 
@@ -63,11 +68,19 @@ class Heap::Parts final : public FaultRange {
 
  private:
   class Protecting;
+  // Pages whose access changes together.
+  struct Run {
+    PageNumber first;
+    PageNumber end;
+    Access from;
+  };
+  bool joins(const Run& run, PageNumber page, Access access) const IW_REQUIRES(mutex_);
   [[noreturn]] void fail(const char* what) const;
 
   // A leaf: held while the system's tables change and while a fault looks whether they have.
   platform::Mutex mutex_;
   const std::unique_ptr<ViewProtection> protection_;
+  FaultVector<Stretch> stretches_ IW_GUARDED_BY(mutex_);
   std::atomic<FaultHandler*> handler_{nullptr};
   std::atomic<unsigned> running_{0};
 };
@@ -114,6 +127,33 @@ void Heap::Parts::allow(PageNumber first, std::size_t count, Access access) {
     std::fill(now + begin, now + end, access);
     begin = end;
   }
+}
+
+// Pages between two that are to be protected need not be spared if no thread may store to them.
+bool Heap::Parts::joins(const Run& run, PageNumber page, Access access) const {
+  const Access* const now = mapping.access();
+  if (now[page] != run.from) return false;
+  if (page == run.end) return true;
+  const bool may_span = access == Access::read && run.from == Access::write &&
+                        protection_->spares_closed_pages() && page - run.end <= gap_most;
+  return may_span &&
+         std::all_of(now + run.end, now + page, [](Access each) { return each != Access::write; });
+}
+
+void Heap::Parts::allow_all(std::span<const PageNumber> pages, Access access) {
+  const Protecting lock(mutex_);
+  Access* const now = mapping.access();
+  stretches_.clear();
+  for (std::size_t begin = 0; begin < pages.size();) {
+    Run run{pages[begin], pages[begin] + 1, now[pages[begin]]};
+    while (++begin < pages.size() && joins(run, pages[begin], access)) run.end = pages[begin] + 1;
+    if (run.from == access) continue;
+    stretches_.push_back({run.first << page_shift, (run.end - run.first) << page_shift, run.from});
+  }
+  if (!protection_->change_all(stretches_, access)) {
+    fail("the access to pages of the heap cannot be changed");
+  }
+  for (const PageNumber page : pages) now[page] = access;
 }
 
 void Heap::Parts::tell(FaultHandler* handler) {
@@ -200,6 +240,10 @@ std::vector<PageNumber> Heap::end_replay(bool keeps_bytes) {
 
 void Heap::give_back(PageNumber first, std::size_t count) {
   parts_->mapping.give_back(first << parts_->page_shift, count << parts_->page_shift);
+}
+
+void Heap::allow_all(std::span<const PageNumber> pages, Access access) {
+  parts_->allow_all(pages, access);
 }
 
 void Heap::allow(PageNumber first, std::size_t count, Access access) {

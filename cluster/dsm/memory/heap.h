@@ -84,6 +84,7 @@ class Heap final : public PageMemory {
 
   // PageMemory
   void allow(PageNumber first, std::size_t count, Access access) override;
+  void allow_all(std::span<const PageNumber> pages, Access access) override;
   [[nodiscard]] bool make_twin(PageNumber page) override;
   std::span<const std::byte> take_diff(PageNumber page) override;
   [[nodiscard]] bool apply(PageNumber page, std::span<const std::byte> runs) override;

@@ -58,6 +58,11 @@ class Opener final : public FaultHandler {
     heap_.allow(first, count, access);
   }
 
+  void allow_all(const std::vector<PageNumber>& pages, Access access) {
+    for (const PageNumber page : pages) access_[page] = access;
+    heap_.allow_all(pages, access);
+  }
+
   // The faults since the last call. For the compiler a load or store does not call anybody.
   Faults faults() {
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -1,11 +1,17 @@
 #include "dsm/memory/heap.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <barrier>
+#include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -85,6 +91,65 @@ TEST_P(HeapTest, OpensAndClosesStretchesOfPagesWithDifferentAccess) {
     EXPECT_EQ(opener.faults().size(), 30 * faults_each);
   }
   for (PageNumber at = 0; at < 30; at++) EXPECT_EQ(*page(at), 3);
+}
+
+// Odd pages change together. Those between them may be loaded, or stored to, or not accessed at
+// all, and stay so.
+class ManyPages : public HeapTest {
+ protected:
+  // More than the system takes at a time, where they are small.
+  PageNumber count() const { return page_bytes() == 4096 ? 1100 : 50; }
+
+  void change_odd_pages() {
+    Opener opener(*heap_);
+    heap_->end_replay(true);
+    std::vector<PageNumber> odd;
+    for (PageNumber at = 0; at < count(); at++) {
+      opener.allow(2 * at, 1, between(2 * at));
+      odd.push_back(2 * at + 1);
+    }
+    opener.allow_all(odd, Access::write);
+    for (const PageNumber each : odd) *page(each) = 1;
+    EXPECT_TRUE(opener.faults().empty());
+    opener.allow_all(odd, Access::read);
+    for (const PageNumber each : odd) EXPECT_EQ(*page(each), 1);
+    EXPECT_TRUE(opener.faults().empty());
+    for (const PageNumber each : odd) *page(each) = 2;
+    EXPECT_EQ(opener.faults().size(), odd.size());
+    opener.allow_all(odd, Access::none);
+    for (const PageNumber each : odd) EXPECT_EQ(*page(each), 2);
+    EXPECT_EQ(opener.faults().size(), odd.size());
+    for (PageNumber at = 0; at < 2 * count(); at += 2) {
+      (void)*page(at);
+      EXPECT_EQ(opener.faults().size(), between(at) == Access::none ? 1u : 0u);
+      *page(at) = 3;
+      EXPECT_EQ(opener.faults().size(), between(at) == Access::write ? 0u : 1u);
+    }
+  }
+
+ private:
+  static Access between(PageNumber page) {
+    return page % 16 == 0 ? Access::write : page % 4 == 0 ? Access::read : Access::none;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(By, ManyPages, all_ways_and_sizes(), name_of);
+
+TEST_P(ManyPages, ChangeTogetherAndSpareThoseBetween) { change_odd_pages(); }
+
+// An older kernel, or a container's filter.
+TEST_P(ManyPages, ChangeAloneWhereTheSystemRefusesThemTogether) {
+  std::thread([this] {
+    sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_madvise, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{std::size(steps), steps};
+    ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+    change_odd_pages();
+  }).join();
 }
 
 // Memory that was swapped out, or a change of all mappings at once: the protocol knows nothing of

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include <cstring>
 
 #include "dsm/memory/view_protection.h"
+#include "dsm/protocol/fault_memory.h"
 
 namespace iw::dsm {
 namespace {
@@ -27,6 +29,8 @@ namespace {
 constexpr std::uint64_t UFFDIO_CONTINUE_MODE_WP = std::uint64_t{1} << 1;
 #endif
 
+// UIO_MAXIOV
+constexpr std::size_t pieces_most = 1024;
 // Memory is asked for in such pieces.
 constexpr std::size_t given_bytes = 65536;
 
@@ -35,8 +39,13 @@ class UserfaultfdView final : public ViewProtection {
   UserfaultfdView(const View& view, int descriptor)
       : view_(view),
         descriptor_(descriptor),
+        process_(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0))),
+        closes_many_(process_ >= 0),
         system_page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {}
-  ~UserfaultfdView() override { close(descriptor_); }
+  ~UserfaultfdView() override {
+    close(descriptor_);
+    if (process_ >= 0) close(process_);
+  }
 
   FaultWay way() const override { return FaultWay::userfaultfd; }
   int signal_number() const override { return SIGBUS; }
@@ -54,6 +63,15 @@ class UserfaultfdView final : public ViewProtection {
     if (from == Access::none) return open_again(offset, bytes, to);
     return protect(offset, bytes, to);
   }
+
+  bool change_all(std::span<const Stretch> stretches, Access to) override {
+    return to == Access::none ? close_stretches(stretches)
+                              : ViewProtection::change_all(stretches, to);
+  }
+
+  // Loads of a page that has entries are let through, and entries that are made of one that has
+  // none do not open it.
+  bool spares_closed_pages() const override { return true; }
 
   bool open_again(std::size_t offset, std::size_t bytes, Access access) override {
     const std::size_t end = offset + bytes;
@@ -99,6 +117,27 @@ class UserfaultfdView final : public ViewProtection {
     return {reinterpret_cast<std::uintptr_t>(view_.begin) + offset, bytes};
   }
 
+  // With one call for many, which empties the processors' translations once (Linux 6.16). An older
+  // kernel refuses it.
+  bool close_stretches(std::span<const Stretch> stretches) {
+    while (closes_many_ && stretches.size() > 1) {
+      pieces_.clear();
+      for (const Stretch& each : stretches.first(std::min(stretches.size(), pieces_most))) {
+        pieces_.push_back({view_.begin + each.offset, each.bytes});
+      }
+      const long done =
+          syscall(SYS_process_madvise, process_, pieces_.data(), pieces_.size(), MADV_DONTNEED, 0);
+      closes_many_ = done > 0;
+      for (long left = done; left > 0 && !stretches.empty(); stretches = stretches.subspan(1)) {
+        left -= static_cast<long>(stretches.front().bytes);
+        if (left < 0) break;
+      }
+    }
+    return std::ranges::all_of(stretches, [&](const Stretch& each) {
+      return madvise(view_.begin + each.offset, each.bytes, MADV_DONTNEED) == 0;
+    });
+  }
+
   bool protect(std::size_t offset, std::size_t bytes, Access access) {
     uffdio_writeprotect wish{};
     wish.range = range(offset, bytes);
@@ -120,6 +159,9 @@ class UserfaultfdView final : public ViewProtection {
 
   const View view_;
   const int descriptor_;
+  const int process_;  // this one
+  bool closes_many_;
+  FaultVector<iovec> pieces_;
   const std::size_t system_page_;
 };
 

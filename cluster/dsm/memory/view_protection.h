@@ -2,8 +2,10 @@
 // by mprotect (FaultWay, faults.h). Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "dsm/memory/faults.h"
@@ -16,6 +18,13 @@ struct View {
   std::byte* begin = nullptr;
   std::size_t bytes = 0;
   int file = -1;
+};
+
+// A part of the view whose pages had the access `from`.
+struct Stretch {
+  std::size_t offset;
+  std::size_t bytes;
+  Access from;
 };
 
 class ViewProtection {
@@ -36,6 +45,15 @@ class ViewProtection {
   // `open_again` is called. False, and why in errno.
   [[nodiscard]] virtual bool change(std::size_t offset, std::size_t bytes, Access from,
                                     Access to) = 0;
+  // Stretches in ascending order.
+  [[nodiscard]] virtual bool change_all(std::span<const Stretch> stretches, Access to) {
+    return std::ranges::all_of(stretches, [&](const Stretch& each) {
+      return change(each.offset, each.bytes, each.from, to);
+    });
+  }
+  // A change from `write` to `read` leaves pages of the stretch that were not open for stores as
+  // they were.
+  virtual bool spares_closed_pages() const { return false; }
   [[nodiscard]] virtual bool open_again(std::size_t offset, std::size_t bytes, Access access) = 0;
 };
 

@@ -150,7 +150,9 @@ Result Node::begin(std::uint64_t replay_hash, PageNumber end, std::span<const Pl
       static_cast<void>(take_begin(0, head));
     }
   }
-  return wait([this] { return has_begun(); });
+  const Result result = wait([this] { return has_begun(); });
+  note_clock();
+  return result;
 }
 
 // Pages.

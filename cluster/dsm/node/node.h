@@ -209,6 +209,7 @@ class Node final : FaultHandler,
   bool on_fault(PageNumber page, Access wanted) override;
   // PageListener
   void ready(PageNumber page) override;
+  void needs_no_interval(Rank asker, PageNumber page) override;
   // LockListener
   void acquired(LockId lock) override;
   void not_acquired(LockId lock) override;
@@ -235,6 +236,11 @@ class Node final : FaultHandler,
   void place_all(std::span<const Placement> homes);
   void note(const char* event, std::initializer_list<std::uint64_t> numbers = {}) {
     if (trace_ != nullptr) trace_->note(event, numbers);
+  }
+  void note_clock() {
+    if (trace_ == nullptr) return;
+    const fabric::Exclusion exclusion(*worker_);
+    trace_->note_clock();
   }
   void tell_job(Rank to, const JobHead& head);
   void tell_job_to_others(const JobHead& head);

@@ -157,6 +157,7 @@ Result Node::barrier(BarrierId barrier) {
     is_full = mail_.is_full();
   }
   const Result result = wait([&] { return barriers_passed_ > before; });
+  note_clock();
   return result.is_ok() && is_full ? wait_for_room() : result;
 }
 

@@ -222,6 +222,10 @@ void NodeMail::flush_diffs() {
   for (const Rank to : std::exchange(dirty_, {})) send_filling(to);
 }
 
+void NodeMail::pull_diffs(Rank to, PageNumber page, Sequence last, Rank asker) {
+  send(to, Message::ask_diffs, bytes_of(AskDiffsHead{page, 0, last, 0, asker}), {});
+}
+
 void NodeMail::ask_diffs(Rank to, PageNumber page, const DiffRange& range) {
   send(to, Message::ask_diffs,
        bytes_of(AskDiffsHead{page, range.first, range.last, range.count, 0}), {});

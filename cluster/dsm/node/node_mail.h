@@ -78,6 +78,7 @@ class NodeMail final : public PageMail, public LockMail, public BarrierMail, pub
   void send_diff(Rank to, PageNumber page, Sequence sequence,
                  std::span<const std::byte> runs) override;
   void flush_diffs() override;
+  void pull_diffs(Rank to, PageNumber page, Sequence last, Rank asker) override;
   void ask_diffs(Rank to, PageNumber page, const DiffRange& range) override;
   void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) override;
   // LockMail

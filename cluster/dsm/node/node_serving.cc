@@ -33,6 +33,17 @@ void Node::break_off(Rank from, Message kind) {
   fail({Status::failed, from});
 }
 
+// [DSM-PULL-3]
+void Node::needs_no_interval(Rank asker, PageNumber page) {
+  if (failure_ || has_finished_) return;
+  std::fprintf(
+      stderr,
+      "interweave: rank %u asked for page %llu with stores of rank %u that never were. The "
+      "job ends. Start the same build at all ranks.\n",
+      asker, static_cast<unsigned long long>(page), me_);
+  fail({Status::failed, asker});
+}
+
 bool Node::serve(Message kind, Rank from, Bytes header, Bytes payload) {
   if (kind == Message::tell_job) return serve_job(from, header, payload);
   return is_serving_ && receiver_.take(kind, from, header, payload);

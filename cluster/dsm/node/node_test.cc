@@ -477,6 +477,75 @@ TEST(Node, ReadsAtTheLastWriterAndPullsWhatTheHomeNeeds) {
   }
 }
 
+// Rank 1 asks rank 0, a home, for a page with stores of rank 2 that never were. Rank 2 stored to
+// the page once if IW_TEST_STORES says so.
+ROLE(needs_no_interval) {
+  constexpr Rank home = 0, forger = 1, writer = 2;
+  constexpr PageNumber page = 5;
+  const Placement homes[] = {{page, 1, home}};
+  Member at;
+  Node& node = *at.node;
+  at.begin(litmus_pages, homes);
+  const bool stores = number_of_environment("IW_TEST_STORES", 0) != 0;
+  if (at.me() == writer && stores) at.words[page * at.page_words] = 7;
+  at.barrier();
+  if (at.me() == forger) {
+    fabric::PeerId peer = 0;
+    while (node.rank_of(peer) != home) peer++;
+    const PageHead head{page};
+    std::vector<std::byte> stamps;
+    append_stamps(std::vector<Stamp>{{writer, 1'000'000}}, &stamps);
+    const fabric::Exclusion exclusion(node.worker());
+    const Status status =
+        node.worker().send(peer, static_cast<fabric::MessageId>(Message::ask_page),
+                           fabric::bytes_of(head), stamps, nullptr);
+    check(status == Status::ok, "the question is sent", static_cast<std::uint64_t>(status));
+  }
+  parent.say_value(node.wait([] { return false; }));
+  // The end of this rank would be a death.
+  parent.hear();
+  return 0;
+}
+
+// The page would wait for ever. [DSM-PULL-3]
+TEST(Node, EndsTheJobWhenARankNeedsStoresThatNeverWere) {
+  for (const char* stores : {"0", "1"}) {
+    TestJob job("needs_no_interval", 3, {{"IW_DSM_PULL", "yes"}, {"IW_TEST_STORES", stores}});
+    for (Rank rank = 0; rank < 3; rank++) {
+      EXPECT_EQ(job.at(rank).line().hear_value<Result>(), (Result{Status::failed, 1}))
+          << "rank " << rank;
+    }
+  }
+}
+
+// Says how many messages this rank sent in dsm_finish, which begins the job if no barrier did.
+ROLE(counts_finish) {
+  const bool has_barrier = number_of_environment("IW_TEST_BARRIER", 1) != 0;
+  Member at;
+  if (has_barrier) at.begin();
+  if (has_barrier) at.barrier();
+  const std::uint64_t before = messages_of(at);
+  if (!has_barrier) at.begin();
+  const int result = at.finish();
+  parent.say_value(messages_of(at) - before);
+  return result;
+}
+
+// As interweave/dsm.h says. [DSM-BARRIER-4] [DSM-END-1]
+TEST(Node, FinishesWithFourMessagesForEachRankButOne) {
+  for (const Rank ranks : {2, 4, 8}) {
+    for (const auto& [barrier, each] : {std::pair("1", 4u), std::pair("0", 6u)}) {
+      TestJob job("counts_finish", ranks, {{"IW_TEST_BARRIER", barrier}});
+      std::uint64_t sum = 0;
+      for (Rank rank = 0; rank < ranks; rank++) {
+        sum += job.at(rank).line().hear_value<std::uint64_t>();
+      }
+      EXPECT_EQ(sum, each * (ranks - 1u));
+      job.expect_success();
+    }
+  }
+}
+
 class RandomSums : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(By, RandomSums, ::testing::Values("pipe", "orig"));
 

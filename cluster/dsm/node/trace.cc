@@ -9,12 +9,15 @@
 namespace iw::dsm {
 namespace {
 
-std::uint64_t thread_ns() {
+std::uint64_t ns_of(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   constexpr std::uint64_t billion = 1'000'000'000;
   return static_cast<std::uint64_t>(now.tv_sec) * billion + static_cast<std::uint64_t>(now.tv_nsec);
 }
+
+std::uint64_t thread_ns() { return ns_of(CLOCK_THREAD_CPUTIME_ID); }
+std::uint64_t wall_ns() { return ns_of(CLOCK_MONOTONIC); }
 
 }  // namespace
 
@@ -37,6 +40,8 @@ Trace::~Trace() {
 void Trace::begin() {
   has_begun_ = true;
   application_ = std::this_thread::get_id();
+  begin_ns_ = wall_ns();
+  lines_ns_ = 0;
   mark_ns_ = thread_ns();
   carried_ns_ = 0;
 }
@@ -53,8 +58,16 @@ void Trace::end_wait() {
   is_waiting_ = false;
 }
 
+void Trace::note_clock() { note("T", {wall_ns() - begin_ns_, lines_ns_}); }
+
 void Trace::note(const char* event, std::initializer_list<std::uint64_t> numbers) {
   if (file_ == nullptr || !has_begun_) return;
+  const std::uint64_t before = wall_ns();
+  write(event, numbers);
+  if (is_application()) lines_ns_ += wall_ns() - before;
+}
+
+void Trace::write(const char* event, std::initializer_list<std::uint64_t> numbers) {
   if (bytes_ >= bytes_most) {
     std::fputs("cut\n", file_);
     std::fclose(file_);

@@ -15,6 +15,8 @@
 //   R lock          releases it
 //   K home lock     question to the lock's home                      G to lock   given to a rank
 //   B barrier       arrives, and waits                               S    a service's message
+//   T passed lines  behind a barrier: the clock on the wall since the trace's beginning, and how
+//                   long the application's thread wrote lines since then, in nanoseconds
 //   end             the job's end; a trace without it was cut off
 //
 // A file has `bytes_most` bytes at most; where it is full, the last line is "cut". The rank's
@@ -48,6 +50,7 @@ class Trace {
   // The calling thread is the application's. Events before this call are not noted.
   void begin();
   void note(const char* event, std::initializer_list<std::uint64_t> numbers = {});
+  void note_clock();
   void begin_wait();
   void end_wait();
   void end();
@@ -55,6 +58,7 @@ class Trace {
  private:
   explicit Trace(std::FILE* file) : file_(file) {}
   bool is_application() const { return std::this_thread::get_id() == application_; }
+  void write(const char* event, std::initializer_list<std::uint64_t> numbers);
 
   std::FILE* file_;
   std::size_t bytes_ = 0;
@@ -63,6 +67,8 @@ class Trace {
   bool is_waiting_ = false;
   std::uint64_t mark_ns_ = 0;     // the application's thread's time at its last line or wait
   std::uint64_t carried_ns_ = 0;  // and before, since its last line
+  std::uint64_t begin_ns_ = 0;    // by the clock on the wall
+  std::uint64_t lines_ns_ = 0;
 };
 
 // Notes what pages and locks send, and passes it on. Without a trace it passes it on only.
@@ -101,6 +107,9 @@ class TracedMail final : public PageMail, public LockMail {
     pages_.flush_diffs();
   }
   // A trace is of a run without kept diffs.
+  void pull_diffs(Rank to, PageNumber page, Sequence last, Rank asker) override {
+    pages_.pull_diffs(to, page, last, asker);
+  }
   void ask_diffs(Rank to, PageNumber page, const DiffRange& range) override {
     pages_.ask_diffs(to, page, range);
   }

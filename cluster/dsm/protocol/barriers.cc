@@ -30,7 +30,8 @@ void Barriers::take(Rank from, Arrival arrival) {
   if (++arrivals_ == arrived_.size()) gather();
 }
 
-// This rank has arrived as well, so its own pages may be invalidated now.
+// This rank has arrived as well, so its own pages may be invalidated now. Others wait for its word:
+// pages are closed behind it.
 void Barriers::gather() {
   const BarrierId barrier = arrived_[0]->barrier;
   VectorTime least = arrived_[0]->known;
@@ -41,9 +42,10 @@ void Barriers::gather() {
       least[writer] = std::min(least[writer], each->known[writer]);
     }
   }
-  has_begun_period_ = pages_.learn(held);
+  has_begun_period_ = pages_.learn_first(held);
   if (me_ == 0) return let_all_go(VectorTime(pages_.log().known()));
   mail_.arrive(tree_.parent(me_), barrier, least, pages_.log().all());
+  pages_.close_stale();
 }
 
 void Barriers::let_all_go(const VectorTime& common) {
@@ -51,6 +53,7 @@ void Barriers::let_all_go(const VectorTime& common) {
     const auto rank = static_cast<Rank>(tree_.first_child(me_) + child - 1);
     mail_.let_go(rank, common, pages_.log().after(arrived_[child]->known));
   }
+  pages_.close_stale();
   arrived_.assign(arrived_.size(), std::nullopt);
   arrivals_ = 0;
   pages_.forget_up_to(common);
@@ -63,7 +66,7 @@ bool Barriers::heard_let_go(Rank from, const VectorTime& common,
   if (has_begun_period_) {
     pages_.learn_rest(lacking);
   } else {
-    pages_.learn(lacking);
+    pages_.learn_first(lacking);
   }
   let_all_go(common);
   return true;

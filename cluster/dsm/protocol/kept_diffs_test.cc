@@ -138,6 +138,7 @@ class Reader : public ::testing::Test, PageMemory, PageMail, PageListener {
   void fill(PageNumber, std::span<const std::byte>) override {}
   void give_back(PageNumber, std::size_t) override {}
   void ready(PageNumber) override {}
+  void needs_no_interval(Rank, PageNumber) override {}
   void ask_home(Rank, PageNumber) override {}
   void tell_home(Rank, PageNumber, Rank) override {}
   void ask_initial(Rank, PageNumber) override {}
@@ -149,6 +150,7 @@ class Reader : public ::testing::Test, PageMemory, PageMail, PageListener {
   void tell_page(Rank, PageNumber, std::span<const Stamp>, std::span<const std::byte>) override {}
   void send_diff(Rank, PageNumber, Sequence, std::span<const std::byte>) override {}
   void flush_diffs() override {}
+  void pull_diffs(Rank, PageNumber, Sequence, Rank) override {}
   void ask_diffs(Rank to, PageNumber, const DiffRange& range) override {
     EXPECT_EQ(to, writer);
     asked_writer_ = range;

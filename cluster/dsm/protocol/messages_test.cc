@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 
 #include "dsm/protocol/pages.h"
 
@@ -98,12 +99,13 @@ class Refusals : public ::testing::Test, public PageMemory, public PageMail, pub
  protected:
   void allow(PageNumber, std::size_t, Access) override {}
   bool make_twin(PageNumber) override { return true; }
-  std::span<const std::byte> take_diff(PageNumber) override { return {}; }
+  std::span<const std::byte> take_diff(PageNumber) override { return std::span(page_).first(5); }
   bool apply(PageNumber, std::span<const std::byte>) override { return true; }
   std::span<const std::byte> read(PageNumber) override { return page_; }
   void fill(PageNumber, std::span<const std::byte>) override { fills_++; }
   void give_back(PageNumber, std::size_t) override {}
   void ready(PageNumber) override {}
+  void needs_no_interval(Rank asker, PageNumber) override { named_ = asker; }
   void ask_home(Rank, PageNumber) override {}
   void tell_home(Rank, PageNumber, Rank) override {}
   void ask_initial(Rank, PageNumber) override {}
@@ -112,11 +114,22 @@ class Refusals : public ::testing::Test, public PageMemory, public PageMail, pub
   void tell_page(Rank, PageNumber, std::span<const Stamp>, std::span<const std::byte>) override {}
   void send_diff(Rank, PageNumber, Sequence, std::span<const std::byte>) override {}
   void flush_diffs() override {}
+  void pull_diffs(Rank to, PageNumber, Sequence last, Rank asker) override {
+    pulled_ = {to, last, asker};
+  }
   void ask_diffs(Rank, PageNumber, const DiffRange&) override {}
   void tell_diffs(Rank, PageNumber, std::span<const KeptDiff* const>) override {}
 
   std::vector<std::byte> page_ = std::vector<std::byte>(page_bytes);
   int fills_ = 0;
+  struct Pulled {
+    Rank writer;
+    Sequence last;
+    Rank asker;
+    friend bool operator==(const Pulled&, const Pulled&) = default;
+  };
+  std::optional<Pulled> pulled_;
+  std::optional<Rank> named_;
   Pages pages_{0, 3, *this, *this, *this};
 };
 
@@ -138,10 +151,57 @@ TEST_F(Refusals, OnlyTheHomeAsksForAllDiffsAndOnlyWhereTheyStay) {
   pages_.begin({}, 100);
   pages_.place(1, 1, 2);
   ASSERT_EQ(pages_.touch(1, Access::read), Pages::Touch::asked);
-  EXPECT_FALSE(pages_.heard_ask_diffs(2, 1, {})) << "they do not stay here";
+  EXPECT_TRUE(pages_.heard_tell_page(2, 1, {}, page_));
+  EXPECT_FALSE(pages_.heard_pull_diffs(2, 1, 1, 1)) << "they do not stay here";
   pages_.use({.are_pulled = true}, page_bytes);
-  EXPECT_FALSE(pages_.heard_ask_diffs(1, 1, {})) << "the home is another";
-  EXPECT_TRUE(pages_.heard_ask_diffs(2, 1, {}));
+  ASSERT_EQ(pages_.touch(1, Access::write), Pages::Touch::open);
+  pages_.end_interval();
+  EXPECT_FALSE(pages_.heard_pull_diffs(1, 1, 1, 1)) << "the home is another";
+  EXPECT_TRUE(pages_.heard_pull_diffs(2, 1, 1, 1));
+  EXPECT_FALSE(named_);
+}
+
+// The home cannot know what the writer has done since. [DSM-PULL-3]
+TEST_F(Refusals, TheWriterNamesTheRankThatNeedsADiffThatNeverWas) {
+  pages_.use({.are_pulled = true}, page_bytes);
+  pages_.begin({}, 100);
+  pages_.place(1, 1, 2);
+  EXPECT_TRUE(pages_.heard_pull_diffs(2, 1, 1, 1)) << "the home is not to blame";
+  EXPECT_EQ(named_, 1u) << "this rank never stored to the page";
+  named_.reset();
+  ASSERT_EQ(pages_.touch(1, Access::read), Pages::Touch::asked);
+  EXPECT_TRUE(pages_.heard_tell_page(2, 1, {}, page_));
+  ASSERT_EQ(pages_.touch(1, Access::write), Pages::Touch::open);
+  pages_.end_interval();
+  EXPECT_TRUE(pages_.heard_pull_diffs(2, 1, 2, 1));
+  EXPECT_EQ(named_, 1u) << "nor in that interval";
+}
+
+// [DSM-PULL-3]
+TEST_F(Refusals, AHomeTellsTheWriterWhoNeedsWhichInterval) {
+  pages_.use({.are_pulled = true}, page_bytes);
+  pages_.begin({}, 100);
+  pages_.place(0, 1, 0);
+  ASSERT_EQ(pages_.touch(0, Access::read), Pages::Touch::open);
+  const Stamp forged{2, 1'000'000};
+  EXPECT_TRUE(pages_.heard_ask_page(1, 0, std::span(&forged, 1)));
+  EXPECT_EQ(pulled_, (Pulled{2, 1'000'000, 1}));
+}
+
+// [DSM-PAGE-5]
+TEST_F(Refusals, AQuestionForAPageCountsOnceAndAtTheHomeOnly) {
+  pages_.begin({}, 100);
+  pages_.place(0, 1, 0);
+  pages_.place(1, 1, 2);
+  ASSERT_EQ(pages_.touch(0, Access::read), Pages::Touch::open);
+  EXPECT_FALSE(pages_.heard_ask_page(1, 1, {})) << "the home is another";
+  const Stamp future{0, 1};
+  EXPECT_FALSE(pages_.heard_ask_page(1, 0, std::span(&future, 1))) << "of an interval of the home";
+  const Stamp waits{2, 1};
+  EXPECT_TRUE(pages_.heard_ask_page(1, 0, std::span(&waits, 1)));
+  EXPECT_FALSE(pages_.heard_ask_page(1, 0, {})) << "the first one waits";
+  EXPECT_TRUE(pages_.heard_diff(2, 0, 1, page_));
+  EXPECT_TRUE(pages_.heard_ask_page(1, 0, {})) << "it was answered";
 }
 
 TEST_F(Refusals, AnswersCountOnlyIfTheyAreWaitedFor) {

@@ -20,6 +20,15 @@ class PageMemory {
   virtual ~PageMemory() = default;
   // The application's access to `count` pages from `first` on. A page starts with none.
   virtual void allow(PageNumber first, std::size_t count, Access access) = 0;
+  // The same of many pages at once, in ascending order: one system call may do for all of them.
+  virtual void allow_all(std::span<const PageNumber> pages, Access access) {
+    for (std::size_t begin = 0; begin < pages.size();) {
+      std::size_t end = begin + 1;
+      while (end < pages.size() && pages[end] == pages[end - 1] + 1) end++;
+      allow(pages[begin], end - begin, access);
+      begin = end;
+    }
+  }
   // Returns false if the system has no memory for a twin. The page has no twin then.
   [[nodiscard]] virtual bool make_twin(PageNumber page) = 0;
   // The runs in which the page differs from its twin [DSM-DIFF-1]; empty: none. The twin is

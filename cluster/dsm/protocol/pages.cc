@@ -163,19 +163,14 @@ void Pages::has_initial(PageNumber page, State& state) {
   serve(page, state);
 }
 
-// Protection first, so that no store is lost of an application that continues to store. Neighbours
-// are protected together.
+// Protection first, so that no store is lost of an application that continues to store.
 void Pages::protect_written() {
   std::ranges::sort(written_);
-  for (std::size_t i = 0; i < written_.size();) {
-    std::size_t end = i + 1;
-    while (end < written_.size() && written_[end] == written_[end - 1] + 1) end++;
-    memory_.allow(written_[i], end - i, Access::read);
-    for (; i < end; i++) {
-      State& state = state_of(written_[i]);
-      state.access = Access::read;
-      history_.closed(state.history);
-    }
+  memory_.allow_all(written_, Access::read);
+  for (const PageNumber page : written_) {
+    State& state = state_of(page);
+    state.access = Access::read;
+    history_.closed(state.history);
   }
 }
 
@@ -247,9 +242,11 @@ bool Pages::is_written(const Interval& interval) const {
   });
 }
 
-bool Pages::learn(std::span<const Interval> intervals) { return take_notice(intervals, true); }
-
-void Pages::learn_rest(std::span<const Interval> intervals) { take_notice(intervals, false); }
+bool Pages::learn(std::span<const Interval> intervals) {
+  const bool has_new = learn_first(intervals);
+  close_stale();
+  return has_new;
+}
 
 bool Pages::take_notice(std::span<const Interval> intervals, bool begins_period) {
   bool has_new = false, has_written = false;
@@ -263,25 +260,21 @@ bool Pages::take_notice(std::span<const Interval> intervals, bool begins_period)
   for (const Interval& each : intervals) {
     if (log_.add(each)) invalidate_all(each);
   }
-  give_back_stale();
   return has_new;
 }
 
-// Closes neighbours together.
 void Pages::invalidate_all(const Interval& interval) {
-  PageNumber first = 0;
-  std::size_t count = 0;
   for (const PageNumber page : interval.pages) {
-    if (!invalidate(page, interval.stamp)) continue;
-    if (count > 0 && page == first + count) {
-      count++;
-      continue;
-    }
-    if (count > 0) memory_.allow(first, count, Access::none);
-    first = page;
-    count = 1;
+    if (invalidate(page, interval.stamp)) open_stale_.push_back(page);
   }
-  if (count > 0) memory_.allow(first, count, Access::none);
+}
+
+// Those of all intervals together. No page is in two of them.
+void Pages::close_stale() {
+  std::ranges::sort(open_stale_);
+  memory_.allow_all(open_stale_, Access::none);
+  open_stale_.clear();
+  give_back_stale();
 }
 
 bool Pages::invalidate(PageNumber page, Stamp by) {
@@ -337,12 +330,20 @@ bool Pages::heard_tell_initial(PageNumber page, std::span<const std::byte> bytes
   return true;
 }
 
-void Pages::heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed) {
+bool Pages::heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed) {
   State& state = state_of(page);
+  look_up_home(page, state);
+  const bool is_elsewhere = state.home && state.home != me_;
+  const bool is_second =
+      std::ranges::any_of(state.waiting, [&](const Waiting& each) { return each.rank == from; });
+  const bool has_ended = std::ranges::all_of(
+      needed, [&](Stamp each) { return each.writer != me_ || each.sequence <= log_.known()[me_]; });
+  if (is_elsewhere || is_second || !has_ended) return false;
   state.was_asked = true;
   if (state.is_private) publish(page, state);
   state.waiting.push_back({from, {needed.begin(), needed.end()}});
   serve(page, state);
+  return true;
 }
 
 // Answers who waits for the page and needs nothing that it lacks. The home may not have heard yet

@@ -1,7 +1,7 @@
 // The pages of one rank: faults, homes, intervals and diffs. A pure state machine: it touches no
 // memory of the application, sends nothing itself and never waits. The memory that a fault needs
 // for its own page is not malloc's (fault_memory.h). Implements [DSM-PAGE-1] to [DSM-PAGE-8],
-// [DSM-PULL-1] and [DSM-PULL-2] of spec/cluster/dsm.x (PIPE, sections 2.1, 3 and 7).
+// [DSM-PULL-1] to [DSM-PULL-3] of spec/cluster/dsm.x (PIPE, sections 2.1, 3 and 7).
 //
 // A page of one rank:
 //
@@ -54,7 +54,9 @@ class PageMail {
                          std::span<const std::byte> runs) = 0;
   // The interval has no more diffs.
   virtual void flush_diffs() = 0;
-  // The range is that of a reader. Its count is 0 if the home asks for all that were not sent.
+  // The home asks for all that were not sent: up to `last` for the rank `asker`.
+  virtual void pull_diffs(Rank to, PageNumber page, Sequence last, Rank asker) = 0;
+  // A reader asks.
   virtual void ask_diffs(Rank to, PageNumber page, const DiffRange& range) = 0;
   // All that were asked for, or none.
   virtual void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) = 0;
@@ -92,6 +94,8 @@ class PageListener {
   virtual ~PageListener() = default;
   // The page may be accessed in another way than before: threads that wait for it touch it again.
   virtual void ready(PageNumber page) = 0;
+  // That rank needs a diff of this rank that never was [DSM-PULL-3].
+  virtual void needs_no_interval(Rank asker, PageNumber page) = 0;
 };
 
 // A value for each page that was ever asked for: the table grows with these pages, by chunks of
@@ -184,8 +188,12 @@ class Pages {
   // At an acquire or a barrier: these intervals happened before [DSM-TIME-2]. All of one
   // synchronisation, because a period begins if some are new; returns whether it did.
   bool learn(std::span<const Interval> intervals);
+  // The same at a barrier, where others wait for this rank: threads may access stale pages until
+  // close_stale(). Only mail may be sent before it.
+  bool learn_first(std::span<const Interval> intervals) { return take_notice(intervals, true); }
   // More of the same synchronisation: no other period begins.
-  void learn_rest(std::span<const Interval> intervals);
+  void learn_rest(std::span<const Interval> intervals) { take_notice(intervals, false); }
+  void close_stale();
 
   // This rank is the page's home and has its bytes.
   bool is_at_home(PageNumber page) const {
@@ -213,13 +221,14 @@ class Pages {
   [[nodiscard]] bool heard_tell_home(PageNumber page, Rank home);
   void heard_ask_initial(Rank from, PageNumber page);
   [[nodiscard]] bool heard_tell_initial(PageNumber page, std::span<const std::byte> bytes);
-  void heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed);
+  [[nodiscard]] bool heard_ask_page(Rank from, PageNumber page, std::span<const Stamp> needed);
   [[nodiscard]] bool heard_tell_page(Rank from, PageNumber page, std::span<const Stamp> there,
                                      std::span<const std::byte> bytes);
   // False, too: the runs are malformed.
   [[nodiscard]] bool heard_diff(Rank from, PageNumber page, Sequence sequence,
                                 std::span<const std::byte> runs);
-  [[nodiscard]] bool heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range);
+  [[nodiscard]] bool heard_pull_diffs(Rank from, PageNumber page, Sequence last, Rank asker);
+  void heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range);
   struct ToldDiff {
     Sequence sequence;
     std::span<const std::byte> runs;
@@ -307,7 +316,7 @@ class Pages {
   bool are_kept() const { return options_.are_pulled || options_.are_read_at_writers; }
   void send_or_keep(PageNumber page, Rank home, Sequence sequence, std::span<const std::byte> runs);
   void send_unsent(PageNumber page, Rank home);
-  void pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank except);
+  void pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank asker);
   void pull_for_itself(PageNumber page, State& state);
   void lacks(PageNumber page, Stamp by);
   bool ask_writer(PageNumber page, const State& state);
@@ -354,8 +363,9 @@ class Pages {
     PageNumber origin;
   };
   std::map<PageNumber, Stretch> placed_;
-  FaultVector<PageNumber> written_;  // in the present interval
-  FaultVector<PageNumber> private_;  // and some that are private no more
+  FaultVector<PageNumber> written_;     // in the present interval
+  FaultVector<PageNumber> open_stale_;  // they are to be closed for the application
+  FaultVector<PageNumber> private_;     // and some that are private no more
   PageNumber zeroes_from_ = 0;
   bool looks_ahead_ = true;
   AccessHistory history_;

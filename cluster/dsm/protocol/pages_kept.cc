@@ -1,5 +1,5 @@
-// Diffs that stay at their writers: until their home asks for them [DSM-PULL-1], or for readers
-// [DSM-PULL-2].
+// Diffs that stay at their writers: until their home asks for them [DSM-PULL-1] [DSM-PULL-3], or
+// for readers [DSM-PULL-2].
 //
 // A reader's copy must have all that happened before, in the order in which it happened:
 //
@@ -40,18 +40,18 @@ void Pages::send_unsent(PageNumber page, Rank home) {
   if (!options_.are_read_at_writers) kept_.drop_sent(page);
 }
 
-// The home asks for what it lacks of `needed`, once. `except` has sent its own already.
-void Pages::pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank except) {
+// The home asks for what it lacks of `needed`, once. The asker has sent its own already.
+void Pages::pull(PageNumber page, State& state, std::span<const Stamp> needed, Rank asker) {
   if (!options_.are_pulled) return;
   Kept& kept = kept_states_.of(page);
   for (const Stamp each : needed) {
-    const bool is_coming = each.writer == me_ || each.writer == except ||
+    const bool is_coming = each.writer == me_ || each.writer == asker ||
                            state.flushed.of(each.writer) >= each.sequence ||
                            kept.pulled.of(each.writer) >= each.sequence;
     if (is_coming) continue;
     kept.pulled.raise(each);
     counts_.pulls++;
-    mail_.ask_diffs(each.writer, page, {});
+    mail_.pull_diffs(each.writer, page, each.sequence, asker);
   }
 }
 
@@ -115,19 +115,25 @@ void Pages::give_up_diffs_of_writers(PageNumber page, State& state) {
   }
 }
 
-bool Pages::heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range) {
-  if (range.count == 0) {
-    // It comes from the home.
-    if (!options_.are_pulled || state_of(page).home != from) return false;
+// A home asks for a diff that never was because another rank said that it needs one.
+bool Pages::heard_pull_diffs(Rank from, PageNumber page, Sequence last, Rank asker) {
+  const State* const state = states_.find(page);
+  const bool is_any = state != nullptr && state->own != 0;
+  if (!options_.are_pulled || (is_any && state->home != from)) return false;
+  if (!is_any || state->own < last) {
+    listener_.needs_no_interval(asker, page);
+  } else {
     send_unsent(page, from);
-    return true;
   }
+  return true;
+}
+
+void Pages::heard_ask_diffs(Rank from, PageNumber page, const DiffRange& range) {
   std::vector<const KeptDiff*> found = kept_.find(page, range);
   std::size_t bytes = 0;
   for (const KeptDiff* each : found) bytes += packed_bytes(each->runs.size());
   if (bytes > page_bytes_) found.clear();
   mail_.tell_diffs(from, page, found);
-  return true;
 }
 
 bool Pages::heard_tell_diffs(Rank from, PageNumber page, std::span<const ToldDiff> diffs) {

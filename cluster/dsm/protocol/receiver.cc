@@ -113,8 +113,7 @@ bool Receiver::take_page(Message kind, Rank from, Bytes header, Bytes payload) {
   if (!read_first(header, &head, &header) || head.page >= bounds_.pages) return false;
   if (kind == Message::ask_page) {
     if (!header.empty() || !read_stamps(bounds_, payload, &stamps_)) return false;
-    pages_.heard_ask_page(from, head.page, stamps_);
-    return true;
+    return pages_.heard_ask_page(from, head.page, stamps_);
   }
   return payload.size() == page_bytes_ && read_stamps(bounds_, header, &stamps_) &&
          pages_.heard_tell_page(from, head.page, stamps_, payload);
@@ -154,8 +153,9 @@ bool Receiver::take_diff_piece(Rank from, const DiffPiece& piece) {
 bool Receiver::take_kept_diffs(Message kind, Rank from, Bytes header, Bytes payload) {
   if (kind == Message::ask_diffs) {
     AskDiffsHead head;
-    return read_whole(header, &head) && payload.empty() && head.page < bounds_.pages &&
-           pages_.heard_ask_diffs(from, head.page, {head.first, head.last, head.count});
+    const bool is_sound = read_whole(header, &head) && payload.empty() &&
+                          head.page < bounds_.pages && head.asker < bounds_.ranks;
+    return is_sound && take_ask_diffs(from, head);
   }
   PageHead head;
   if (!read_whole(header, &head) || head.page >= bounds_.pages) return false;
@@ -168,6 +168,14 @@ bool Receiver::take_kept_diffs(Message kind, Rank from, Bytes header, Bytes payl
     diffs.push_back({piece.head.sequence, piece.bytes});
   }
   return pages_.heard_tell_diffs(from, head.page, diffs);
+}
+
+bool Receiver::take_ask_diffs(Rank from, const AskDiffsHead& head) {
+  if (head.count == 0) {
+    return pages_.heard_pull_diffs(from, head.page, head.last, static_cast<Rank>(head.asker));
+  }
+  pages_.heard_ask_diffs(from, head.page, {head.first, head.last, head.count});
+  return true;
 }
 
 // Locks and barriers.

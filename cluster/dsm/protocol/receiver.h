@@ -56,6 +56,7 @@ class Receiver {
   bool take_page(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
   bool take_diffs(Rank from, fabric::Bytes header, fabric::Bytes payload);
   bool take_kept_diffs(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
+  bool take_ask_diffs(Rank from, const AskDiffsHead& head);
   bool take_diff_piece(Rank from, const DiffPiece& piece);
   bool take_lock(Message kind, Rank from, fabric::Bytes header, fabric::Bytes payload);
   bool take_lock_request(Message kind, Rank from, const LockHead& head, fabric::Bytes payload);

@@ -126,6 +126,9 @@ class ModelRank final : public PageMemory,
 
   // PageListener
   void ready(PageNumber page) override { wake({Awaited::Kind::page, page}); }
+  void needs_no_interval(Rank asker, PageNumber page) override {
+    ADD_FAILURE() << "rank " << asker << " needs an interval of page " << page << " that never was";
+  }
 
   // PageMail
   void ask_home(Rank to, PageNumber page) override;
@@ -138,6 +141,7 @@ class ModelRank final : public PageMemory,
   void send_diff(Rank to, PageNumber page, Sequence sequence,
                  std::span<const std::byte> runs) override;
   void flush_diffs() override {}
+  void pull_diffs(Rank to, PageNumber page, Sequence last, Rank asker) override;
   void ask_diffs(Rank to, PageNumber page, const DiffRange& range) override;
   void tell_diffs(Rank to, PageNumber page, std::span<const KeptDiff* const> diffs) override;
 
@@ -425,7 +429,7 @@ inline void ModelRank::tell_initial(Rank to, PageNumber page, std::span<const st
 inline void ModelRank::ask_page(Rank to, PageNumber page, std::span<const Stamp> needed) {
   world_.send(me_, to,
               [page, from = me_, sent = std::vector(needed.begin(), needed.end())](ModelRank& at) {
-                at.pages.heard_ask_page(from, page, sent);
+                EXPECT_TRUE(at.pages.heard_ask_page(from, page, sent));
               });
 }
 inline void ModelRank::tell_page(Rank to, PageNumber page, std::span<const Stamp> there,
@@ -524,10 +528,14 @@ inline void ModelRank::take_back(Rank to, std::span<const GivenLock> given) {
     EXPECT_TRUE(at.locks.heard_take_back(from, sent));
   });
 }
-inline void ModelRank::ask_diffs(Rank to, PageNumber page, const DiffRange& range) {
+inline void ModelRank::pull_diffs(Rank to, PageNumber page, Sequence last, Rank asker) {
   world_.send(me_, to, [=, from = me_](ModelRank& at) {
-    EXPECT_TRUE(at.pages.heard_ask_diffs(from, page, range));
+    EXPECT_TRUE(at.pages.heard_pull_diffs(from, page, last, asker));
   });
+}
+inline void ModelRank::ask_diffs(Rank to, PageNumber page, const DiffRange& range) {
+  world_.send(me_, to,
+              [=, from = me_](ModelRank& at) { at.pages.heard_ask_diffs(from, page, range); });
 }
 inline void ModelRank::tell_diffs(Rank to, PageNumber page,
                                   std::span<const KeptDiff* const> diffs) {

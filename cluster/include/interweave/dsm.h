@@ -99,8 +99,8 @@ typedef struct dsm_options {
 int dsm_init(const dsm_options* options);
 
 /* Waits until all ranks are here, and serves their pages until then. Frees the heap. The process
- * may not use the heap afterwards, and may not call dsm_init again. Collective; messages: at most
- * 5 n. */
+ * may not use the heap afterwards, and may not call dsm_init again. Collective; messages: 4 (n -
+ * 1), and 2 (n - 1) more if the program passed no barrier. */
 int dsm_finish(void);
 
 /* This process's number, from 0 on, and how many ranks there are. No message. */

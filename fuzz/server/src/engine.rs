@@ -10,7 +10,8 @@
 //! - fences only grow, and no version of an incarnation is given to two releases;
 //! - nobody is told of a version before the store has it;
 //! - nobody is granted or told less than a version that was acknowledged, also after a start;
-//! - what the store has is a whole segment to the next engine.
+//! - what the store has is a whole segment to the next engine;
+//! - nobody is sent a diff or granted a lock that the rules of the moment do not allow [RULE-7].
 
 mod client;
 mod disk;
@@ -18,17 +19,27 @@ mod disk;
 use bytes::Bytes;
 use client::{About, Arriving, Client};
 use disk::{Asked, Disk, Large};
+use interweave_access::{Operation, Rules};
 use interweave_server::session::message::Kind;
 use interweave_server::session::{
-    Absence, Backlog, Config, Effect, Engine, Incoming, Request, ServerMessage,
+    Absence, Access, Backlog, Config, Effect, Engine, Incoming, Peer, Request, ServerMessage,
 };
 use interweave_store::StoreError;
 use interweave_wire::fields::field;
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 const CLIENTS: u8 = 5;
+/// What the certificates of clients 0 to 4 may do, at different times.
+const RULES: [&str; 4] = [
+    "limit cert:c1 connections 0\nlimit cert:c2 segments 1\nlimit * bytes 300K\n\
+     limit * releases 2\nlimit cert:c0 rate 1K\nallow * all /**\nend\n",
+    "allow cert:c0 all /**\nallow cert:c1 read,steer /a/**\nallow * read /c\nend\n",
+    "deny cert:c0 write,read /a\nallow * all /a/*\nallow cert:c2 all /**\nend\n",
+    "end\n",
+];
 /// The top bit of the streams of notifications.
 const NOTIFICATION: u32 = 1 << 31;
 
@@ -78,6 +89,9 @@ struct World {
     incarnations: HashMap<u64, u64>,
     /// By incarnation and number: the ticket that the version waits for.
     unlogged: HashMap<(u64, u64), u64>,
+    access: Arc<Access>,
+    /// By number, since the start.
+    paths: HashMap<u32, String>,
 }
 
 pub fn run(data: &[u8]) {
@@ -99,6 +113,8 @@ pub fn run(data: &[u8]) {
         acknowledged: HashMap::new(),
         incarnations: HashMap::new(),
         unlogged: HashMap::new(),
+        access: Arc::new(Access::open()),
+        paths: HashMap::new(),
     };
     while !script.0.is_empty() {
         world.step(&mut script);
@@ -109,6 +125,7 @@ pub fn run(data: &[u8]) {
 
 fn engine(stored: bool, starts: u64) -> Engine {
     Engine::new(Config {
+        audits: true,
         stored,
         first_fence: starts << 32,
         lease_ms: 2_000,
@@ -125,6 +142,14 @@ fn engine(stored: bool, starts: u64) -> Engine {
         piece_bytes: 1 << 8,
         ..Config::default()
     })
+}
+
+/// What the server knows of a client's peer.
+fn peer(client: usize) -> Peer {
+    Peer {
+        certificate: Some(format!("c{client}").into()),
+        ..Peer::default()
+    }
 }
 
 impl World {
@@ -172,7 +197,7 @@ impl World {
     /// What happens to a server besides requests and answers.
     fn event(&mut self, client: usize, script: &mut Script<'_>) {
         let connection = self.clients[client].connection;
-        match script.byte() % 8 {
+        match script.byte() % 9 {
             0 => {
                 let from_ns = self.now_ns;
                 self.now_ns += script.number() * 100_000;
@@ -201,8 +226,30 @@ impl World {
                 let clean = script.byte().is_multiple_of(2) && self.stop();
                 self.start(clean);
             }
-            _ => self.engine.stop(self.now_ns),
+            7 => self.engine.stop(self.now_ns),
+            _ => self.change_rules(script.byte()),
         }
+    }
+
+    /// New rules, or none.
+    fn change_rules(&mut self, which: u8) {
+        // What the old rules allow is done before.
+        self.engine.advance(self.now_ns);
+        self.carry_out();
+        let rules = RULES.get(usize::from(which) % (RULES.len() + 1));
+        let rules = rules.map(|text| Rules::parse(text).expect("rules"));
+        self.access = Arc::new(Access::new(rules, None));
+        self.engine.set_access(self.now_ns, self.access.clone());
+    }
+
+    /// REQUIRES: the client was told the segment's number.
+    fn check_allowed(&self, client: usize, segment: u32, to_change: bool) {
+        let identity = peer(client).identity();
+        let path = &self.paths[&segment];
+        let may = |operation| self.access.decide(&identity, operation, path).is_allowed;
+        assert!(may(Operation::Read), "{identity} read {path}");
+        let is_writer = may(Operation::Write) || may(Operation::Steer);
+        assert!(is_writer || !to_change, "{identity} was granted {path}");
     }
 
     /// `how`: odd numbers resume the client's session.
@@ -228,8 +275,9 @@ impl World {
             client: "fuzz".to_string(),
             fields: vec![field(FieldKey::Keeping, &keeping)],
         };
+        let now_ns = self.now_ns;
         self.engine
-            .connected(self.now_ns, self.last_connection, unused_id);
+            .connected(now_ns, self.last_connection, unused_id, peer(client));
         // Somebody who never says hello.
         if how < 250 {
             self.ask(client, Request::Hello(hello), Bytes::new());
@@ -425,6 +473,7 @@ impl World {
                     large.take(next);
                 }
             }
+            Effect::Audit(_) => {}
             Effect::LookAfterStore => {
                 self.engine.store_looked_at(self.now_ns, &[], &[]);
             }
@@ -498,6 +547,7 @@ impl World {
             MessageType::Push => {
                 let push = from_bytes::<Push>(body).expect("a body");
                 self.check_logged(&push.now);
+                self.check_allowed(client, push.segment, false);
                 self.clients[client].told.insert(push.segment, push.now);
             }
             MessageType::NotRecent => {
@@ -528,14 +578,17 @@ impl World {
             MessageType::SegmentOpened => {
                 let opened = from_bytes::<SegmentOpened>(body).expect("a body");
                 self.clients[client].segments.push(opened.segment);
+                self.paths.insert(opened.segment, about.path.clone());
                 self.told(client, opened.segment, opened.newest);
             }
             MessageType::ReaderAcquired => {
                 let acquired = from_bytes::<ReaderAcquired>(body).expect("a body");
+                self.check_allowed(client, about.segment, false);
                 self.told(client, about.segment, acquired.now);
             }
             MessageType::WriterAcquired => {
                 let granted = from_bytes::<WriterAcquired>(body).expect("a body");
+                self.check_allowed(client, about.segment, true);
                 let before = self.fences.insert(about.segment, granted.fence);
                 assert!(before < Some(granted.fence), "fences only grow");
                 self.told(client, about.segment, granted.now.clone());
@@ -627,7 +680,9 @@ impl World {
             client.granted.clear();
             client.told.clear();
         }
+        self.paths.clear();
         self.engine = engine(self.stored, self.starts);
+        self.engine.set_access(self.now_ns, self.access.clone());
         if self.stored {
             let found = self.disk.found(clean);
             let remarks = self.engine.recover(self.now_ns, found);

@@ -37,7 +37,9 @@ replayed! {
     http: interweave_fuzz::http::run;
     log: interweave_fuzz::log::run;
     mips: interweave_fuzz::types::run_mip;
+    rules: interweave_fuzz::rules::run;
     stores: interweave_fuzz::store::run;
+    tokens: interweave_fuzz::tokens::run;
     websocket: interweave_fuzz::websocket::run;
     xdr_files: interweave_fuzz::xdr_files::run;
 }

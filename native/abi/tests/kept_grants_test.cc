@@ -94,7 +94,7 @@ TEST_F(KeptGrants, Lock15AnotherProgramGetsAnIdleGrantAndOneInUse) {
   EXPECT_EQ(read(), 4 + 1 + 4 + 1 + 1);
 }
 
-TEST_F(KeptGrants, Lock16AProgramThatDiesBetweenItsSectionsDelaysNobody) {
+TEST_F(KeptGrants, Lock16AProgramThatDiesBetweenItsSectionsDelaysOthersByAGraceOnly) {
   {
     Agent other;
     ASSERT_EQ(other.tell("open " + url_), "ok");

@@ -41,6 +41,17 @@ pub(crate) struct CheckedBlock {
 }
 
 impl CheckedRelease {
+    /// Whether the release changes values alone: no block, type or slot comes, and no block goes.
+    pub fn changes_values_alone(&self) -> bool {
+        let structure = [
+            self.types.len(),
+            self.slots.len(),
+            self.freed.len(),
+            self.blocks.len(),
+        ];
+        structure == [0; 4]
+    }
+
     /// The version that the release makes.
     pub fn version(&self) -> u64 {
         self.diff.to

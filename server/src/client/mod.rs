@@ -7,6 +7,7 @@
 mod copy;
 mod error;
 mod greeting;
+mod own_token;
 mod tls;
 mod transport;
 
@@ -84,8 +85,12 @@ impl OpenOptions {
 }
 
 impl Client {
-    /// Connects and says hello.
+    /// Connects and says hello. Without a token it shows the one of this user's own server [OWN-3].
     pub fn connect(address: &Address, greeting: Greeting) -> Result<Client, ClientError> {
+        let mut greeting = greeting;
+        if greeting.token.is_empty() {
+            greeting.token = own_token::find(address).unwrap_or_default();
+        }
         Client::greet(Transport::connect(address)?, greeting)
     }
 

@@ -5,7 +5,7 @@
 //! strict readers never hold together [LOCK-11]; waiters are granted in order of arrival, except
 //! that one whose connection is lost keeps its place but is passed over [LOCK-1]; fences only grow
 //! [LOCK-2]; a lock whose release is being logged is not taken away; a grant that is kept over a
-//! lost connection stands in nobody's way [LOCK-16].
+//! lost connection stands in nobody's way once its grace is over [LOCK-16].
 //! Implements [LOCK-1..5], [LOCK-11] and [LOCK-13..16] of spec/coherence.md.
 
 use interweave_wire::{Rare, Resting};
@@ -19,6 +19,9 @@ mod tests;
 pub struct Terms {
     pub lease_ns: u64,
     pub max_hold_ns: u64,
+    /// So long after the loss of its connection a client that keeps a grant may still say that a
+    /// section is under way [LOCK-16].
+    pub grace_ns: u64,
 }
 
 /// A request that waits: its connection and stream.
@@ -102,8 +105,8 @@ enum Keeping {
     Kept,
     /// Likewise, and it was told that somebody waits.
     Recalled,
-    /// Likewise, and its connection is lost.
-    Away,
+    /// Likewise, and its connection is lost. From then on whoever asks gets the lock.
+    Away { until_ns: u64 },
 }
 
 impl Hold {
@@ -117,14 +120,21 @@ impl Hold {
     /// The client has shown over another connection that it is in a writer section. It will not
     /// keep the grant after it.
     fn is_in_section(&mut self) {
-        if self.keeping == Keeping::Away {
+        if matches!(self.keeping, Keeping::Away { .. }) {
             self.keeping = Keeping::Not;
         }
     }
 
-    /// Whether whoever asks gets the lock at once [LOCK-16].
-    fn is_abandoned(&self) -> bool {
-        self.keeping == Keeping::Away && !self.committing
+    /// From when on whoever asks gets the lock at once [LOCK-16].
+    fn abandoned_from_ns(&self) -> Option<u64> {
+        match self.keeping {
+            Keeping::Away { until_ns } if !self.committing => Some(until_ns),
+            _ => None,
+        }
+    }
+
+    fn is_abandoned(&self, now_ns: u64) -> bool {
+        self.abandoned_from_ns().is_some_and(|from| from <= now_ns)
     }
 }
 
@@ -214,6 +224,11 @@ impl SegmentLock {
         writers.map(|w| w.session)
     }
 
+    /// The sessions that wait to write or to read.
+    pub fn queued_sessions(&self) -> impl Iterator<Item = u64> + '_ {
+        self.line.queue.iter().map(|w| w.session)
+    }
+
     /// The fence under which the session writes, and the connection that was told.
     pub fn writer_hold(&self, session: u64) -> Option<(u64, u64)> {
         let hold = self.holder.filter(|hold| hold.session == session)?;
@@ -255,7 +270,7 @@ impl SegmentLock {
         if self.line.queue.is_empty() {
             return None;
         }
-        if self.holder.is_some_and(|hold| !hold.is_abandoned()) {
+        if self.holder.is_some_and(|hold| !hold.is_abandoned(now_ns)) {
             return None;
         }
         let index = self.next_in_turn()?;
@@ -301,6 +316,12 @@ impl SegmentLock {
         let is_kept = |hold: &Hold| matches!(hold.keeping, Keeping::Kept | Keeping::Recalled);
         self.holder
             .is_some_and(|hold| is_kept(&hold) && !hold.committing)
+    }
+
+    /// Whether a client keeps the grant, and its connection is lost.
+    pub fn is_kept_away(&self) -> bool {
+        self.holder
+            .is_some_and(|hold| hold.abandoned_from_ns().is_some())
     }
 
     /// The client that keeps the grant and must be told, once, that somebody waits [LOCK-15].
@@ -447,6 +468,21 @@ impl SegmentLock {
         line.queue.len() != before
     }
 
+    /// Whether that request waits to write.
+    pub fn waits_to_write(&self, ticket: Ticket) -> bool {
+        let of_ticket = |w: &Waiter| w.ticket == Some(ticket) && w.kind == Kind::Writer;
+        self.line.queue.iter().any(of_ticket)
+    }
+
+    /// Takes the writer lock back from the session. Returns its fence. None: the session has it
+    /// not, or its release is on the way to the log.
+    pub fn take_back(&mut self, session: u64) -> Option<u64> {
+        let of_session = |hold: &Hold| hold.session == session && !hold.committing;
+        let fence = self.holder.filter(of_session)?.fence;
+        self.holder = None;
+        Some(fence)
+    }
+
     /// Empties the queue; returns the requests to be answered.
     pub fn refuse_waiters(&mut self) -> Vec<Ticket> {
         let waiters = self
@@ -458,15 +494,16 @@ impl SegmentLock {
     }
 
     /// The connection is lost: its waiters keep their places without being granted. A grant that
-    /// was kept over it goes to the next who waits; true: somebody does.
-    pub fn disconnect(&mut self, connection: u64) -> bool {
+    /// was kept over it goes to the next who waits, after the grace; true: somebody does.
+    pub fn disconnect(&mut self, connection: u64, now_ns: u64) -> bool {
+        let until_ns = now_ns.saturating_add(self.terms.grace_ns);
         let over_it = |hold: &&mut Hold| hold.connection == connection;
         if let Some(hold) = self.holder.as_mut().filter(over_it) {
             match hold.keeping {
-                Keeping::Kept | Keeping::Recalled => hold.keeping = Keeping::Away,
+                Keeping::Kept | Keeping::Recalled => hold.keeping = Keeping::Away { until_ns },
                 // The client does not learn that it keeps the grant: the commit gives it back.
                 Keeping::Granted => hold.keeping = Keeping::Not,
-                Keeping::Not | Keeping::Away => {}
+                Keeping::Not | Keeping::Away { .. } => {}
             }
         }
         for waiter in self
@@ -479,7 +516,7 @@ impl SegmentLock {
                 waiter.ticket = None;
             }
         }
-        self.holder.is_some_and(|hold| hold.is_abandoned()) && self.next_in_turn().is_some()
+        self.is_kept_away() && self.next_in_turn().is_some()
     }
 
     /// The session is over, or closes the segment: its locks and places are gone. A lock whose
@@ -500,6 +537,9 @@ impl SegmentLock {
         if let Some(hold) = self.holder.as_mut() {
             deadline(&mut hold.lease_until_ns);
             hold.lease_until_ns = hold.lease_until_ns.min(hold.hold_until_ns);
+            if let Keeping::Away { until_ns } = &mut hold.keeping {
+                deadline(until_ns);
+            }
         }
         for strict in self
             .line
@@ -550,10 +590,13 @@ impl SegmentLock {
         expired
     }
 
-    /// When [`SegmentLock::expire`] has something to do, or to ask, next.
+    /// When [`SegmentLock::expire`] or [`SegmentLock::grant`] has something to do, or to ask, next.
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let holder = self.holder.iter().filter(|hold| !hold.committing);
-        let leases = holder.map(|hold| hold.lease_until_ns);
+        let leases = holder.map(|hold| match hold.abandoned_from_ns() {
+            Some(from_ns) if self.next_in_turn().is_some() => from_ns.min(hold.lease_until_ns),
+            _ => hold.lease_until_ns,
+        });
         let strict = self
             .line
             .strict

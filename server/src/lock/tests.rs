@@ -4,12 +4,14 @@ use super::*;
 
 const LEASE_NS: u64 = 100;
 const HOLD_NS: u64 = 250;
+const GRACE_NS: u64 = 20;
 const FOREVER_NS: u64 = u64::MAX;
 
 fn lock() -> SegmentLock {
     let terms = Terms {
         lease_ns: LEASE_NS,
         max_hold_ns: HOLD_NS,
+        grace_ns: GRACE_NS,
     };
     SegmentLock::new(terms, 7)
 }
@@ -93,7 +95,7 @@ fn lock_1_a_lost_connection_keeps_the_place_but_is_passed_over() {
     for session in [1, 2, 3] {
         ask(&mut lock, session, Kind::Writer);
     }
-    lock.disconnect(1);
+    lock.disconnect(1, 0);
     assert_eq!(granted(&mut lock, 0), Some(2), "1 is not there to take it");
     // 1 comes back over another connection and is before 3 again.
     lock.request(1, ticket(9), Kind::Writer, FOREVER_NS);
@@ -395,14 +397,48 @@ fn lock_16_a_grant_kept_over_a_lost_connection_goes_to_who_waits() {
     let fence = kept(&mut lock, 0);
     ask(&mut lock, 2, Kind::Writer);
     assert!(lock.recall().is_some());
-    assert!(lock.disconnect(1), "2 waits");
-    assert_eq!(granted(&mut lock, 0), Some(2));
+    assert!(lock.disconnect(1, 7), "2 waits");
+    assert_eq!(granted(&mut lock, 7 + GRACE_NS - 1), None);
+    assert_eq!(lock.next_deadline_ns(), Some(7 + GRACE_NS));
+    assert_eq!(granted(&mut lock, 7 + GRACE_NS), Some(2));
     assert!(!lock.holds(1, fence));
     lock.release(2, fence + 1);
     kept(&mut lock, 0);
-    assert!(!lock.disconnect(1));
+    assert!(!lock.disconnect(1, 0));
+    assert_eq!(lock.next_deadline_ns(), Some(LEASE_NS), "nobody waits");
     ask(&mut lock, 2, Kind::StrictReader);
-    assert_eq!(granted(&mut lock, 0), Some(2));
+    assert_eq!(lock.next_deadline_ns(), Some(GRACE_NS));
+    assert_eq!(granted(&mut lock, GRACE_NS), Some(2));
+}
+
+#[test]
+fn lock_16_a_section_that_is_heard_of_in_its_grace_keeps_its_lock_though_others_wait() {
+    for is_renewed in [false, true] {
+        let mut lock = lock();
+        let fence = kept(&mut lock, 0);
+        ask(&mut lock, 2, Kind::Writer);
+        assert!(lock.disconnect(1, 0));
+        if is_renewed {
+            assert!(lock.renew(1, fence, GRACE_NS - 1).is_ok());
+            assert_eq!(granted(&mut lock, 2 * GRACE_NS), None);
+        }
+        assert!(!lock.may_keep(1, 9, fence), "somebody waits");
+        lock.begin_commit(1, fence);
+        assert_eq!(granted(&mut lock, 2 * GRACE_NS), None);
+        lock.end_commit(1, fence, 2 * GRACE_NS);
+        assert_eq!(granted(&mut lock, 2 * GRACE_NS), Some(2));
+    }
+}
+
+#[test]
+fn lock_16_time_that_counts_against_nobody_is_not_taken_of_the_grace() {
+    let mut lock = lock();
+    kept(&mut lock, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    assert!(lock.disconnect(1, 0));
+    lock.excuse(|_| {}, |deadline| *deadline += GRACE_NS);
+    assert_eq!(granted(&mut lock, 2 * GRACE_NS - 1), None);
+    assert_eq!(granted(&mut lock, 2 * GRACE_NS), Some(2));
 }
 
 /// To answer a release may close the connection that it came over.
@@ -413,7 +449,7 @@ fn lock_16_a_connection_that_is_lost_before_the_commit_keeps_nothing() {
     lock.begin_commit(1, fence);
     lock.keep(fence);
     ask(&mut lock, 2, Kind::Writer);
-    assert!(!lock.disconnect(1));
+    assert!(!lock.disconnect(1, 0));
     assert_eq!(granted(&mut lock, 0), None, "the commit comes first");
     lock.end_commit(1, fence, 0);
     assert_eq!(granted(&mut lock, 0), Some(2));
@@ -422,7 +458,7 @@ fn lock_16_a_connection_that_is_lost_before_the_commit_keeps_nothing() {
     let fence = kept(&mut lock, 0);
     lock.begin_commit(1, fence);
     ask(&mut lock, 2, Kind::Writer);
-    lock.disconnect(1);
+    lock.disconnect(1, 0);
     assert_eq!(granted(&mut lock, 0), None, "the commit comes first");
     lock.end_commit(1, fence, 0);
     assert_eq!(granted(&mut lock, 0), Some(2));
@@ -432,7 +468,7 @@ fn lock_16_a_connection_that_is_lost_before_the_commit_keeps_nothing() {
 fn lock_16_a_section_that_is_heard_of_over_the_next_connection_keeps_its_lock() {
     let mut lock = lock();
     let fence = kept(&mut lock, 0);
-    lock.disconnect(1);
+    lock.disconnect(1, 0);
     assert!(lock.renew(1, fence, 10).is_ok());
     ask(&mut lock, 2, Kind::Writer);
     assert_eq!(granted(&mut lock, 10), None);
@@ -447,7 +483,7 @@ fn lock_16_a_lock_in_its_first_section_outlives_its_connection() {
     let mut lock = lock();
     ask(&mut lock, 1, Kind::Writer);
     assert_eq!(granted(&mut lock, 0), Some(1));
-    assert!(!lock.disconnect(1));
+    assert!(!lock.disconnect(1, 0));
     ask(&mut lock, 2, Kind::Writer);
     assert_eq!(granted(&mut lock, 0), None);
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub const DEFAULT_PORT: u16 = 7747;
+const DEFAULT_HTTP_PORT: u16 = 7748;
 
 /// `HOST:PORT`, `HOST`, or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +36,12 @@ impl std::fmt::Display for ListenAddress {
 }
 
 impl ListenAddress {
-    /// Whether programs of other hosts may connect there.
-    pub fn is_open(&self) -> bool {
-        matches!(self, ListenAddress::Tcp(address) if !address.ip().is_loopback())
+    /// None: it is a Unix socket.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            ListenAddress::Tcp(address) => Some(address.port()),
+            ListenAddress::Unix(_) => None,
+        }
     }
 }
 
@@ -55,18 +59,9 @@ fn any_address(text: &str, default_port: u16) -> Result<SocketAddr, String> {
         .ok_or_else(|| format!("{text:?} has no address"))
 }
 
-/// Returns the address that the text names. An address that other hosts reach is an error.
-pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, String> {
-    let address = any_address(text, default_port)?;
-    if address.ip().is_loopback() {
-        return Ok(address);
-    }
-    Err(format!(
-        "{text} can be reached from other hosts, and HTTP knows no access rules yet, so it listens \
-         on loopback only; use 127.0.0.1:{}, and a tunnel (ssh -L {0}:127.0.0.1:{0}) for other \
-         hosts",
-        address.port()
-    ))
+/// Returns the address for HTTP that the text names.
+pub fn http_address(text: &str) -> Result<SocketAddr, String> {
+    any_address(text, DEFAULT_HTTP_PORT)
 }
 
 /// Returns the name of the abstract socket that belongs to a TCP listener [NET-1].

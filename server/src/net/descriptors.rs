@@ -14,17 +14,20 @@ struct Needs {
     /// For the store, the listeners and the event loop.
     reserved: u64,
     per_connection: u64,
+    per_http: u64,
 }
 
 const PLAIN: Needs = Needs {
     reserved: 64,
     // A connection that waits for room to write needs a second one (see `Socket::writable`).
     per_connection: 2,
+    per_http: 1,
 };
 const SECURE: Needs = Needs {
     reserved: PLAIN.reserved + MOST_HALF_OPEN as u64 + 2 * MOST_PARTING as u64,
     // The gate of TLS has the connection's socket, and an end of a pair.
     per_connection: PLAIN.per_connection + 2,
+    per_http: PLAIN.per_http + 2,
 };
 
 /// How many connections there may be of each kind.
@@ -84,7 +87,7 @@ fn all(connections: usize) -> Shares {
 
 impl Needs {
     fn of(&self, connections: usize) -> u64 {
-        self.reserved + MOST_HTTP + self.per_connection * connections as u64
+        self.reserved + self.per_http * MOST_HTTP + self.per_connection * connections as u64
     }
 
     fn shares_of(&self, limit: u64, wanted: usize) -> Option<Shares> {
@@ -93,10 +96,9 @@ impl Needs {
         }
         let free = limit.saturating_sub(self.reserved);
         // The first connection goes before HTTP.
-        let http = (free / 4)
-            .min(MOST_HTTP)
-            .min(free.saturating_sub(self.per_connection));
-        let connections = ((free - http) / self.per_connection).min(wanted as u64);
+        let for_http = (free / 4).min(free.saturating_sub(self.per_connection));
+        let http = (for_http / self.per_http).min(MOST_HTTP);
+        let connections = ((free - http * self.per_http) / self.per_connection).min(wanted as u64);
         (connections > 0).then_some(Shares {
             connections: connections as usize,
             http: http as usize,
@@ -123,7 +125,8 @@ mod tests {
                     assert!(limit < needs.reserved + needs.per_connection, "{limit}");
                     continue;
                 };
-                let used = shares.connections as u64 * needs.per_connection + shares.http as u64;
+                let used = shares.connections as u64 * needs.per_connection
+                    + shares.http as u64 * needs.per_http;
                 assert!(used + needs.reserved <= limit, "{limit}: {shares:?}");
             }
         }

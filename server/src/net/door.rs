@@ -1,13 +1,24 @@
 //! Decides which requests over HTTP are answered.
 //!
-//! There are no access rules, so a page of another site must not reach the server through the
-//! user's browser (promise P6). Host must name this host: then a foreign name that is bound to this
-//! host's address is refused. A browser's Origin must be a page of this server, or a listed one. A
-//! page of another server on this host is a page of another site.
+//! A page of another site must not reach the server through the user's browser (promise P6). Host
+//! must name this host, or over TLS a host of the server's certificate [NET-6]: then a foreign name
+//! that is bound to this host's address is refused. A browser's Origin must be a page of this
+//! server, or a listed one. A page of another server on this host is a page of another site.
 
+use super::tls::HostNames;
 use axum::http::{header, HeaderMap, StatusCode, Uri};
+use interweave_access::Peer;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::Arc;
+
+/// On what connection a request came.
+#[derive(Debug, Clone, Default)]
+pub struct Way {
+    pub peer: Peer,
+    /// The hosts of the certificate that the server showed. None: the connection is not encrypted.
+    pub names: Option<Arc<HostNames>>,
+}
 
 /// Scheme, host and port of a page, as a browser sends them: `http://localhost:3000`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,14 +54,28 @@ pub struct Door {
 
 impl Door {
     /// Ok if the request may be answered, else the answer that refuses it.
-    pub fn admits(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+    /// `names`: the hosts of the server's certificate, if the request is encrypted.
+    pub fn admits(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        names: Option<&HostNames>,
+    ) -> Result<(), (StatusCode, &'static str)> {
         let host = one_host(uri, headers).ok_or((
             StatusCode::BAD_REQUEST,
             "InterWeave: a request names its host once, in one Host header\n",
         ))?;
-        if !is_this_host(&host) {
-            let text = "InterWeave: no rules are configured, so only pages and programs of this \
-                        host may ask: Host must be localhost, 127.0.0.1 or [::1]\n";
+        if !is_this_host(&host, names) {
+            let text = match names {
+                None => {
+                    "InterWeave: only pages and programs of this host may ask without TLS: Host \
+                     must be localhost, 127.0.0.1 or [::1]\n"
+                }
+                Some(_) => {
+                    "InterWeave: Host must be a host of this server's certificate, localhost, \
+                     127.0.0.1 or [::1]; `interweave cert server` makes one for more hosts\n"
+                }
+            };
             return Err((StatusCode::FORBIDDEN, text));
         }
         let Some(origin) = headers.get(header::ORIGIN) else {
@@ -58,10 +83,9 @@ impl Door {
         };
         let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
         let several = headers.get_all(header::ORIGIN).iter().count() > 1;
-        if several || !self.admits_origin(&origin, &host) {
-            let text =
-                "InterWeave: no rules are configured, so only pages of this server may ask, \
-                        and those of --allow-origin ORIGIN\n";
+        if several || !self.admits_origin(&origin, &host, names) {
+            let text = "InterWeave: only pages of this server may ask, and those of \
+                        --allow-origin ORIGIN\n";
             return Err((StatusCode::FORBIDDEN, text));
         }
         Ok(())
@@ -69,10 +93,14 @@ impl Door {
 
     /// Whether a page of that origin may ask. A page of this server names the server's port, or the
     /// host and port that were asked: a tunnel has a port of its own.
-    fn admits_origin(&self, origin: &str, host: &str) -> bool {
-        let own = origin.strip_prefix("http://").is_some_and(|authority| {
-            let port = port_of(authority).unwrap_or(80);
-            authority == host || (port == self.port && is_this_host(authority))
+    fn admits_origin(&self, origin: &str, host: &str, names: Option<&HostNames>) -> bool {
+        let (scheme, default_port) = match names {
+            None => ("http://", 80),
+            Some(_) => ("https://", 443),
+        };
+        let own = origin.strip_prefix(scheme).is_some_and(|authority| {
+            let port = port_of(authority).unwrap_or(default_port);
+            authority == host || (port == self.port && is_this_host(authority, names))
         });
         own || self.origins.iter().any(|listed| listed.0 == origin)
     }
@@ -104,12 +132,15 @@ fn port_of(authority: &str) -> Option<u16> {
     split_port(authority).1?.parse().ok()
 }
 
-/// `localhost` or a loopback address, with a port or without.
-fn is_this_host(authority: &str) -> bool {
+/// `localhost`, a loopback address or one of the names, with a port or without.
+fn is_this_host(authority: &str, names: Option<&HostNames>) -> bool {
     let (name, _) = split_port(authority);
     let bare = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
-    let address = bare.unwrap_or(name).parse::<IpAddr>();
-    name == "localhost" || address.is_ok_and(|ip| ip.is_loopback())
+    let bare = bare.unwrap_or(name);
+    let address = bare.parse::<IpAddr>();
+    bare == "localhost"
+        || address.is_ok_and(|ip| ip.is_loopback())
+        || names.is_some_and(|names| names.have(bare))
 }
 
 #[cfg(test)]
@@ -124,8 +155,53 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
-        let refused = door.admits(&uri.parse().unwrap(), &headers).err();
+        let refused = door.admits(&uri.parse().unwrap(), &headers, None).err();
         refused.map_or(200, |(status, _)| status.as_u16())
+    }
+
+    fn asked_secretly(host: &str, origin: Option<&str>) -> u16 {
+        let door = Door {
+            port: 7748,
+            origins: Vec::new(),
+        };
+        let names = HostNames::named(&["sim.example"]);
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        let refused = door.admits(&Uri::from_static("/"), &headers, Some(&names));
+        refused.map_or_else(|(status, _)| status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn net_6_over_tls_the_hosts_of_the_certificate_may_be_asked() {
+        let page = |origin| asked_secretly("sim.example:7748", Some(origin));
+        assert_eq!(asked_secretly("sim.example:7748", None), 200);
+        assert_eq!(asked_secretly("Sim.Example", None), 200);
+        assert_eq!(asked_secretly("localhost:7748", None), 200);
+        assert_eq!(page("https://sim.example:7748"), 200);
+        assert_eq!(page("https://localhost:7748"), 200);
+        assert_eq!(
+            asked_secretly("sim.example:9000", Some("https://sim.example:9000")),
+            200
+        );
+        let by_the_other_port = "sim.example:7747";
+        assert_eq!(
+            asked_secretly(by_the_other_port, Some("https://sim.example:7748")),
+            200
+        );
+        for origin in [
+            "http://sim.example:7748",
+            "https://sim.example",
+            "https://sim.example:7749",
+            "https://other.example:7748",
+            "null",
+        ] {
+            assert_eq!(page(origin), 403, "{origin}");
+        }
+        assert_eq!(asked_secretly("other.example:7748", None), 403);
+        assert_eq!(asked("sim.example:7748", None), 403);
     }
 
     fn asked(host: &str, origin: Option<&str>) -> u16 {

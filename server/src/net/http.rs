@@ -1,75 +1,72 @@
-//! HTTP on loopback: the viewer, the server's health and numbers, and the door for WebSockets.
+//! HTTP: the viewer, the server's health and numbers, and the door for WebSockets.
 //!
-//! door.rs says who may ask. Handlers are tasks of their own, and ask the engine's task by message.
-//!
-//! Anybody on this host may connect, so connections are few, short and small. Their number is
-//! bounded, a request's head must come soon, no request has a body, and no connection stays for
-//! long. When all places are taken, the oldest connection without a whole request leaves its place
-//! to the next one (visits.rs).
+//! door.rs says who may ask, guests.rs how connections come in. Handlers are tasks of their own and
+//! ask the engine's task by message. No request has a body, but a login.
 
-use super::door::{Door, Origin};
-use super::listen::Patience;
+use super::clock;
+use super::door::{Door, Origin, Way};
+use super::guests::{self, Gated};
+use super::login::{self, Caller, Credentials, Failures};
+use super::logins::Logins;
 use super::metrics;
 use super::pages::{self, Wanted};
 use super::shell::Shell;
 use super::tasks;
 use super::viewer;
-use super::visits::{Visit, Visits};
 use super::websocket;
+use crate::session::{Act, Audited, Place};
 use axum::body::HttpBody;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{RawQuery, Request, State};
-use axum::http::{header, StatusCode};
+use axum::http::{header, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::Router;
-use hyper::server::conn::http1;
-use hyper::service::{service_fn, Service};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use interweave_access::{Login, NotLetIn, Operation, Peer};
+use interweave_wire::protocol::{ErrorCode, MAX_TOKEN};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, Semaphore};
-use tokio::task::{spawn_local, JoinHandle};
-use tokio::time::timeout;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 /// The most questions of handlers that wait for the engine's task.
 const MAX_ASKED: usize = 64;
-/// The time in which the head of a request must come, also that of a connection's next request.
-const HEAD: Duration = Duration::from_secs(5);
-/// How long a connection stays. A WebSocket is not a connection of HTTP any more.
-const STAY: Duration = Duration::from_secs(60);
-/// After STAY, the time in which an answer that is under way must be sent.
-const PARTING: Duration = Duration::from_secs(5);
-/// The longest head of a request.
-const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 pub enum Ask {
-    Health(oneshot::Sender<(bool, String)>),
+    Health(Option<Login>, oneshot::Sender<(bool, String)>),
     Page(Page),
-    Web(Box<WebSocket>),
+    Web(Box<WebSocket>, Peer),
+    /// Whose a request with these credentials is.
+    Login(Credentials, oneshot::Sender<Result<Login, NotLetIn>>),
+    /// Begins a login with a token. The reply is the cookie's value; None: the token is not valid.
+    LogIn(String, Peer, oneshot::Sender<Option<[u8; 16]>>),
+    LogOut([u8; 16], oneshot::Sender<()>),
 }
+
+/// A page, or why the rules do not allow it.
+type Made = Result<String, String>;
 
 /// A page of numbers that takes a while.
 pub enum Page {
-    Metrics(Wanted, oneshot::Sender<String>),
-    Status(Wanted, oneshot::Sender<String>),
+    Metrics(Wanted, Login, oneshot::Sender<Made>),
+    Status(Wanted, Login, oneshot::Sender<Made>),
 }
 
 #[derive(Clone)]
-struct Asker(mpsc::Sender<Ask>);
+pub struct Asker {
+    pub asks: mpsc::Sender<Ask>,
+    pub failures: Arc<Failures>,
+}
 
 /// Begins to serve. The task ends when it is aborted.
 pub async fn serve(
     shell: Rc<Shell>,
     address: SocketAddr,
+    gated: Option<Gated>,
     origins: Vec<Origin>,
     most: usize,
 ) -> io::Result<(SocketAddr, JoinHandle<()>)> {
@@ -79,7 +76,7 @@ pub async fn serve(
     let (app, asked) = app(Arc::new(Door { port, origins }));
     let task = tasks::spawn(&shell.clone(), "HTTP", async move {
         tokio::select! {
-            _ = accept(listener, app, most) => {}
+            _ = guests::receive(listener, gated, app, most) => {}
             _ = answer(shell, asked) => {}
         }
     });
@@ -90,96 +87,64 @@ pub async fn serve(
 /// receiver.
 pub fn app(door: Arc<Door>) -> (Router, mpsc::Receiver<Ask>) {
     let (asker, asked) = mpsc::channel(MAX_ASKED);
-    let app = Router::new()
+    let asker = Asker {
+        asks: asker,
+        failures: Arc::default(),
+    };
+    let both = (door.clone(), asker.clone());
+    let closed = Router::new()
         .route("/", get(viewer::page))
         .route("/viewer.js", get(viewer::script))
-        .route("/viewer.css", get(viewer::style))
         .route("/status", get(status))
-        .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
+        .layer(middleware::from_fn(login::needs_identity));
+    // A WebSocket's client may show its token in HELLO.
+    let identified = Router::new()
+        .route("/healthz", get(healthz))
         .route("/ws", get(web_socket))
-        .with_state(Asker(asker))
+        .merge(closed)
+        .layer(middleware::from_fn_with_state(
+            both.clone(),
+            login::identify,
+        ))
+        .with_state(asker);
+    let entry = Router::new()
+        .route("/login", get(login::page).post(login::log_in))
+        .route("/logout", post(login::log_out))
+        .with_state(both)
+        .route("/viewer.css", get(viewer::style));
+    let app = identified
+        .merge(entry)
         .layer(middleware::from_fn_with_state(door, only_admitted));
     (app, asked)
-}
-
-/// Accepts connections, at most `most` at a time.
-async fn accept(listener: TcpListener, app: Router, most: usize) {
-    let places = Arc::new(Semaphore::new(most));
-    let mut visits = Visits::default();
-    let mut patience = Patience::default();
-    loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                patience.wait(&error).await;
-                continue;
-            }
-        };
-        patience.renew();
-        if places.available_permits() == 0 {
-            visits.send_one_away();
-        }
-        let Ok(place) = places.clone().acquire_owned().await else {
-            return;
-        };
-        let visit = visits.begin();
-        let app = app.clone();
-        spawn_local(async move {
-            tokio::select! {
-                _ = converse(stream, app, visit.clone()) => {}
-                _ = visit.sent_away() => {}
-            }
-            drop(place);
-        });
-    }
-}
-
-/// Answers the requests of one connection, until the peer or the server ends it.
-pub async fn converse<S>(stream: S, app: Router, visit: Rc<Visit>)
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let app = TowerToHyperService::new(app);
-    let answer = service_fn(move |request| {
-        let asking = visit.ask();
-        let answered = app.call(request);
-        async move {
-            let answer = answered.await;
-            drop(asking);
-            answer
-        }
-    });
-    let conversation = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), answer)
-        .with_upgrades();
-    let mut conversation = pin!(conversation);
-    // An error means that the peer has gone, or did not send a request in time.
-    if timeout(STAY, conversation.as_mut()).await.is_err() {
-        conversation.as_mut().graceful_shutdown();
-        let _ = timeout(PARTING, conversation).await;
-    }
 }
 
 /// Answers the handlers' questions, on the engine's task.
 pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
     let (pages, wanted) = mpsc::channel(MAX_ASKED);
     let asked = async {
+        let mut logins = Logins::default();
         while let Some(ask) = asked.recv().await {
+            // The handler that asked may have gone meanwhile.
             match ask {
-                // The handler that asked may have gone meanwhile.
-                Ask::Health(reply) => drop(reply.send(metrics::health(&shell))),
+                Ask::Health(login, reply) => {
+                    let tells_all = login.is_some_and(|login| may_see_numbers(&shell, &login));
+                    drop(reply.send(metrics::health(&shell, tells_all)));
+                }
+                Ask::Login(shown, reply) => drop(reply.send(login_of(&shell, &logins, shown))),
+                Ask::LogIn(token, peer, reply) => {
+                    let cookie = log_in(&shell, &mut logins, &token, &peer);
+                    let _ = reply.send(cookie);
+                }
+                Ask::LogOut(value, reply) => {
+                    logins.end(&value);
+                    let _ = reply.send(());
+                }
                 // If too many pages wait, the page is dropped, and the handler answers 503.
                 Ask::Page(page) => drop(pages.try_send(page)),
-                Ask::Web(socket) => {
-                    tasks::spawn(
-                        &shell,
-                        "a WebSocket",
-                        websocket::serve(shell.clone(), *socket),
-                    );
+                Ask::Web(socket, peer) => {
+                    let serve = websocket::serve(shell.clone(), *socket, peer);
+                    tasks::spawn(&shell, "a WebSocket", serve);
                 }
             }
         }
@@ -187,22 +152,97 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
     tokio::join!(asked, make_pages(&shell, wanted));
 }
 
+/// Decides whose a request is. A login whose token was revoked meanwhile has ended.
+fn login_of(shell: &Shell, logins: &Logins, shown: Credentials) -> Result<Login, NotLetIn> {
+    let access = shell.access();
+    let login = shown
+        .cookie
+        .and_then(|value| logins.find(clock::now_ns(), &value));
+    let peer = Peer {
+        login: login.filter(|login| access.still_lets_in(login)).cloned(),
+        ..shown.peer
+    };
+    let login = access.login(&shown.token, &peer);
+    if matches!(login, Err(NotLetIn::NotValid)) {
+        audit_login(shell, &peer, None);
+    }
+    login
+}
+
+/// Notes a token that was shown over HTTP. `login`: it is valid.
+fn audit_login(shell: &Shell, peer: &Peer, login: Option<&Login>) {
+    let text = match login {
+        Some(_) => "over HTTP",
+        None => "the token is not valid, over HTTP",
+    };
+    let who = login.map_or_else(|| peer.identity(), |login| login.identity.clone());
+    shell.audit(Audited {
+        who: Some(who),
+        token: login.and_then(|login| login.token),
+        from: Place::of(peer),
+        error: login.is_none().then_some(ErrorCode::Denied),
+        ..Audited::of_server(Act::Login, login.is_some(), text)
+    });
+}
+
+fn log_in(shell: &Shell, logins: &mut Logins, token: &str, peer: &Peer) -> Option<[u8; 16]> {
+    if token.is_empty() || token.len() > MAX_TOKEN as usize {
+        return None;
+    }
+    let login = shell.access().login(token, &Peer::default()).ok();
+    let login = login.filter(|login| login.token.is_some());
+    audit_login(shell, peer, login.as_ref());
+    let login = login?;
+    let mut value = [0; 16];
+    getrandom::fill(&mut value).ok()?;
+    logins.begin(clock::now_ns(), value, login);
+    Some(value)
+}
+
+fn may_see_numbers(shell: &Shell, login: &Login) -> bool {
+    let access = shell.access();
+    access
+        .decide(&login.identity, Operation::Metrics, "")
+        .is_allowed
+}
+
 /// Makes one page at a time, so that handlers that ask much do not keep the thread for themselves.
 /// A page whose handler has gone is not made.
 async fn make_pages(shell: &Shell, mut wanted: mpsc::Receiver<Page>) {
     while let Some(page) = wanted.recv().await {
         match page {
-            Page::Metrics(wanted, reply) => {
-                if let Some(numbers) = numbers(shell, &wanted, || !reply.is_closed()).await {
+            Page::Metrics(_, login, reply) if !may_see_numbers(shell, &login) => {
+                let identity = &login.identity;
+                shell.audit(Audited {
+                    who: Some(identity.clone()),
+                    operation: Some(Operation::Metrics),
+                    line: shell.access().decide(identity, Operation::Metrics, "").line,
+                    ..Audited::of_server(Act::Request, false, "over HTTP")
+                });
+                let text = format!(
+                    "InterWeave: {} asked for metrics, which no rule allows; ask whoever runs the \
+                     server for one\n",
+                    login.identity
+                );
+                // The handler that asked may have gone meanwhile.
+                let _ = reply.send(Err(text));
+            }
+            Page::Metrics(wanted, login, reply) => {
+                let is_wanted = || !reply.is_closed();
+                if let Some(numbers) = numbers(shell, &wanted, &login, is_wanted).await {
                     reply_with(reply, move || metrics::prometheus(&numbers)).await;
                 }
             }
-            Page::Status(wanted, reply) => {
-                let listed = pages::list(shell, &wanted, || !reply.is_closed()).await;
+            Page::Status(wanted, login, reply) => {
+                let is_wanted = || !reply.is_closed();
+                let listed = pages::list(shell, &wanted, &login.identity, is_wanted).await;
                 if let Some(listed) = listed {
-                    let statistics = shell.statistics();
-                    let listening = shell.listening.borrow().clone();
-                    let text = move || viewer::status(&statistics, listening, &listed);
+                    let head = may_see_numbers(shell, &login).then(|| viewer::Head {
+                        statistics: shell.statistics(),
+                        listening: shell.listening.borrow().clone(),
+                    });
+                    let login = (!shell.access().is_open()).then_some(login);
+                    let text = move || viewer::status(login.as_ref(), head.as_ref(), &listed);
                     reply_with(reply, text).await;
                 }
             }
@@ -211,14 +251,11 @@ async fn make_pages(shell: &Shell, mut wanted: mpsc::Receiver<Page>) {
 }
 
 /// Makes the text on a thread of its own. If the system has no thread, the reply is dropped.
-async fn reply_with(
-    reply: oneshot::Sender<String>,
-    text: impl FnOnce() -> String + Send + 'static,
-) {
+async fn reply_with(reply: oneshot::Sender<Made>, text: impl FnOnce() -> String + Send + 'static) {
     let (done, is_done) = oneshot::channel::<()>();
     let work = move || {
         // The handler that asked may have gone meanwhile.
-        let _ = reply.send(text());
+        let _ = reply.send(Ok(text()));
         drop(done);
     };
     let thread = std::thread::Builder::new().name("iw-page".to_string());
@@ -231,11 +268,15 @@ async fn reply_with(
 async fn numbers(
     shell: &Shell,
     wanted: &Wanted,
+    login: &Login,
     is_wanted: impl Fn() -> bool,
 ) -> Option<metrics::Numbers> {
     let statistics = shell.statistics();
     let segments = match wanted.is_chosen || statistics.segments <= pages::MOST {
-        true => pages::list(shell, wanted, &is_wanted).await?.segments,
+        true => {
+            let listed = pages::list(shell, wanted, &login.identity, &is_wanted).await;
+            listed?.segments
+        }
         false => Vec::new(),
     };
     Some(metrics::Numbers {
@@ -244,16 +285,15 @@ async fn numbers(
         received: shell.traffic.received.get(),
         sent: shell.traffic.sent.get(),
         refused: shell.traffic.refused.get(),
+        audit: shell.audit_numbers(),
         statistics,
         segments,
     })
 }
 
-async fn healthz(State(asker): State<Asker>) -> Response {
-    let (reply, replied) = oneshot::channel();
-    // If the engine's task is gone, no reply comes.
-    let _ = asker.0.send(Ask::Health(reply)).await;
-    let (healthy, text) = replied.await.unwrap_or((false, stopping_text()));
+async fn healthz(State(asker): State<Asker>, Extension(caller): Extension<Caller>) -> Response {
+    let replied = asker.ask(|reply| Ask::Health(caller.0, reply)).await;
+    let (healthy, text) = replied.unwrap_or((false, stopping_text()));
     let status = match healthy {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,
@@ -265,18 +305,34 @@ fn stopping_text() -> String {
     "{\"status\":\"stopping\"}\n".to_string()
 }
 
-async fn metrics(State(asker): State<Asker>, RawQuery(query): RawQuery) -> Response {
-    page(asker, query, Page::Metrics, "text/plain; version=0.0.4").await
+async fn metrics(
+    State(asker): State<Asker>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    page(
+        asker,
+        caller,
+        query,
+        Page::Metrics,
+        "text/plain; version=0.0.4",
+    )
+    .await
 }
 
-async fn status(State(asker): State<Asker>, RawQuery(query): RawQuery) -> Response {
-    page(asker, query, Page::Status, "application/json").await
+async fn status(
+    State(asker): State<Asker>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    page(asker, caller, query, Page::Status, "application/json").await
 }
 
 async fn page(
     asker: Asker,
+    caller: Caller,
     query: Option<String>,
-    ask: impl FnOnce(Wanted, oneshot::Sender<String>) -> Page,
+    ask: impl FnOnce(Wanted, Login, oneshot::Sender<Made>) -> Page,
     kind: &'static str,
 ) -> Response {
     let wanted = match Wanted::parse(query.as_deref()) {
@@ -285,25 +341,42 @@ async fn page(
             return (StatusCode::BAD_REQUEST, format!("InterWeave: {text}\n")).into_response()
         }
     };
-    let (reply, replied) = oneshot::channel();
-    let _ = asker.0.send(Ask::Page(ask(wanted, reply))).await;
-    match replied.await {
-        Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    let Caller(Some(login)) = caller else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    match asker
+        .ask(|reply| Ask::Page(ask(wanted, login, reply)))
+        .await
+    {
+        Some(Ok(text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
+        Some(Err(text)) => (StatusCode::FORBIDDEN, text).into_response(),
+        None => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }
 
-async fn web_socket(State(asker): State<Asker>, upgrade: WebSocketUpgrade) -> Response {
+async fn web_socket(
+    State(asker): State<Asker>,
+    Extension(way): Extension<Way>,
+    Extension(caller): Extension<Caller>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let peer = Peer {
+        login: caller.0.filter(|login| login.token.is_some()),
+        ..way.peer
+    };
     websocket::bounded(upgrade).on_upgrade(move |socket| async move {
-        let _ = asker.0.send(Ask::Web(Box::new(socket))).await;
+        let _ = asker.asks.send(Ask::Web(Box::new(socket), peer)).await;
     })
 }
 
 async fn only_admitted(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    if let Err(refusal) = door.admits(request.uri(), request.headers()) {
+    let way = request.extensions().get::<Way>();
+    let names = way.and_then(|way| way.names.as_deref());
+    if let Err(refusal) = door.admits(request.uri(), request.headers(), names) {
         return refusal.into_response();
     }
-    if !request.body().is_end_stream() {
+    let is_login = request.method() == Method::POST && request.uri().path() == "/login";
+    if !is_login && !request.body().is_end_stream() {
         // The body is not read, because the connection ends with the answer.
         let close = [(header::CONNECTION, "close")];
         let text = "InterWeave: requests here have no body\n";

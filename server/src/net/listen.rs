@@ -7,7 +7,8 @@ use super::shell::Shell;
 use super::socket::{Socket, Stream};
 use super::tasks;
 use super::tls::{Admitted, Entrance};
-use crate::session::ServerMessage;
+use crate::session::{Act, Audited, Place, ServerMessage};
+use interweave_access::Peer;
 use interweave_wire::protocol::ErrorCode;
 use std::fs::Permissions;
 use std::io;
@@ -100,7 +101,10 @@ impl Listener {
                     accepted.and_then(|(stream, _)| accept_tcp(&shell, stream))
                 }
                 Listener::Gated(tcp, entrance) => match tcp.accept().await {
-                    Ok((stream, _)) => bring(stream, entrance).await,
+                    Ok((stream, _)) => {
+                        send_at_once(&stream);
+                        entrance.bring(stream).await
+                    }
                     Err(error) => Err(error),
                 },
                 Listener::Unix(unix, peers) | Listener::UnixFile(unix, peers, _) => {
@@ -195,21 +199,21 @@ async fn remove_stale(path: &Path) -> io::Result<()> {
 
 fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) -> io::Result<()> {
     send_at_once(&stream);
-    accept(shell, Stream::Tcp(stream.into_std()?))
+    accept_plain(shell, stream.into_std()?)
+}
+
+fn accept_plain(shell: &Rc<Shell>, stream: std::net::TcpStream) -> io::Result<()> {
+    let peer = Peer {
+        address: stream.peer_addr().ok(),
+        ..Peer::default()
+    };
+    accept(shell, Stream::Tcp(stream), peer)
 }
 
 /// Without this option small messages would wait for acknowledgements. A socket that refuses it is
 /// lost anyway.
-fn send_at_once(stream: &TcpStream) {
+pub fn send_at_once(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
-}
-
-/// Brings a connection to the gate of TLS. Waits while the gate is busy, so that others wait in the
-/// system's queue.
-async fn bring(stream: TcpStream, entrance: &Entrance) -> io::Result<()> {
-    send_at_once(&stream);
-    let closed = |_| io::Error::other("the thread of TLS has ended");
-    entrance.send(stream.into_std()?).await.map_err(closed)
 }
 
 /// Serves the connections that passed the gate of TLS, until the gate is gone.
@@ -220,8 +224,8 @@ pub async fn serve_admitted(
 ) {
     while let Some(admitted) = passed.recv().await {
         let begun = match admitted {
-            Admitted::Secure(stream) => accept(&shell, Stream::Unix(stream)),
-            Admitted::Plain(stream) if admits_plain => accept(&shell, Stream::Tcp(stream)),
+            Admitted::Secure(stream, shown) => accept(&shell, Stream::Unix(stream), shown.peer),
+            Admitted::Plain(stream) if admits_plain => accept_plain(&shell, stream),
             Admitted::Plain(stream) => refuse_plain(&shell, Stream::Tcp(stream)),
         };
         if let Err(error) = begun {
@@ -238,15 +242,20 @@ fn refuse_plain(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
     Ok(())
 }
 
-/// There are no access rules, so a Unix socket admits its own user: the system says which user the
-/// peer is [NET-4].
+/// The system says which user the peer is [NET-4].
 fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::Result<()> {
-    let peer = stream.peer_cred()?.uid();
+    let user = stream.peer_cred()?.uid();
     let own = rustix::process::geteuid().as_raw();
-    let refusal = peers.refusal(peer, own);
+    let refusal = peers.refusal(user, own);
     let stream = Stream::Unix(stream.into_std()?);
     match refusal {
-        None => accept(shell, stream),
+        None => {
+            let peer = Peer {
+                user: Some(user),
+                ..Peer::default()
+            };
+            accept(shell, stream, peer)
+        }
         Some(text) => {
             let sink = Sink::Stream(Socket::new(stream)?);
             refuse(shell, sink, ErrorCode::Denied, text);
@@ -255,9 +264,10 @@ fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::R
     }
 }
 
-fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
+fn accept(shell: &Rc<Shell>, stream: Stream, peer: Peer) -> io::Result<()> {
     let mut sink = Some(Sink::Stream(Socket::new(stream)?));
-    let connection = shell.connect(|id| ClientSocket::new(id, sink.take().unwrap_or(Sink::Web)));
+    let make = |id| ClientSocket::new(id, sink.take().unwrap_or(Sink::Web));
+    let connection = shell.connect(peer, make);
     match (connection, sink) {
         (Some((connection, serving)), _) => {
             let task = serving::serve(shell.clone(), connection, serving);
@@ -273,9 +283,24 @@ fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
     Ok(())
 }
 
+fn whence(sink: &Sink) -> Place {
+    let socket = match sink {
+        Sink::Stream(socket) => socket,
+        Sink::Web => return Place::Unknown,
+    };
+    socket.peer_address().map_or(Place::Unix, Place::Address)
+}
+
 /// Sends the error as far as a new socket takes it. If there is a place for the connection, the
 /// peer's bytes are read meanwhile, because otherwise the system may drop the error.
 fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
+    if code == ErrorCode::Denied {
+        shell.audit(Audited {
+            from: whence(&sink),
+            error: Some(code),
+            ..Audited::of_server(Act::Login, false, text.clone())
+        });
+    }
     let connection = ClientSocket::new(0, sink);
     let error = ServerMessage::plain_error(0, code, text);
     connection.outbound.borrow_mut().push(error);

@@ -1,7 +1,8 @@
 //! The server's HTTP without a socket: the answers of a connection to bytes that came on it.
 //! Fuzzing uses it, because it tries more than a network brings.
 
-use super::door::Door;
+use super::door::{Door, Way};
+use super::guests;
 use super::http;
 use super::shell::Shell;
 use super::spinning::Spinning;
@@ -46,7 +47,7 @@ async fn converse(words: &[u8]) -> Vec<u8> {
     let answering = spawn_local(http::answer(shell.clone(), asked));
     let (ours, theirs) = duplex(PIPE_BYTES);
     let visit = Visits::default().begin();
-    spawn_local(http::converse(theirs, app, visit));
+    spawn_local(guests::converse(theirs, Way::default(), app, visit));
     let (mut reader, mut writer) = split(ours);
     let mut answers = Vec::new();
     let saying = async {

@@ -1,15 +1,17 @@
 //! The server's numbers as Prometheus reads them, and its health as JSON.
 
+use super::audit::AuditNumbers;
 use super::shell::Shell;
 use super::tasks;
-use crate::session::{SegmentStatistics, Statistics, Totals};
+use crate::session::{Counters, SegmentStatistics, Statistics, Totals};
 use interweave_store::{StoreError, StoreStatus};
 use interweave_wire::Json;
 use std::fmt::Write;
 
 /// Returns whether the server can read and write, and a line of JSON about it. The line counts
-/// damaged segments. The server is well in spite of them, because it serves the others.
-pub fn health(shell: &Shell) -> (bool, String) {
+/// damaged segments. The server is well in spite of them, because it serves the others. Without
+/// `tells_all` it names no segment and no number.
+pub fn health(shell: &Shell, tells_all: bool) -> (bool, String) {
     let store = shell.store_status();
     let health = shell.health();
     let (status, why) = match (shell.failure(), shell.lost_store().or(store.stopped)) {
@@ -30,6 +32,10 @@ pub fn health(shell: &Shell) -> (bool, String) {
     };
     let is_well = why.is_none();
     let mut members = vec![("status", Json::from(status))];
+    if !tells_all {
+        let object: Json = members.into_iter().collect();
+        return (is_well, format!("{object}\n"));
+    }
     members.extend(why.map(|why| ("why", Json::from(why))));
     members.extend([
         ("segments", Json::from(health.segments)),
@@ -92,6 +98,7 @@ pub struct Numbers {
     pub received: u64,
     pub sent: u64,
     pub refused: u64,
+    pub audit: Option<AuditNumbers>,
     /// Those that have series of their own.
     pub segments: Vec<SegmentStatistics>,
 }
@@ -100,11 +107,67 @@ pub struct Numbers {
 pub fn prometheus(numbers: &Numbers) -> String {
     let mut page = Page(String::with_capacity(8192));
     connections(&mut page, numbers);
+    identities(&mut page, &numbers.statistics.counters);
+    audit(&mut page, numbers.audit.as_ref());
     work(&mut page, &numbers.statistics);
     totals(&mut page, &numbers.statistics, &numbers.totals);
     segments(&mut page, &numbers.segments);
     store(&mut page, &numbers.store, &numbers.statistics);
     page.0
+}
+
+fn identities(page: &mut Page, counters: &Counters) {
+    let rows = [
+        (
+            "logins_refused_total",
+            "Connections whose token was not valid.",
+            counters.logins_refused,
+        ),
+        (
+            "limits_refused_total",
+            "Requests beyond a limit of their identity.",
+            counters.limits_refused,
+        ),
+        (
+            "limits_rests_total",
+            "Times that a connection waited because of a limit of its identity.",
+            counters.rests,
+        ),
+    ];
+    page.all("counter", rows);
+}
+
+/// Nothing, if there is no audit log.
+fn audit(page: &mut Page, numbers: Option<&AuditNumbers>) {
+    let Some(numbers) = numbers else {
+        return;
+    };
+    let rows = [
+        (
+            "audit_lines_total",
+            "Lines of the audit log.",
+            numbers.lines,
+        ),
+        (
+            "audit_dropped_total",
+            "Lines dropped because the audit log was not written.",
+            numbers.dropped,
+        ),
+    ];
+    page.all("counter", rows);
+    let rows = [
+        (
+            "audit_waiting",
+            "Lines that wait for the audit log's file.",
+            numbers.waiting,
+        ),
+        (
+            "audit_failing",
+            "Whether the audit log cannot be written now.",
+            u64::from(numbers.is_failing),
+        ),
+    ];
+    page.all("gauge", rows);
 }
 
 fn connections(page: &mut Page, numbers: &Numbers) {

@@ -4,19 +4,25 @@
 //! same frames. HTTP shows the server's state and the viewer. Implements the frames of
 //! spec/protocol/session.x and [NET-1].
 
+mod access_files;
 mod address;
 mod allocator;
+mod audit;
 mod client_socket;
 mod clock;
 mod descriptors;
 mod door;
 mod freeing;
+mod guests;
 mod http;
 mod inbound;
 mod listen;
+mod login;
+mod logins;
 mod memory;
 mod metrics;
 mod outbound;
+mod own_token;
 mod pages;
 mod serve;
 mod serving;
@@ -25,6 +31,7 @@ mod socket;
 mod spinning;
 mod tasks;
 mod tls;
+mod turns;
 mod viewer;
 mod visits;
 mod websocket;
@@ -32,8 +39,10 @@ mod websocket;
 #[cfg(test)]
 mod tests;
 
-pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
+pub use access_files::AccessOptions;
+pub use address::{http_address, ListenAddress, DEFAULT_PORT};
 pub use allocator::Recycling;
+pub use audit::AuditOptions;
 pub use door::Origin;
 pub use listen::UnixPeers;
 pub use memory::http_in_memory;

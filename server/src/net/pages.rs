@@ -5,6 +5,7 @@
 
 use super::shell::Shell;
 use crate::session::{SegmentStatistics, Totals};
+use interweave_access::Identity;
 use std::ops::Bound;
 use tokio::task::yield_now;
 
@@ -55,21 +56,23 @@ impl Wanted {
     }
 }
 
-/// None: `is_wanted` was false meanwhile.
-pub async fn list(shell: &Shell, wanted: &Wanted, is_wanted: impl Fn() -> bool) -> Option<Listed> {
+/// Lists the segments that the identity may read. None: `is_wanted` was false meanwhile.
+pub async fn list(
+    shell: &Shell,
+    wanted: &Wanted,
+    identity: &Identity,
+    is_wanted: impl Fn() -> bool,
+) -> Option<Listed> {
     let mut segments: Vec<SegmentStatistics> = Vec::new();
+    let mut from = Bound::Included(wanted.from.clone());
     // One more than the page has: it says where the next page begins.
     while segments.len() <= wanted.limit {
-        let from = match segments.last() {
-            Some(last) => Bound::Excluded(last.path.clone()),
-            None => Bound::Included(wanted.from.clone()),
-        };
         let most = SLICE.min(wanted.limit + 1 - segments.len());
-        let more = shell.segment_statistics(from.as_ref().map(String::as_str), most);
-        if more.is_empty() {
+        let at = from.as_ref().map(String::as_str);
+        let Some(last) = shell.add_statistics(&mut segments, identity, at, most) else {
             break;
-        }
-        segments.extend(more);
+        };
+        from = Bound::Excluded(last);
         yield_now().await;
         if !is_wanted() {
             return None;

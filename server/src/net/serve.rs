@@ -1,17 +1,21 @@
 //! A server from its start to its end.
 
+use super::access_files::{self, AccessFiles, AccessOptions, Change, Reload};
 use super::address::ListenAddress;
 use super::allocator;
+use super::audit::{AuditLog, AuditOptions};
 use super::clock;
 use super::descriptors;
 use super::door::Origin;
+use super::guests::Gated;
 use super::http;
 use super::listen::{self, Listener, UnixPeers};
+use super::own_token::{self, OwnToken};
 use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
-use super::tls::{Gate, TlsOptions};
-use crate::session::{Config, Engine};
+use super::tls::{Gate, TlsOptions, Use};
+use crate::session::{Act, Audited, Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
 use std::net::SocketAddr;
@@ -34,11 +38,17 @@ pub struct ServeOptions {
     pub origins: Vec<Origin>,
     /// The users whom the Unix sockets admit.
     pub unix_peers: UnixPeers,
+    /// Whether the server makes a token of its own, which the programs of its user find [OWN-1].
+    pub makes_token: bool,
     /// None: connections are not encrypted.
     pub tls: Option<TlsOptions>,
+    /// The files that say who may do what.
+    pub access: AccessOptions,
     pub max_connections: usize,
     /// How long to look for a message before the thread sleeps; zero: not at all.
     pub spin: Duration,
+    /// None: there is no audit log.
+    pub audit: Option<AuditOptions>,
     pub engine: Config,
 }
 
@@ -50,6 +60,10 @@ pub enum ServeError {
     Store(StoreError),
     /// Which file of --tls-cert and its like is not sound, and why.
     Tls(String),
+    /// Why the audit log cannot be written.
+    Audit(String),
+    /// Which of --tokens and --rules is not sound, and why.
+    Access(String),
     /// An error of ours in one of the server's tasks.
     Failed(String),
     /// A second signal came before the server had stopped.
@@ -61,7 +75,9 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Io(what, error) => write!(f, "{what}: {error}"),
             ServeError::Store(error) => error.fmt(f),
-            ServeError::Tls(text) => f.write_str(text),
+            ServeError::Tls(text) | ServeError::Access(text) | ServeError::Audit(text) => {
+                f.write_str(text)
+            }
             ServeError::Failed(text) => write!(
                 f,
                 "an error of the server ended it: {text}; start it again, what was acknowledged is \
@@ -128,7 +144,12 @@ async fn run(
     let shares = shares.map_err(failed("sharing out file descriptors"))?;
     let mut signals = Signals::new()?;
     let (stored_sender, stored) = unbounded_channel();
-    let mut engine = Engine::new(options.engine.clone());
+    let audit_log = options.audit.clone().map(AuditLog::open).transpose();
+    let audit_log = audit_log.map_err(ServeError::Audit)?;
+    let mut engine = Engine::new(Config {
+        audits: audit_log.is_some(),
+        ..options.engine.clone()
+    });
     warn_of_losses(&store.status());
     let segments = recovered.len();
     for remark in engine.recover(clock::now_ns(), recovered) {
@@ -140,6 +161,9 @@ async fn run(
     let spin_ns = u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX);
     let spinning = Spinning::new(spin_ns);
     let shell = Shell::new(engine, store, stored_sender, shares.connections, spinning);
+    if let Some(log) = audit_log {
+        begin_audit(&shell, log)?;
+    }
     tasks::spawn(
         &shell,
         "the store's answers",
@@ -158,12 +182,18 @@ async fn run(
     }
     shell.event(|engine, now_ns| engine.advance(now_ns));
 
-    let begun = begin_listening(&shell, &options, shares.http, ready).await;
-    let (gate, listening) = match begun {
+    let begun = match own_token(&shell, options.makes_token) {
+        Ok(token) => begin_listening(&shell, &options, token, shares.http, ready).await,
+        Err(error) => Err(error),
+    };
+    // The token's files are there as long as the server is.
+    let (gate, listening, _token) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             // Nothing has changed, so the store ends cleanly.
-            stop(&shell, None, &mut signals).await?;
+            let stopped = stop(&shell, None, &mut signals).await;
+            shell.end_audit();
+            stopped?;
             return Err(error);
         }
     };
@@ -174,66 +204,169 @@ async fn run(
     for task in listening {
         task.abort();
     }
-    stop(&shell, gate, &mut signals).await
+    let stopped = stop(&shell, gate, &mut signals).await;
+    shell.end_audit();
+    stopped
 }
 
-/// Opens the gate of TLS, if there is one, and begins to listen.
+fn begin_audit(shell: &Rc<Shell>, log: AuditLog) -> Result<(), ServeError> {
+    let hangup = signal(SignalKind::hangup()).map_err(failed("listening for signals"))?;
+    tasks::spawn(shell, "SIGHUP", reopen_audit(shell.clone(), hangup));
+    shell.begin_audit(log);
+    Ok(())
+}
+
+async fn reopen_audit(shell: Rc<Shell>, mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        shell.reopen_audit();
+    }
+}
+
+/// Makes the server's own token, if it is to have one, and lets in whoever shows it.
+fn own_token(shell: &Shell, is_wanted: bool) -> Result<Option<OwnToken>, ServeError> {
+    if !is_wanted {
+        return Ok(None);
+    }
+    let made = OwnToken::make().map_err(failed("making a token"));
+    made.map(|(token, access)| {
+        shell.event(|engine, now_ns| engine.set_access(now_ns, access.into()));
+        Some(token)
+    })
+}
+
+/// What is open while a server runs: the gate of TLS, the listeners, the token's files.
+type Begun = (Option<Gate>, Vec<JoinHandle<()>>, Option<OwnToken>);
+
+/// From now on the engine holds to what the files say, if there are any.
+fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeError> {
+    let Some(files) = AccessFiles::open(options).map_err(ServeError::Access)? else {
+        return Ok(());
+    };
+    let to_engine = {
+        let shell = shell.clone();
+        move |change: Change| {
+            if let Some(access) = change.access {
+                shell.event(|engine, now_ns| engine.set_access(now_ns, access));
+            }
+            // Whoever reads that a file was taken finds that it holds.
+            for reload in change.reloads {
+                let Reload { is_taken, text } = reload;
+                match is_taken {
+                    true => tracing::info!("{text}"),
+                    false => tracing::error!("{text}"),
+                }
+                shell.audit(Audited::of_server(Act::Reload, is_taken, text));
+            }
+        }
+    };
+    let kept = access_files::begin(files, to_engine);
+    let kept = kept.map_err(failed("watching the tokens file and the rules file"))?;
+    tasks::spawn(shell, "the tokens file and the rules file", kept);
+    Ok(())
+}
+
+/// Begins to watch the files of rights, opens the gate of TLS, if there is one, and begins to
+/// listen.
 async fn begin_listening(
     shell: &Rc<Shell>,
     options: &ServeOptions,
+    mut token: Option<OwnToken>,
     most_http: usize,
     ready: &mut dyn FnMut(&ListenAddress),
-) -> Result<(Option<Gate>, Vec<JoinHandle<()>>), ServeError> {
+) -> Result<Begun, ServeError> {
+    // Before anybody can connect.
+    keep_access(shell, &options.access)?;
     let mut gate = None;
+    let mut gated = None;
     if let Some(tls) = &options.tls {
         let (opened, passed) = Gate::open(tls.clone()).map_err(ServeError::Tls)?;
-        let serve = listen::serve_admitted(shell.clone(), passed, tls.admits_plain);
+        let serve = listen::serve_admitted(shell.clone(), passed.programs, tls.admits_plain);
         tasks::spawn(shell, "connections behind the gate of TLS", serve);
+        gated = Some(Gated {
+            entrance: opened.entrance(Use::Http),
+            passed: passed.http,
+            admits_plain: tls.admits_plain,
+        });
         gate = Some(opened);
     }
-    let listening = listen(shell, options, gate.as_ref(), most_http, ready).await?;
-    Ok((gate, listening))
+    let mut bound = Bound::default();
+    listen_for_http(shell, options, gated, most_http, &mut bound).await?;
+    listen(shell, options, gate.as_ref(), &mut bound).await?;
+    match &mut token {
+        Some(token) => publish(token, &bound.ports),
+        None => own_token::remove_stale(&bound.ports),
+    }
+    for address in &bound.addresses {
+        tracing::info!(%address, "listening");
+        ready(address);
+    }
+    Ok((gate, bound.tasks, token))
 }
 
-/// Begins to listen on all addresses, then tells `ready`.
+/// Writes the token where this user's programs find it. Without that they can still come by the Unix
+/// socket.
+fn publish(token: &mut OwnToken, ports: &[u16]) {
+    if let Err(error) = token.publish(ports) {
+        tracing::warn!(
+            %error,
+            "the server's token cannot be written for its clients: set XDG_RUNTIME_DIR to a folder \
+             of this user alone, or start the server with --tokens"
+        );
+    }
+}
+
+/// The listeners of a server.
+#[derive(Default)]
+struct Bound {
+    tasks: Vec<JoinHandle<()>>,
+    addresses: Vec<ListenAddress>,
+    /// Those of TCP, HTTP's too.
+    ports: Vec<u16>,
+}
+
+async fn listen_for_http(
+    shell: &Rc<Shell>,
+    options: &ServeOptions,
+    gated: Option<Gated>,
+    most: usize,
+    all: &mut Bound,
+) -> Result<(), ServeError> {
+    let Some(address) = options.http else {
+        return Ok(());
+    };
+    let origins = options.origins.clone();
+    let begun = http::serve(shell.clone(), address, gated, origins, most).await;
+    let what = format!("listening on {address} for HTTP");
+    let (bound, task) = begun.map_err(failed(what))?;
+    tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
+    all.ports.push(bound.port());
+    all.tasks.push(task);
+    Ok(())
+}
+
+/// Begins to listen on all addresses of programs.
 async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
     gate: Option<&Gate>,
-    most_http: usize,
-    ready: &mut dyn FnMut(&ListenAddress),
-) -> Result<Vec<JoinHandle<()>>, ServeError> {
-    let mut listening = Vec::new();
-    if let Some(address) = &options.http {
-        let what = format!("listening on {address} for HTTP");
-        let begun = {
-            let origins = options.origins.clone();
-            http::serve(shell.clone(), *address, origins, most_http).await
-        };
-        let (bound, task) = begun.map_err(failed(what))?;
-        tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
-        listening.push(task);
-    }
-    let mut bound = Vec::new();
+    all: &mut Bound,
+) -> Result<(), ServeError> {
     for address in &options.listen {
         let what = format!("listening on {address}");
-        let entrance = gate.map(Gate::entrance);
+        let entrance = gate.map(|gate| gate.entrance(Use::Programs));
         let (address, listeners) = Listener::bind(address, options.unix_peers, entrance)
             .await
             .map_err(failed(what))?;
         for listener in listeners {
             let task = listener.serve(shell.clone());
-            listening.push(tasks::spawn(shell, "a listener", task));
+            all.tasks.push(tasks::spawn(shell, "a listener", task));
         }
-        bound.push(address);
+        all.ports.extend(address.port());
+        all.addresses.push(address);
     }
-    let addresses = bound.iter().map(ListenAddress::to_string).collect();
-    shell.listening.replace(addresses);
-    for address in &bound {
-        tracing::info!(%address, "listening");
-        ready(address);
-    }
-    Ok(listening)
+    let addresses = all.addresses.iter().map(ListenAddress::to_string);
+    shell.listening.replace(addresses.collect());
+    Ok(())
 }
 
 /// Stops in order. Stops at once if a second signal comes.

@@ -114,11 +114,13 @@ async fn read_messages(
     let mut in_turn = 0;
     loop {
         connection.has_room().await;
+        shell.rested(connection.id).await;
         if in_turn >= TURN_BYTES {
             in_turn = 0;
             yield_now().await;
         }
         let has_unparsed = inbound.borrow().has_unparsed();
+        let before = in_turn;
         let lost = if has_unparsed {
             inbound.borrow_mut().parse_on().err()
         } else {
@@ -133,8 +135,11 @@ async fn read_messages(
             }
         };
         let complete = inbound.borrow_mut().take_complete();
+        let bytes = in_turn - before;
+        shell.take_turn(connection.id, bytes, complete.len()).await;
         for incoming in complete {
             connection.has_room().await;
+            shell.rested(connection.id).await;
             if connection.is_closed() {
                 return;
             }

@@ -4,17 +4,22 @@
 //! their sockets at once, and lets the engine settle what it told. Then comes the next event.
 
 use super::allocator::Ebb;
+use super::audit::{AuditLog, AuditNumbers};
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
 use super::spinning::Spinning;
+use super::turns::Turns;
 use crate::session::{
-    Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics, Statistics, Totals,
+    Act, Audited, Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics,
+    Statistics, Totals,
 };
+use interweave_access::{Access, Identity, Peer};
 use interweave_store::{SegmentStore, StoreError, StoreStatus};
 use interweave_wire::frame::READ_BYTES;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Bound;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::Notify;
@@ -47,6 +52,8 @@ pub struct Shell {
     /// Takes the bytes that follow the bulk of a frame.
     pub behind: RefCell<Vec<u8>>,
     pub traffic: Traffic,
+    audit_log: OnceCell<AuditLog>,
+    turns: Turns,
     /// The addresses at which programs connect.
     pub listening: RefCell<Vec<String>>,
     effects: Cell<Vec<Effect>>,
@@ -95,6 +102,8 @@ impl Shell {
             buffer: RefCell::new(vec![0; READ_BYTES]),
             behind: RefCell::default(),
             traffic: Traffic::default(),
+            audit_log: OnceCell::new(),
+            turns: Turns::default(),
             listening: RefCell::default(),
             effects: Cell::default(),
             touched: Cell::default(),
@@ -231,8 +240,39 @@ impl Shell {
                     store.next(segment_id, next);
                 }
             }
+            Effect::Audit(audited) => self.audit(audited),
             Effect::LookAfterStore => self.look_after_store(&mut self.engine.borrow_mut()),
         }
+    }
+
+    /// From now on there is this audit log.
+    pub fn begin_audit(&self, log: AuditLog) {
+        // A server begins once, so that this is the first one.
+        let _ = self.audit_log.set(log);
+        self.audit(Audited::of_server(Act::Start, true, ""));
+    }
+
+    /// Adds a line to the audit log, if there is one.
+    pub fn audit(&self, audited: impl Into<Box<Audited>>) {
+        if let Some(log) = self.audit_log.get() {
+            log.note(audited.into());
+        }
+    }
+
+    /// Opens the file of the audit log anew.
+    pub fn reopen_audit(&self) {
+        self.audit_log.get().map_or((), AuditLog::reopen)
+    }
+
+    /// Writes what the audit log still has. REQUIRES: nothing is served any more.
+    pub fn end_audit(&self) {
+        self.audit(Audited::of_server(Act::Stop, true, ""));
+        self.audit_log.get().map_or((), AuditLog::close)
+    }
+
+    /// None: there is no audit log.
+    pub fn audit_numbers(&self) -> Option<AuditNumbers> {
+        self.audit_log.get().map(AuditLog::numbers)
     }
 
     /// Tells the engine what the store wants saved.
@@ -281,6 +321,7 @@ impl Shell {
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
         let backlog = connection.backlog();
         let mut engine = self.engine.borrow_mut();
+        engine.carried(self.event_ns.get(), connection.id, sent);
         engine.backlog(self.event_ns.get(), connection.id, backlog);
     }
 
@@ -291,6 +332,7 @@ impl Shell {
         let backlog = connection.backlog();
         self.event(|engine, now_ns| {
             if sent > 0 {
+                engine.carried(now_ns, connection.id, sent);
                 engine.heard(now_ns, connection.id);
             }
             engine.backlog(now_ns, connection.id, backlog);
@@ -327,6 +369,7 @@ impl Shell {
     /// many.
     pub fn connect(
         self: &Rc<Self>,
+        peer: Peer,
         make: impl FnOnce(u64) -> Rc<ClientSocket>,
     ) -> Option<(Rc<ClientSocket>, Serving)> {
         let mut unused_id = [0; 16];
@@ -340,7 +383,8 @@ impl Shell {
         let connection = make(id);
         let serving = self.serving();
         self.connections.borrow_mut().insert(id, connection.clone());
-        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id));
+        tracing::debug!(connection = id, peer = %peer.identity(), "a connection begins");
+        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id, peer));
         Some((connection, serving))
     }
 
@@ -353,10 +397,45 @@ impl Shell {
         let received = self.traffic.received.get() + bytes as u64;
         self.traffic.received.set(received);
         let now_ns = clock::now_ns();
-        self.engine.borrow_mut().heard(now_ns, connection);
+        {
+            let mut engine = self.engine.borrow_mut();
+            engine.heard(now_ns, connection);
+            engine.carried(now_ns, connection, bytes);
+        }
         if let Some(until_ns) = self.spinning.borrow_mut().heard(now_ns) {
             self.spins_until_ns.set(until_ns);
             self.spin.notify_one();
+        }
+    }
+
+    /// Waits while a limit of the connection's identity is used up, a quarter of a lease at most
+    /// [LIM-5].
+    pub async fn rested(&self, connection: u64) {
+        if !self.engine.borrow().slows_down() {
+            return;
+        }
+        let mut left_ns = u64::from(self.engine.borrow().config().lease_ms) * 1_000_000 / 4;
+        loop {
+            let rest_ns = self
+                .engine
+                .borrow_mut()
+                .rest_ns(clock::now_ns(), connection);
+            let rest_ns = rest_ns.min(left_ns);
+            if rest_ns == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_nanos(rest_ns)).await;
+            left_ns -= rest_ns;
+            self.engine.borrow_mut().rested(clock::now_ns(), connection);
+        }
+    }
+
+    /// Waits for a turn of the connection's identity, before so many bytes and messages of the
+    /// connection are worked on. If all connections are of one identity, nobody waits.
+    pub async fn take_turn(&self, connection: u64, bytes: usize, messages: usize) {
+        let account = self.engine.borrow().sharing_account(connection);
+        if let Some(account) = account {
+            self.turns.take(account, connection, bytes, messages).await;
         }
     }
 
@@ -414,9 +493,22 @@ impl Shell {
         self.engine.borrow().statistics()
     }
 
-    pub fn segment_statistics(&self, from: Bound<&str>, most: usize) -> Vec<SegmentStatistics> {
+    /// Adds the next segments that the identity may read, of `most` that are looked at. Returns the
+    /// last that was looked at; None: no segment is left.
+    pub fn add_statistics(
+        &self,
+        segments: &mut Vec<SegmentStatistics>,
+        identity: &Identity,
+        from: Bound<&str>,
+        most: usize,
+    ) -> Option<String> {
         let engine = self.engine.borrow();
-        engine.segment_statistics(clock::now_ns(), from, most)
+        engine.add_statistics(clock::now_ns(), segments, identity, from, most)
+    }
+
+    /// What the tokens file and the rules file say now.
+    pub fn access(&self) -> Arc<Access> {
+        self.engine.borrow().access().clone()
     }
 
     pub fn add_to_totals(

@@ -8,7 +8,7 @@ use interweave_wire::frame::BulkTarget;
 use rustix::net::Shutdown;
 use socket2::{MaybeUninitSlice, SockRef};
 use std::io::{self, IoSlice, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::task::{ready, Context, Poll};
@@ -55,6 +55,14 @@ impl Socket {
     pub fn new(stream: Stream) -> io::Result<Socket> {
         let readable = watch(stream, Interest::READABLE)?;
         Ok(Socket { readable })
+    }
+
+    /// None: it is a Unix socket, or the peer has gone.
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        match self.readable.get_ref() {
+            Stream::Tcp(stream) => stream.peer_addr().ok(),
+            Stream::Unix(_) => None,
+        }
     }
 
     /// Writes as much as there is room for now.

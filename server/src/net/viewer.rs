@@ -8,6 +8,7 @@ use super::pages::Listed;
 use crate::session::{OpenClient, Origin, SegmentStatistics, Statistics};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use interweave_access::Login;
 use interweave_wire::{json, Json};
 
 const PAGE: &[u8] = include_bytes!("../../../web/viewer/built/index.html");
@@ -16,10 +17,14 @@ const STYLE: &[u8] = include_bytes!("../../../web/viewer/built/viewer.css");
 
 /// The page runs its own script, and speaks with its own server only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; \
-                      connect-src 'self'; base-uri 'none'; form-action 'none'; \
+                      connect-src 'self'; base-uri 'none'; form-action 'self'; \
                       frame-ancestors 'none'";
 
-fn file(kind: &'static str, bytes: &'static [u8]) -> Response {
+const LOGIN: &str = include_str!("../../../web/viewer/built/login.html");
+/// In that page, the place of a notice.
+const NOTICE: &str = "<!--notice-->";
+
+fn file(kind: &'static str, bytes: impl IntoResponse) -> Response {
     let headers = [
         (header::CONTENT_TYPE, kind),
         // Another version of the server has another viewer.
@@ -32,6 +37,15 @@ fn file(kind: &'static str, bytes: &'static [u8]) -> Response {
 
 pub async fn page() -> Response {
     file("text/html; charset=utf-8", PAGE)
+}
+
+/// The page at which people log in. `notice`: "", or why the last attempt failed.
+pub fn login(notice: &str) -> Response {
+    let notice = match notice {
+        "" => String::new(),
+        _ => format!("<p class=\"bad\" role=\"alert\">{notice}</p>"),
+    };
+    file("text/html; charset=utf-8", LOGIN.replace(NOTICE, &notice))
 }
 
 pub async fn script() -> Response {
@@ -88,19 +102,38 @@ fn hex(id: &[u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(*id))
 }
 
+/// The server as a whole, which only those see whom the rules allow `metrics`.
+pub struct Head {
+    pub statistics: Statistics,
+    pub listening: Vec<String>,
+}
+
 /// What LIST_SEGMENTS does not say: which server this is, where programs connect, who writes and
 /// waits to, what each client has and how long it has been behind, and the bytes of diffs sent
-/// beside those of whole copies. `next` is the path at which the next page begins.
-pub fn status(statistics: &Statistics, listening: Vec<String>, listed: &Listed) -> String {
+/// beside those of whole copies. `next` is the path at which the next page begins. `login`: of whom
+/// asks; None: everybody may do everything.
+pub fn status(login: Option<&Login>, head: Option<&Head>, listed: &Listed) -> String {
     let segments: Vec<Json> = listed.segments.iter().map(segment).collect();
-    let status = object([
-        ("server_id", Json::from(hex(&statistics.identity.server))),
-        ("space_id", Json::from(hex(&statistics.identity.space))),
-        ("listening", Json::from(listening)),
-        ("connections", Json::from(statistics.connections)),
-        ("segment_count", Json::from(statistics.segments)),
-        ("segments", Json::from(segments)),
-        ("next", Json::from(listed.next.clone())),
-    ]);
-    json::line(&status) + "\n"
+    let mut members = Vec::new();
+    if let Some(login) = login {
+        members.push(("identity", Json::from(login.identity.to_string())));
+        members.push(("has_token", Json::from(login.token.is_some())));
+    }
+    if let Some(Head {
+        statistics,
+        listening,
+    }) = head
+    {
+        members.extend([
+            ("server_id", Json::from(hex(&statistics.identity.server))),
+            ("space_id", Json::from(hex(&statistics.identity.space))),
+            ("listening", Json::from(listening.clone())),
+            ("connections", Json::from(statistics.connections)),
+            ("segment_count", Json::from(statistics.segments)),
+        ]);
+    }
+    members.push(("segments", Json::from(segments)));
+    members.push(("next", Json::from(listed.next.clone())));
+    let named = |(name, value): (&str, Json)| (name.to_string(), value);
+    json::line(&members.into_iter().map(named).collect()) + "\n"
 }

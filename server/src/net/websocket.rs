@@ -10,6 +10,7 @@ use super::serving::{give_bulk_up, AskEngine, LINGER};
 use super::shell::Shell;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use interweave_access::Peer;
 use interweave_wire::frame::{frame_bytes, MAX_FRAME_BYTES};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -30,31 +31,35 @@ pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
         .max_write_buffer_size(MAX_WRITE_BYTES)
 }
 
-pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
-    let Some((connection, _serving)) = shell.connect(|id| ClientSocket::new(id, Sink::Web)) else {
+pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer) {
+    let make = |id| ClientSocket::new(id, Sink::Web);
+    let Some((connection, _serving)) = shell.connect(peer, make) else {
         return;
     };
     let inbound = RefCell::new(Inbound::new(AskEngine {
         shell: shell.clone(),
         connection: connection.id,
     }));
-    let peer = Peer {
+    let talk = Talk {
         shell: &shell,
         connection: &connection,
         inbound: &inbound,
     };
     loop {
-        if peer.send_all(&mut socket).await.is_err() || connection.is_closed() {
+        if talk.send_all(&mut socket).await.is_err() || connection.is_closed() {
             break;
         }
         tokio::select! {
-            message = socket.recv() => match message {
-                Some(Ok(Message::Binary(frame))) => peer.take(&frame),
+            message = next(&shell, connection.id, &mut socket) => match message {
+                Some(Ok(Message::Binary(frame))) => {
+                    shell.take_turn(connection.id, frame.len(), 1).await;
+                    talk.take(&frame);
+                }
                 Some(Ok(Message::Ping(payload))) => {
                     shell.heard(connection.id, payload.len());
                     // The library has prepared this answer; sending writes it.
                     let pong = Message::Pong(payload);
-                    if peer.send(&mut socket, pong).await.is_err() {
+                    if talk.send(&mut socket, pong).await.is_err() {
                         break;
                     }
                 }
@@ -76,13 +81,23 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
     let _ = timeout(LINGER, socket.send(Message::Close(None))).await;
 }
 
-struct Peer<'a> {
+/// Waits for the next message, and before it while a limit is used up.
+async fn next(
+    shell: &Shell,
+    connection: u64,
+    socket: &mut WebSocket,
+) -> Option<Result<Message, axum::Error>> {
+    shell.rested(connection).await;
+    socket.recv().await
+}
+
+struct Talk<'a> {
     shell: &'a Rc<Shell>,
     connection: &'a Rc<ClientSocket>,
     inbound: &'a RefCell<Inbound<AskEngine>>,
 }
 
-impl Peer<'_> {
+impl Talk<'_> {
     /// Takes a message, which must be exactly one frame. Otherwise nothing of it is looked at.
     fn take(&self, message: &[u8]) {
         let (shell, connection) = (self.shell, self.connection.id);

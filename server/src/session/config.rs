@@ -43,6 +43,8 @@ pub struct Config {
     pub stored: bool,
     /// Fences and incarnations begin above this number, which grows with every start [LOG-9].
     pub first_fence: u64,
+    /// Whether there is an audit log.
+    pub audits: bool,
     /// The ids of this server and its name space.
     pub identity: Identity,
     /// For people: name and version of the server.
@@ -69,6 +71,7 @@ impl Default for Config {
             piece_bytes: 256 << 10,
             stored: false,
             first_fence: 1 << 32,
+            audits: false,
             identity: Identity::default(),
             label: concat!("interweave ", env!("CARGO_PKG_VERSION")).to_string(),
         }

@@ -1,5 +1,6 @@
 //! The actions that the engine asks of the shell.
 
+use super::auditing::Audited;
 use super::message::ServerMessage;
 use interweave_store::{Checkpoint, Next, Record};
 use interweave_wire::protocol::{CheckpointHead, Durability};
@@ -35,4 +36,6 @@ pub enum Effect {
     Next { segment_id: u64, next: Next },
     /// See how the store is; tell [`super::Engine::store_looked_at`].
     LookAfterStore,
+    /// A line for the audit log.
+    Audit(Box<Audited>),
 }

@@ -7,15 +7,19 @@
 //! half done. Every event brings the time. Leases and deadlines that are over by then end before
 //! the event.
 
-use super::config::Config;
+use super::access::Permits;
+use super::accounts::Accounts;
+use super::config::{ns, Config};
 use super::effect::Effect;
 use super::journal::Journal;
 use super::message::{Backlog, Incoming, Request, ServerMessage};
 use super::saving::Saving;
 use super::segments::Segments;
+use super::sweeping::Sweep;
 use super::wire::{self, At, Unanswered, Wire, NOTIFICATION};
+use interweave_access::{Identity, LimitName, Peer};
 use interweave_wire::protocol::xdr::XdrError;
-use interweave_wire::protocol::{Cancel, ErrorCode, MessageType, SessionId, Unimplemented};
+use interweave_wire::protocol::{Cancel, ErrorCode, Hello, MessageType, SessionId, Unimplemented};
 use interweave_wire::Rejection;
 use std::sync::Arc;
 
@@ -29,6 +33,9 @@ pub struct Engine {
     pub(super) journal: Journal,
     pub(super) segments: Segments,
     pub(super) saving: Saving,
+    pub(super) permits: Permits,
+    pub(super) accounts: Accounts,
+    pub(super) sweep: Sweep,
     pub(super) stopping: bool,
 }
 
@@ -41,6 +48,9 @@ impl Engine {
             journal: Journal::default(),
             segments: Segments::new(config.first_fence),
             saving: Saving::default(),
+            permits: Permits::default(),
+            accounts: Accounts::new(ns(config.lease_ms) / 4),
+            sweep: Sweep::default(),
             stopping: false,
             config,
         }
@@ -77,6 +87,7 @@ impl Engine {
             self.wire.timers.next_ns(),
             self.segments.timers.next_ns(),
             self.journal.next_look_ns(),
+            self.sweep.next_ns(),
         ];
         next.into_iter().flatten().min()
     }
@@ -91,6 +102,8 @@ impl Engine {
             // nothing. The look at the store comes last.
             if self.wire.timers.next_ns() == Some(next_ns) {
                 self.watch_wire(now_ns);
+            } else if self.sweep.next_ns() == Some(next_ns) {
+                self.sweep_slice();
             } else if self.segments.timers.next_ns() != Some(next_ns) {
                 self.journal.look_after_store(now_ns);
             } else if let Some(segment) = self.segments.timers.pop(now_ns) {
@@ -112,10 +125,11 @@ impl Engine {
         }
     }
 
-    /// A connection exists. `unused_id` is random, and the id of a session that begins here.
-    pub fn connected(&mut self, now_ns: u64, connection: u64, unused_id: SessionId) {
+    /// A connection exists. `unused_id` is random, and the id of a session that begins here. `peer`:
+    /// what is known of the client before it says hello.
+    pub fn connected(&mut self, now_ns: u64, connection: u64, unused_id: SessionId, peer: Peer) {
         self.advance(now_ns);
-        self.wire.connected(connection, unused_id);
+        self.wire.connected(connection, unused_id, peer);
         self.forget_closed();
     }
 
@@ -179,6 +193,9 @@ impl Engine {
         let Some(c) = self.wire.connection(connection) else {
             return Ok(());
         };
+        if c.failed.is_some() {
+            return Ok(());
+        }
         let stream = incoming.stream;
         if let Request::ForeignHello {
             version_min,
@@ -188,8 +205,7 @@ impl Engine {
             return Err((wire::no_common_version(version_min, version_max), true));
         }
         if let Request::Hello(hello) = &incoming.request {
-            let greeted = self.wire.hello(connection, stream, hello, self.stopping);
-            return greeted.map_err(|e| (e, true));
+            return self.greet(connection, stream, hello);
         }
         let Some(session) = c.session else {
             if let Request::Undecodable(HELLO, error) = &incoming.request {
@@ -218,21 +234,53 @@ impl Engine {
             );
             return Err((Rejection::malformed(text), false));
         }
-        self.dispatch(connection, session, incoming)
-            .map_err(|rejection| (rejection, false))
-    }
-
-    fn dispatch(
-        &mut self,
-        connection: u64,
-        session: u64,
-        incoming: &Incoming,
-    ) -> Result<(), Rejection> {
         let at = At {
             connection,
             session,
-            stream: incoming.stream,
+            stream,
         };
+        let creates = self.will_create(&incoming.request);
+        let done = self.dispatch(at, incoming);
+        self.audit_request(at, &incoming.request, creates, &done);
+        done.map_err(|rejection| (rejection, false))
+    }
+
+    fn greet(
+        &mut self,
+        connection: u64,
+        stream: u32,
+        hello: &Hello,
+    ) -> Result<(), (Rejection, bool)> {
+        let now_ns = self.wire.now_ns();
+        let access = &self.permits.access;
+        let accounts = &mut self.accounts;
+        let mut over = None;
+        let enter = |identity: &Identity, replaced| {
+            let entered = accounts.enter(identity, |who| access.limits(who), replaced, now_ns);
+            entered.map_err(|limit| {
+                let rejection = limit.rejection.clone();
+                over = Some(limit);
+                rejection
+            })
+        };
+        let greeted = self
+            .wire
+            .hello(connection, stream, hello, access, self.stopping, enter);
+        if let Some(over) = over {
+            self.note_over(over);
+        }
+        self.audit_login(connection, hello, &greeted);
+        match greeted {
+            Err(e) if e.code == ErrorCode::Denied && !hello.token.is_empty() => {
+                self.wire.fail_login(connection, stream, e);
+                Ok(())
+            }
+            greeted => greeted.map_err(|e| (e, true)),
+        }
+    }
+
+    fn dispatch(&mut self, at: At, incoming: &Incoming) -> Result<(), Rejection> {
+        self.check_permitted(at, &incoming.request)?;
         match &incoming.request {
             Request::Hello(_) | Request::ForeignHello { .. } => Ok(()),
             Request::Ping => self.answer(at, MessageType::Pong),
@@ -248,7 +296,11 @@ impl Engine {
             Request::AcquireWriter(r) => self.acquire_writer(at, r),
             Request::RenewWriter(r) => self.renew_writer(at, r),
             Request::MoreSerials(r) => self.more_serials(at, r),
-            Request::ReleaseWriter(r) => self.release_writer(at, r, incoming),
+            Request::ReleaseWriter(r) => {
+                let now_ns = self.wire.now_ns();
+                self.spend(now_ns, at.connection, LimitName::Releases, 1);
+                self.release_writer(at, r, incoming)
+            }
             Request::AbortWriter(r) => self.abort_writer(at, r),
             Request::ResolveRelease(r) => self.resolve_release(at, r),
             Request::Subscribe(r) => self.subscribe(at, r),
@@ -257,7 +309,7 @@ impl Engine {
             Request::Unknown(type_) => {
                 let body = Unimplemented { type_: *type_ };
                 let reply = ServerMessage::new(MessageType::Unimplemented, at.stream, &body);
-                self.wire.send(connection, reply);
+                self.wire.send(at.connection, reply);
                 Ok(())
             }
             Request::Undecodable(type_, error) => Err(undecodable(*type_, *error)),
@@ -294,9 +346,13 @@ impl Engine {
     /// Lets segments forget the connections that are gone. This happens before a lock is granted
     /// again, and at the end of every event.
     pub(super) fn forget_closed(&mut self) {
+        let now_ns = self.wire.now_ns();
         let mut free = Vec::new();
         for closed in self.wire.take_closed() {
-            free.append(&mut self.segments.forget(&closed));
+            if let Some(account) = closed.account {
+                self.accounts.leave(account);
+            }
+            free.append(&mut self.segments.forget(&closed, now_ns));
         }
         for number in free {
             self.grant_waiting(number);

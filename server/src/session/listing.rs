@@ -17,7 +17,8 @@ impl Engine {
         let mut paths = self
             .segments
             .starting_at(from)
-            .take_while(|s| s.path.starts_with(&r.prefix));
+            .take_while(|s| s.path.starts_with(&r.prefix))
+            .filter(|s| self.may_see(at.session, &s.path));
         let segments = paths
             .by_ref()
             .take(MAX_LISTED as usize)

@@ -18,8 +18,12 @@ pub(super) fn terms(config: &Config) -> Terms {
     Terms {
         lease_ns: ns(config.lease_ms),
         max_hold_ns: ns(config.max_hold_ms),
+        grace_ns: ns(GRACE_MS),
     }
 }
+
+/// Of a section under a kept grant whose connection is lost [LOCK-16].
+const GRACE_MS: u32 = 100;
 
 /// A request for a free lock that waits for the log alone is not told before that time that the
 /// lock was not free. The first writer after a start waits so.
@@ -28,6 +32,10 @@ const LOG_WAIT_MS: u32 = 1000;
 /// Nor is a request for a lock that a client keeps without need, because the client gives the grant
 /// back when it is told to [LOCK-15].
 const RECALL_WAIT_MS: u32 = 100;
+
+/// Nor is a request for a lock that a client keeps over a lost connection, because the lock is free
+/// when the grace ends [LOCK-16]. So long that the look at that time may come late.
+const GRACE_WAIT_MS: u32 = 1000;
 
 impl Engine {
     pub(super) fn acquire_reader(&mut self, at: At, r: &AcquireReader) -> Result<(), Rejection> {
@@ -98,6 +106,8 @@ impl Engine {
         let segment = self.segments.found(number);
         let deadline_ms = if kind == Kind::Writer && segment.lacks_only_serials() {
             deadline_ms.max(LOG_WAIT_MS)
+        } else if segment.lock.is_kept_away() {
+            deadline_ms.max(GRACE_WAIT_MS)
         } else if segment.lock.is_kept() {
             deadline_ms.max(RECALL_WAIT_MS)
         } else {
@@ -202,6 +212,7 @@ impl SegmentState {
     /// Grants the locks that can be granted.
     fn grant_waiting(&mut self, wire: &mut Wire, journal: &mut Journal, config: &Config) {
         self.give_awaited_serials(wire, journal);
+        let now_ns = wire.now_ns();
         loop {
             if self.lock.waiting_writers() > 0 && !self.serials.has(GRANTED_SERIALS) {
                 if let Err(rejection) = self.lack_serials(journal) {
@@ -209,7 +220,7 @@ impl SegmentState {
                 }
                 return;
             }
-            match self.lock.grant(wire.now_ns()) {
+            match self.lock.grant(now_ns) {
                 Some(Outcome::Writer { ticket, fence, .. }) => {
                     self.grant_writer(wire, config, ticket, fence);
                     self.extend_serials(journal);
@@ -219,7 +230,7 @@ impl SegmentState {
             }
             // Sending may have closed connections. Nothing more is granted to these.
             for closed in wire.closed() {
-                self.forget(closed);
+                self.forget(closed, now_ns);
             }
         }
     }

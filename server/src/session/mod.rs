@@ -12,6 +12,8 @@
 //! | `segment` | its master copy, locks, subscribers; the rules are its methods | other segments |
 //! | `serials` | one segment's block serials: given out, known to the log, awaited | its segment |
 //! | `journal` | what waits for the store, what is left to settle | segments, connections |
+//! | `permits` | what identities may do, and which kept rights are valid | segments, connections |
+//! | `accounts` | what each identity uses, and its limits | segments, connections |
 //! | `saving` | which segments are to be saved, and which are being saved | segments, connections |
 //!
 //! `engine` takes each event to its owner. Nobody is told of a release before it is durable. A few
@@ -19,7 +21,10 @@
 //! all are told (settling.rs, tests/order.rs).
 
 mod absence;
+mod access;
+mod accounts;
 mod admission;
+mod auditing;
 mod chain;
 mod commits;
 mod config;
@@ -27,6 +32,7 @@ mod effect;
 mod engine;
 mod in_flight;
 mod journal;
+mod limits;
 mod listing;
 mod locks;
 pub mod message;
@@ -46,6 +52,7 @@ mod serials;
 mod settling;
 mod statistics;
 mod storing;
+mod sweeping;
 mod timers;
 mod wire;
 
@@ -53,13 +60,15 @@ mod wire;
 mod tests;
 
 pub use absence::Absence;
+pub use auditing::{Act, Audited, Place};
 pub use config::Config;
 pub use effect::Effect;
 pub use engine::Engine;
+pub use interweave_access::{Access, Peer};
 pub use interweave_master::{Order, Tuning};
 pub use interweave_store::Identity;
 pub use message::{Backlog, Incoming, Request, ServerMessage};
 pub use number_map::NumberMap;
 pub use part_chains::PartChains;
-pub use statistics::{Health, OpenClient, SegmentStatistics, Statistics, Totals};
+pub use statistics::{Counters, Health, OpenClient, SegmentStatistics, Statistics, Totals};
 pub use wire::Origin;

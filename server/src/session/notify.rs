@@ -78,6 +78,18 @@ impl SegmentState {
         others.copied().collect()
     }
 
+    /// Ends the subscription of a connection that may not read any more. A last NOT_RECENT makes its
+    /// client ask, and be refused [RULE-7].
+    pub fn end_subscription(&mut self, wire: &mut Wire, connection: u64) -> bool {
+        if !self.users.subscribers.contains(&connection) {
+            return false;
+        }
+        self.users.subscribers.retain(|c| *c != connection);
+        wire.unwatch(connection, self.number);
+        wire.announce(connection, self.number, self.stamp());
+        true
+    }
+
     /// Sends a release's diff, as it was received, to the readers whose copies it brings up to
     /// date.
     pub fn forward(&mut self, wire: &mut Wire, to: &[u64], diff: &Gathered, after: &Newest) {

@@ -14,6 +14,7 @@ use super::serials::{Serials, SERIALS_END, SERIAL_STEP};
 use super::storing;
 use super::wire::{At, Unanswered, Wire};
 use crate::lock::SegmentLock;
+use interweave_access::Operation;
 use interweave_master::Segment;
 use interweave_store::StoreError;
 use interweave_wire::protocol::*;
@@ -36,8 +37,12 @@ impl Engine {
                 return Err(Rejection::new(ErrorCode::NoSegment, text));
             }
             None => {
+                self.permit(at, Operation::Create, &r.path)?;
                 self.wire.may_await(at)?;
-                self.create_segment(r)?
+                self.check_limits(at, self.quota_of(r))?;
+                let number = self.create_segment(r)?;
+                self.count_made(at, number);
+                number
             }
         };
         let segment = self.segments.found(number);
@@ -61,6 +66,13 @@ impl Engine {
         }
     }
 
+    fn quota_of(&self, r: &OpenSegment) -> u64 {
+        match r.quota_bytes {
+            0 => self.config.quota_bytes,
+            given => given,
+        }
+    }
+
     /// Makes an empty segment. The segment is served at once if it need not be on the disk first.
     fn create_segment(&mut self, r: &OpenSegment) -> Result<u32, Rejection> {
         if self.stopping {
@@ -72,10 +84,7 @@ impl Engine {
             true => r.durable,
             false => Durability::Memory,
         };
-        let quota_bytes = match r.quota_bytes {
-            0 => self.config.quota_bytes,
-            given => given,
-        };
+        let quota_bytes = self.quota_of(r);
         let waits = self.config.stored && durable != Durability::Memory;
         let beginning = Beginning {
             id: self.segments.next_id(),
@@ -148,12 +157,15 @@ impl Engine {
         if self.wire.opened(connection, number).is_some() {
             return Ok(());
         }
-        let text = match self.segments.get(number).is_some() {
-            true => format!("segment number {number} is not open on this connection; open it"),
-            false => format!("segment number {number} is not, or no longer, a segment here"),
-        };
-        Err(Rejection::new(ErrorCode::NotOpen, text))
+        Err(not_open(number))
     }
+}
+
+/// Makes the answer to a number that the connection has not open, whether or not there is such a
+/// segment [RULE-6].
+pub(super) fn not_open(number: u32) -> Rejection {
+    let text = format!("segment number {number} is not open on this connection; open it");
+    Rejection::new(ErrorCode::NotOpen, text)
 }
 
 impl SegmentState {

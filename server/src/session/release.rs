@@ -127,7 +127,9 @@ impl Engine {
             }
             let (segment, _) = self.open_segment_of(at.connection, part.segment)?;
             let chain = incoming.chains.get(i).copied();
-            parts.push(segment.check_part(at, part, chain, &mut bulk)?);
+            let checked = segment.check_part(at, part, chain, &mut bulk)?;
+            self.permit_release(at, part.segment, checked.checked.as_ref())?;
+            parts.push(checked);
         }
         if !bulk.is_empty() {
             let text = format!("{} bytes follow the diffs of a release", bulk.len());

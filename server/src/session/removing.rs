@@ -91,6 +91,7 @@ impl Engine {
             return;
         };
         self.saving.forget(number);
+        self.accounts.unmade(segment.creator, segment.quota_bytes);
         let rejection = removed(&segment.path);
         for (at, _) in segment.serials.take_awaiting() {
             self.wire

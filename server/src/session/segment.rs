@@ -53,6 +53,8 @@ pub struct SegmentState {
     pub is_stored: bool,
     /// When the segment was saved last, or began.
     pub saved_ns: u64,
+    /// The account that the segment counts for [LIM-2]; 0: none.
+    pub creator: u32,
     /// The bytes of all diffs that clients were sent, and the bytes that whole copies would have
     /// taken.
     pub sent_bytes: u64,
@@ -82,11 +84,11 @@ impl Resting for Users {
 impl SegmentState {
     /// Forgets a connection that is gone: it does not have the segment open any more, nor watches
     /// it, nor waits over it. True: somebody waits for the grant that was kept over it [LOCK-16].
-    pub fn forget(&mut self, closed: &Closed) -> bool {
+    pub fn forget(&mut self, closed: &Closed, now_ns: u64) -> bool {
         if closed.open.contains(&self.number) {
             self.forget_client(closed.connection);
         }
-        closed.locks.contains(&self.number) && self.lock.disconnect(closed.connection)
+        closed.locks.contains(&self.number) && self.lock.disconnect(closed.connection, now_ns)
     }
 
     /// Forgets a connection that has closed the segment.
@@ -184,6 +186,7 @@ impl From<Beginning> for SegmentState {
             committing: false,
             is_stored: b.is_stored,
             saved_ns: 0,
+            creator: 0,
             sent_bytes: 0,
             whole_bytes: 0,
         }

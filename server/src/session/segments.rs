@@ -212,12 +212,12 @@ impl Segments {
     }
 
     /// Lets segments forget a connection that is gone. A segment that it had open may be gone, too.
-    /// Returns those whose lock the next who waits can have now.
-    pub fn forget(&mut self, closed: &Closed) -> Vec<u32> {
+    /// Returns those whose lock somebody waits for, who can have it now or after a grace.
+    pub fn forget(&mut self, closed: &Closed, now_ns: u64) -> Vec<u32> {
         let mut free = Vec::new();
         for number in closed.open.iter().chain(&closed.locks) {
             if let Some(segment) = self.by_number.get_mut(number) {
-                if segment.forget(closed) {
+                if segment.forget(closed, now_ns) {
                     free.push(*number);
                 }
             }

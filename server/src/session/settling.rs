@@ -120,7 +120,8 @@ impl Engine {
         } = release.at;
         let may_keep = |part: &Part| {
             let segment = self.segments.get(part.segment);
-            segment.is_some_and(|s| s.lock.may_keep(session, connection, part.fence))
+            let keeps = |s: &SegmentState| s.lock.may_keep(session, connection, part.fence);
+            segment.is_some_and(keeps) && self.may_still_change(session, part.segment)
         };
         let keeps = self.wire.connection(connection).is_some_and(|c| {
             let is_open = |part: &Part| c.open.contains_key(&part.segment);

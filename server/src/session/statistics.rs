@@ -3,6 +3,7 @@
 use super::engine::Engine;
 use super::segment::SegmentState;
 use super::wire::{Connection, Origin};
+use interweave_access::Operation;
 use interweave_master::Overhead;
 use interweave_store::Identity;
 use std::ops::Bound;
@@ -14,6 +15,11 @@ pub struct Counters {
     pub requests: u64,
     pub errors: u64,
     pub malformed: u64,
+    /// Connections whose hello had a token that is not valid.
+    pub logins_refused: u64,
+    /// Requests beyond a limit of their identity, and messages that waited because of one.
+    pub limits_refused: u64,
+    pub rests: u64,
     pub silent: u64,
     /// Connections that were closed because they took nothing, and others needed the memory.
     pub stuck: u64,
@@ -151,6 +157,30 @@ impl Engine {
     ) -> Vec<SegmentStatistics> {
         let segments = self.segments.starting_at(from).take(most);
         segments.map(|s| self.statistics_of(s, now_ns)).collect()
+    }
+
+    /// Adds the next segments that the identity may read, of `most` that are looked at. Returns the
+    /// last that was looked at; None: no segment is left.
+    pub fn add_statistics(
+        &self,
+        now_ns: u64,
+        segments: &mut Vec<SegmentStatistics>,
+        identity: &interweave_access::Identity,
+        from: Bound<&str>,
+        most: usize,
+    ) -> Option<String> {
+        let mut last = None;
+        for s in self.segments.starting_at(from).take(most) {
+            if self
+                .access()
+                .decide(identity, Operation::Read, &s.path)
+                .is_allowed
+            {
+                segments.push(self.statistics_of(s, now_ns));
+            }
+            last = Some(s);
+        }
+        last.map(|s| s.path.to_string())
     }
 
     /// Adds the next `most` segments from that path on. Returns the last of them; None: no segment

@@ -101,6 +101,15 @@ pub struct InFiles {
 }
 
 impl InFiles {
+    /// Of the largest file, which bound the memory to read them, because one is read at a time.
+    pub fn bytes(dir: &Path, segment_id: u64, versions: &[u64]) -> u64 {
+        let file = |&version| dir.join(files::checkpoint_name(segment_id, version));
+        let found = versions
+            .iter()
+            .map(|version| std::fs::metadata(file(version)));
+        found.flatten().map(|about| about.len()).max().unwrap_or(0)
+    }
+
     /// `versions`: of the files, the newest first. `packed`: the age of the segment's newest item.
     pub fn read(
         dir: &Path,
@@ -153,4 +162,23 @@ pub fn read_pack(
         (item, loaded)
     };
     Ok(read.map(|items| items.into_iter().map(loaded).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_file_bounds_the_memory_to_read_the_files_of_a_segment() {
+        let dir = tempfile::tempdir().unwrap();
+        for (version, bytes) in [(9, 10), (7, 4000), (5, 30)] {
+            let name = files::checkpoint_name(3, version);
+            std::fs::write(dir.path().join(name), vec![0; bytes]).unwrap();
+        }
+        assert_eq!(InFiles::bytes(dir.path(), 3, &[9, 7, 5]), 4000);
+        assert_eq!(InFiles::bytes(dir.path(), 3, &[9, 5]), 30);
+        // a file that is gone is told of by its reading
+        assert_eq!(InFiles::bytes(dir.path(), 3, &[8]), 0);
+        assert_eq!(InFiles::bytes(dir.path(), 3, &[]), 0);
+    }
 }

@@ -200,7 +200,12 @@ impl Found {
             let read = InFiles::read(dir, (segment_id, &versions), packed, keeps);
             (segment_id, read)
         };
-        in_order(with_age.into_iter(), read, |(segment_id, read)| {
+        // What is kept needs its memory in any case, and is read on all cores.
+        let bytes = |(segment_id, versions, _): &(u64, Vec<u64>, Option<Age>)| match keeps {
+            true => 0,
+            false => InFiles::bytes(dir, *segment_id, versions),
+        };
+        in_order_by_bytes(with_age.into_iter(), bytes, read, |(segment_id, read)| {
             self.take_files(segment_id, read?, &mut in_packs);
             Ok::<(), StoreError>(())
         })?;

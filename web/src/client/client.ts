@@ -21,7 +21,7 @@ import { Segment, type OpenOptions } from "./segment.js";
 import type { Dial, DialOptions } from "./transport.js";
 
 export interface ConnectOptions {
-  /** The token that the client shows to the server. */
+  /** The token that the client shows to the server; in Node otherwise IW_TOKEN. */
   token?: string;
   /** For people: the program's name. */
   label?: string;
@@ -49,8 +49,9 @@ export const Coherence = {
 /** The server's name in canonical MIPs [MIP-3]. */
 function serverUrlOf(url: string): string {
   if (url.startsWith("unix:")) return url.replace(/:(\/.*)?$/, "") + ":";
-  const web = /^(?:ws|http)s?:\/\/(.*?)(?::[0-9]+)?(?:\/|$)/.exec(url);
-  const address = parseAddress(web?.[1] ?? serverPart(url));
+  const web = /^(?:ws|http)(s?):\/\/(.*?)(?::[0-9]+)?(?:\/|$)/.exec(url);
+  const scheme = web?.[1] === "s" ? "iws" : "iw";
+  const address = parseAddress(web === null ? serverPart(url) : `${scheme}://${web[2]}`);
   return addressText(address ?? { host: "localhost", port: DEFAULT_PORT, secure: false });
 }
 

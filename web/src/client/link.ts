@@ -223,8 +223,9 @@ export class Link {
         clearTimeout(timer);
         reject(error);
       });
+      const token = this.#identity.token || (live.transport.ownToken?.() ?? "");
       live.send(
-        connection.hello(this.#identity, now(), (answer) => {
+        connection.hello({ ...this.#identity, token }, now(), (answer) => {
           clearTimeout(timer);
           try {
             this.#identity.session = connection.welcomed(answer).session;

@@ -4,6 +4,7 @@
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { DEFAULT_PORT, parseAddress, serverPart } from "../wire/mip.js";
+import { ownToken } from "./own_token.js";
 import { connectSecurely, tlsError, tlsRefusal } from "./tls.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -85,15 +86,34 @@ function checkWebSocket(url: string, { webSocket }: DialOptions): void {
   );
 }
 
+/** Where a WebSocket's URL leads. */
+function webSocketPlace(url: string): Place {
+  const { protocol, hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  const isSecure = protocol === "wss:" || protocol === "https:";
+  const options = { host, port: Number(port || (isSecure ? 443 : 80)) };
+  return { options, secure: isSecure ? options : null };
+}
+
+/** The token of this user's own server at that place; "" where there is none. */
+async function tokenOf({ options, secure }: Place): Promise<string> {
+  const { host, port } = options as { host?: string; port?: number };
+  return secure !== null || host === undefined || port === undefined ? "" : ownToken(host, port);
+}
+
 export const dialNode: Dial = async (url, events, options) => {
   if (/^(ws|http)s?:/.test(url)) {
     checkWebSocket(url, options);
-    return dialWebSocket(url, events, options);
+    // Before the connection, which could otherwise end unseen meanwhile.
+    const token = await tokenOf(webSocketPlace(url));
+    return { ...(await dialWebSocket(url, events, options)), ownToken: () => token };
   }
   let failure = "";
   for (const place of placesOf(url)) {
     try {
-      return transportOf(url, await open(place, options.timeoutMs), events);
+      const token = await tokenOf(place);
+      const socket = await open(place, options.timeoutMs);
+      return { ...transportOf(url, socket, events), ownToken: () => token };
     } catch (error) {
       if (error instanceof InterweaveError) throw error;
       const ofTls = place.secure === null ? null : tlsError(url, error as Error);

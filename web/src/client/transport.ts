@@ -1,4 +1,5 @@
 /** How frames get to a server and back; the WebSocket one works in browsers and in Node >= 22. */
+import { addressText, parseAddress, serverPart } from "../wire/mip.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 
@@ -6,6 +7,8 @@ export interface Transport {
   /** One frame. */
   send(frame: Uint8Array): void;
   close(): void;
+  /** The token of this user's own server [OWN-3]. A function, so that nothing prints it. */
+  readonly ownToken?: () => string;
 }
 
 export interface TransportEvents {
@@ -43,19 +46,23 @@ export function unreachable(url: string, why: string): InterweaveError {
   );
 }
 
-/** `ws://host:port/ws` of a server's HTTP address. */
+/** `ws://host:port/ws` of a server's HTTP address; `wss://host:port/ws` of iws:// [NET-6]. */
 function webSocketUrl(url: string): string {
+  const address = url.startsWith("iws://") ? parseAddress(serverPart(url)) : null;
+  if (address !== null && "host" in address) {
+    return `${addressText(address).replace(/^iws/, "wss")}/ws`;
+  }
   const parsed = new URL(url.replace(/^http/, "ws"));
   if (parsed.pathname === "/") parsed.pathname = "/ws";
   return parsed.href;
 }
 
 export const dialWebSocket: Dial = (url, events, options) => {
-  if (!/^(ws|http)s?:/.test(url)) {
+  if (!/^((ws|http)s?|iws):/.test(url)) {
     throw new InterweaveError(
       ErrorCode.BAD_URL,
       `\`${url}\`: from here servers are reached by WebSocket, ws://host:port of their HTTP ` +
-        "address (7748 by default)",
+        "address (7748 by default), or iws://host:port if they have TLS",
     );
   }
   const WebSocket =

@@ -24,6 +24,8 @@ static LARGE: [u8; 300 << 10] = [0; 300 << 10];
 pub struct About {
     pub is_answered: bool,
     pub segment: u32,
+    /// Of an OPEN_SEGMENT.
+    pub path: String,
     pub sequence: u64,
     /// Of a release: whether each part changes something.
     pub changes: Vec<bool>,
@@ -42,6 +44,7 @@ impl About {
         match request {
             Request::AcquireWriter(r) => about.segment = r.segment,
             Request::AcquireReader(r) => about.segment = r.segment,
+            Request::OpenSegment(r) => about.path.clone_from(&r.path),
             Request::ReleaseWriter(r) => {
                 about.sequence = r.sequence;
                 about.changes = r.parts.iter().map(|part| part.diff_bytes > 0).collect();

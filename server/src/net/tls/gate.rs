@@ -1,7 +1,10 @@
 //! The thread through which TCP connections pass: it tells TLS from plain bytes, shakes hands, and
 //! shuttles bytes.
 
-use super::settings::{Settings, TlsOptions};
+use super::certificate::{ClientCertificate, HostNames, Number};
+use super::revocation::Revoked;
+use super::settings::{Configs, Settings, TlsOptions};
+use interweave_access::Peer;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
@@ -11,19 +14,16 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::mpsc::SyncSender;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::io::{copy_buf, AsyncWrite, AsyncWriteExt, BufReader, Interest};
 use tokio::net::unix::ReadHalf;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::signal::unix::{signal, SignalKind};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet, LocalSet};
 use tokio::time::{interval, sleep, timeout};
-use tokio_rustls::rustls::pki_types::CertificateDer;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::TlsAcceptor;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The connections that have not said yet who they are. One more sends the oldest away.
 pub const MOST_HALF_OPEN: usize = 256;
@@ -40,35 +40,85 @@ const HANDSHAKE_RECORD: u8 = 0x16;
 const SHUTTLE_BYTES: usize = 64 << 10;
 /// Accepted connections that the thread has not taken yet. Others wait in the system's queue.
 const MOST_ARRIVING: usize = 16;
+/// The ALPN name of HTTP [NET-6].
+pub const HTTP_NAME: &[u8] = b"http/1.1";
 /// After the end of the server, or of the engine's side of a connection, the time in which the peer
 /// takes its last bytes.
 const PARTING: Duration = Duration::from_secs(1);
+
+/// The service that a connection asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    Programs,
+    Http,
+}
 
 /// A connection as the engine may serve it.
 pub enum Admitted {
     Plain(StdTcpStream),
     /// The end of a pair whose other end carries what was decrypted.
-    Secure(StdUnixStream),
+    Secure(StdUnixStream, Shown),
 }
 
-/// Where listeners bring the connections that they accept.
-pub type Entrance = mpsc::Sender<StdTcpStream>;
+/// The certificates that client and server have shown each other.
+pub struct Shown {
+    pub peer: Peer,
+    /// The hosts of the server's certificate.
+    pub names: Arc<HostNames>,
+}
+
+/// Where a listener brings the connections that it accepts.
+#[derive(Debug, Clone)]
+pub struct Entrance {
+    arriving: mpsc::Sender<Arrival>,
+    wanted: Use,
+}
+
+type Arrival = (StdTcpStream, Use);
+
+impl Entrance {
+    /// Brings a connection to the gate. Waits while the gate is busy, so that others wait in the
+    /// system's queue.
+    pub async fn bring(&self, stream: TcpStream) -> io::Result<()> {
+        let closed = |_| io::Error::other("the thread of TLS has ended");
+        let arrival = (stream.into_std()?, self.wanted);
+        self.arriving.send(arrival).await.map_err(closed)
+    }
+}
+
+/// Where connections that passed come out.
+pub struct Passed {
+    pub programs: mpsc::UnboundedReceiver<Admitted>,
+    pub http: mpsc::Receiver<Admitted>,
+}
+
+/// Where connections that passed go in.
+#[derive(Clone)]
+struct Exits {
+    programs: mpsc::UnboundedSender<Admitted>,
+    http: mpsc::Sender<Admitted>,
+}
 
 /// The gate's handle on the engine's thread.
 pub struct Gate {
-    entrance: Entrance,
+    arriving: mpsc::Sender<Arrival>,
     ended: oneshot::Receiver<()>,
 }
 
 impl Gate {
-    /// Reads the certificates and begins. Connections that passed come out of the receiver.
-    pub fn open(options: TlsOptions) -> Result<(Gate, mpsc::UnboundedReceiver<Admitted>), String> {
+    /// Reads the certificates and begins.
+    pub fn open(options: TlsOptions) -> Result<(Gate, Passed), String> {
         let settings = Settings::new(options)?;
         let (entrance, arriving) = mpsc::channel(MOST_ARRIVING);
-        let (admitted, passed) = mpsc::unbounded_channel();
+        let (to_programs, programs) = mpsc::unbounded_channel();
+        let (to_http, http) = mpsc::channel(MOST_ARRIVING);
+        let exits = Exits {
+            programs: to_programs,
+            http: to_http,
+        };
         let (end, ended) = oneshot::channel();
         let (begin, begun) = std::sync::mpsc::sync_channel(1);
-        let run = move || match run(settings, arriving, admitted, begin) {
+        let run = move || match run(settings, arriving, exits, begin) {
             // The server may have gone before.
             Ok(()) => drop(end.send(())),
             Err(error) => tracing::error!(%error, "the thread of TLS cannot work"),
@@ -80,16 +130,23 @@ impl Gate {
         // A SIGHUP before the thread waits for one would end the process.
         let begun = begun.recv();
         begun.map_err(|_| "the thread of TLS cannot work; the log says why".to_string())?;
-        Ok((Gate { entrance, ended }, passed))
+        let gate = Gate {
+            arriving: entrance,
+            ended,
+        };
+        Ok((gate, Passed { programs, http }))
     }
 
-    pub fn entrance(&self) -> Entrance {
-        self.entrance.clone()
+    pub fn entrance(&self, wanted: Use) -> Entrance {
+        Entrance {
+            arriving: self.arriving.clone(),
+            wanted,
+        }
     }
 
     /// Lets nobody in any more, and waits until connections have taken their last bytes.
     pub async fn close(self) {
-        drop(self.entrance);
+        drop(self.arriving);
         // An error means that the thread has ended already.
         let _ = self.ended.await;
     }
@@ -97,20 +154,20 @@ impl Gate {
 
 fn run(
     settings: Settings,
-    arriving: mpsc::Receiver<StdTcpStream>,
-    admitted: mpsc::UnboundedSender<Admitted>,
+    arriving: mpsc::Receiver<Arrival>,
+    exits: Exits,
     begin: SyncSender<()>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, admitted, begin))
+    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, exits, begin))
 }
 
 async fn keep_gate(
     mut settings: Settings,
-    mut arriving: mpsc::Receiver<StdTcpStream>,
-    admitted: mpsc::UnboundedSender<Admitted>,
+    mut arriving: mpsc::Receiver<Arrival>,
+    exits: Exits,
     begin: SyncSender<()>,
 ) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
@@ -122,9 +179,13 @@ async fn keep_gate(
     loop {
         tokio::select! {
             arrived = arriving.recv() => {
-                let Some(stream) = arrived else { break };
-                let config = settings.config();
-                let visit = visit(stream, config, uncounted.clone(), admitted.clone());
+                let Some(arrival) = arrived else { break };
+                let guard = Guard {
+                    configs: settings.configs(),
+                    revoked: settings.revoked(),
+                    exits: exits.clone(),
+                };
+                let visit = visit(arrival, guard, uncounted.clone());
                 let handle = visits.spawn_local(visit);
                 uncounted.half_open.begin(handle);
             }
@@ -196,19 +257,24 @@ impl Bounded {
     }
 }
 
+/// What a connection is let in by.
+struct Guard {
+    configs: Configs,
+    revoked: watch::Receiver<Arc<Revoked>>,
+    exits: Exits,
+}
+
 /// A connection from its first byte to its end, or until it goes to the engine as it is.
-async fn visit(
-    stream: StdTcpStream,
-    config: Arc<ServerConfig>,
-    uncounted: Rc<Uncounted>,
-    admitted: mpsc::UnboundedSender<Admitted>,
-) {
-    let greeted = timeout(HANDSHAKE, greet(stream, config)).await;
+async fn visit(arrival: Arrival, guard: Guard, uncounted: Rc<Uncounted>) {
+    let greeted = timeout(HANDSHAKE, greet(arrival, &guard)).await;
     let own_handle = uncounted.half_open.end(tokio::task::id());
     let part = || own_handle.map_or((), |handle| uncounted.parting.begin(handle));
     let ended = match greeted {
-        Ok(Ok(Greeted::Plain(stream))) => pass(&admitted, stream.into_std().map(Admitted::Plain)),
-        Ok(Ok(Greeted::Secure(stream))) => shuttle(*stream, &admitted, part).await,
+        Ok(Ok(Greeted::Plain(stream, exit))) => {
+            let stream = stream.into_std();
+            stream.map(|stream| exit.take(Admitted::Plain(stream)))
+        }
+        Ok(Ok(Greeted::Secure(stream, exit))) => shuttle(*stream, guard, exit, part).await,
         Ok(Ok(Greeted::Silent)) => Ok(()),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -220,52 +286,97 @@ async fn visit(
 }
 
 enum Greeted {
-    Plain(TcpStream),
-    Secure(Box<TlsStream<TcpStream>>),
+    Plain(TcpStream, Exit),
+    Secure(Box<TlsStream<TcpStream>>, Exit),
     /// The peer ended the connection before it said anything.
     Silent,
 }
 
-async fn greet(stream: StdTcpStream, config: Arc<ServerConfig>) -> io::Result<Greeted> {
+/// A connection's way to the engine.
+enum Exit {
+    Programs(mpsc::UnboundedSender<Admitted>),
+    Http(mpsc::OwnedPermit<Admitted>),
+}
+
+impl Exits {
+    /// Connections of HTTP have few places, and wait here until there is one.
+    async fn to(&self, wanted: Use) -> io::Result<Exit> {
+        match wanted {
+            Use::Programs => Ok(Exit::Programs(self.programs.clone())),
+            Use::Http => {
+                let permit = self.http.clone().reserve_owned().await;
+                let gone = |_| io::Error::other("nobody serves HTTP");
+                permit.map(Exit::Http).map_err(gone)
+            }
+        }
+    }
+}
+
+impl Exit {
+    fn take(self, admitted: Admitted) {
+        match self {
+            // At the server's end there is no engine any more that would serve the connection.
+            Exit::Programs(engine) => drop(engine.send(admitted)),
+            Exit::Http(permit) => drop(permit.send(admitted)),
+        }
+    }
+}
+
+async fn greet((stream, wanted): Arrival, guard: &Guard) -> io::Result<Greeted> {
     let stream = TcpStream::from_std(stream)?;
     let mut first = [0];
     if stream.peek(&mut first).await? == 0 {
         return Ok(Greeted::Silent);
     }
     if first[0] != HANDSHAKE_RECORD {
-        return Ok(Greeted::Plain(stream));
+        return Ok(Greeted::Plain(stream, guard.exits.to(wanted).await?));
     }
+    let config = match wanted {
+        Use::Programs => guard.configs.programs.clone(),
+        Use::Http => guard.configs.http.clone(),
+    };
     let secure = TlsAcceptor::from(config).accept(stream).await?;
-    Ok(Greeted::Secure(Box::new(secure)))
-}
-
-fn pass(
-    admitted: &mpsc::UnboundedSender<Admitted>,
-    connection: io::Result<Admitted>,
-) -> io::Result<()> {
-    // At the server's end there is no engine any more that would serve the connection.
-    let _ = admitted.send(connection?);
-    Ok(())
+    let wanted = match secure.get_ref().1.alpn_protocol() {
+        Some(HTTP_NAME) => Use::Http,
+        _ => wanted,
+    };
+    let exit = guard.exits.to(wanted).await?;
+    Ok(Greeted::Secure(Box::new(secure), exit))
 }
 
 /// Carries bytes between the peer and the engine until both are done, one of them fails, or the
-/// client's certificate has expired.
+/// client's certificate has expired or was revoked.
 async fn shuttle(
     mut stream: TlsStream<TcpStream>,
-    admitted: &mpsc::UnboundedSender<Admitted>,
+    mut guard: Guard,
+    exit: Exit,
     part: impl FnOnce(),
 ) -> io::Result<()> {
     let (engines, own) = StdUnixStream::pair()?;
     engines.set_nonblocking(true)?;
     own.set_nonblocking(true)?;
     let mut own = UnixStream::from_std(own)?;
-    let left = time_left(stream.get_ref().1.peer_certificates());
-    pass(admitted, Ok(Admitted::Secure(engines)))?;
+    let certificate = ClientCertificate::of(stream.get_ref().1.peer_certificates());
+    let peer = Peer {
+        certificate: certificate
+            .as_ref()
+            .and_then(ClientCertificate::common_name),
+        address: stream.get_ref().0.peer_addr().ok(),
+        ..Peer::default()
+    };
+    let number = certificate.as_ref().map(ClientCertificate::number);
+    let left = certificate.and_then(|certificate| certificate.time_left());
+    let names = guard.configs.names;
+    exit.take(Admitted::Secure(engines, Shown { peer, names }));
     tokio::select! {
         carried = carry(&mut stream, &mut own, part) => return carried,
-        _ = expired(left) => {}
+        _ = expired(left) => {
+            tracing::info!("a client's certificate has expired, so its connection ends");
+        }
+        _ = was_revoked(&mut guard.revoked, number) => {
+            tracing::info!("a client's certificate was revoked, so its connection ends");
+        }
     }
-    tracing::info!("a client's certificate has expired, so its connection ends");
     timeout(PARTING, stream.shutdown()).await?
 }
 
@@ -333,17 +444,21 @@ async fn engine_left(engine: &ReadHalf<'_>) -> io::Result<()> {
     }
 }
 
+/// Waits until the lists have the certificate.
+async fn was_revoked(lists: &mut watch::Receiver<Arc<Revoked>>, number: Option<Number>) {
+    let Some(number) = number else {
+        return std::future::pending().await;
+    };
+    let has = |revoked: &Arc<Revoked>| revoked.has(&number);
+    if lists.wait_for(has).await.is_err() {
+        // The gate is closing.
+        std::future::pending().await
+    }
+}
+
 async fn expired(left: Option<Duration>) {
     match left {
         Some(left) => sleep(left).await,
         None => std::future::pending().await,
     }
-}
-
-/// Returns how long the peer's certificate is still valid; None: it has none.
-fn time_left(chain: Option<&[CertificateDer<'_>]>) -> Option<Duration> {
-    let (_, certificate) = X509Certificate::from_der(chain?.first()?).ok()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    let until = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(0);
-    Some(Duration::from_secs(until).saturating_sub(now))
 }

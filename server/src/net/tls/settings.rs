@@ -1,10 +1,14 @@
 //! Certificates and keys as their files say. They are read at the start, and anew when a file
 //! changes.
 
+use super::certificate::HostNames;
+use super::gate::HTTP_NAME;
+use super::revocation::{self, Lists, Revoked};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::sync::watch;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -13,7 +17,7 @@ use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier}
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// What a server needs to encrypt its connections. All files are PEM.
+/// What a server needs to encrypt its connections. The files are PEM.
 #[derive(Debug, Clone)]
 pub struct TlsOptions {
     /// The server's certificate, and those that lead to its authority.
@@ -23,8 +27,26 @@ pub struct TlsOptions {
     pub admits_plain: bool,
     /// The authorities of clients' certificates. None: no client is asked for one.
     pub client_authorities: Option<PathBuf>,
+    /// The lists of revoked certificates of those authorities, in PEM or DER form.
+    pub client_revocations: Option<PathBuf>,
     /// A client without a certificate is refused.
     pub needs_client_certificate: bool,
+    /// There is a service of HTTP.
+    pub serves_http: bool,
+}
+
+/// The ALPN name of this protocol [NET-5].
+const PROGRAMS_NAME: &[u8] = b"iw/2";
+
+/// The settings that connections are encrypted with.
+#[derive(Clone)]
+pub struct Configs {
+    pub programs: Arc<ServerConfig>,
+    pub http: Arc<ServerConfig>,
+    /// The hosts that the certificate is for.
+    pub names: Arc<HostNames>,
+    /// Clients' certificates that are not valid any more.
+    pub revoked: Arc<Revoked>,
 }
 
 impl TlsOptions {
@@ -35,10 +57,12 @@ impl TlsOptions {
 
     fn files(&self) -> impl Iterator<Item = &Path> {
         let own = [self.certificate.as_path(), self.key.as_path()];
-        own.into_iter().chain(self.client_authorities.as_deref())
+        let of_clients = [&self.client_authorities, &self.client_revocations];
+        let of_clients = of_clients.into_iter().filter_map(Option::as_deref);
+        own.into_iter().chain(of_clients)
     }
 
-    fn read(&self) -> Result<Arc<ServerConfig>, String> {
+    fn read(&self) -> Result<Configs, String> {
         let chain = certificates("--tls-cert", &self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| {
             let file = self.key.display();
@@ -47,35 +71,61 @@ impl TlsOptions {
         let begun = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| format!("TLS 1.3: {error}"))?;
+        let names = chain.first().map(HostNames::of).unwrap_or_default();
+        let mut revoked = Revoked::default();
         let begun = match &self.client_authorities {
             None => begun.with_no_client_auth(),
-            Some(file) => begun.with_client_cert_verifier(self.verifier(file)?),
+            Some(file) => {
+                let (verifier, of_lists) = self.verifier(file)?;
+                revoked = of_lists;
+                begun.with_client_cert_verifier(verifier)
+            }
         };
         let mut config = begun.with_single_cert(chain, key).map_err(|error| {
             let (certificate, key) = (self.certificate.display(), self.key.display());
             format!("--tls-cert {certificate} with --tls-key {key}: {error}")
         })?;
-        config.alpn_protocols = vec![b"iw/2".to_vec()];
         // A resumed connection would keep an identity that was not checked again.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Arc::new(config))
+        let with_names = |names: &[&[u8]]| {
+            let mut config = config.clone();
+            config.alpn_protocols = names.iter().map(|name| name.to_vec()).collect();
+            Arc::new(config)
+        };
+        Ok(Configs {
+            programs: match self.serves_http {
+                true => with_names(&[PROGRAMS_NAME, HTTP_NAME]),
+                false => with_names(&[PROGRAMS_NAME]),
+            },
+            http: with_names(&[HTTP_NAME]),
+            names: Arc::new(names),
+            revoked: Arc::new(revoked),
+        })
     }
 
-    fn verifier(&self, file: &Path) -> Result<Arc<dyn ClientCertVerifier>, String> {
+    fn verifier(&self, file: &Path) -> Result<(Arc<dyn ClientCertVerifier>, Revoked), String> {
         let wrong = |error: String| format!("--client-ca {}: {error}", file.display());
         let mut authorities = RootCertStore::empty();
-        for authority in certificates("--client-ca", file)? {
+        let found = certificates("--client-ca", file)?;
+        let Lists { lists, revoked } = match &self.client_revocations {
+            Some(file) => revocation::read(file, &found)?,
+            None => Lists::default(),
+        };
+        for authority in found {
             let added = authorities.add(authority);
             added.map_err(|error| wrong(error.to_string()))?;
         }
         let provider = Arc::new(default_provider());
         let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), provider);
+        // An authority of which there is no list has revoked nothing.
+        let builder = builder.with_crls(lists).allow_unknown_revocation_status();
         let builder = match self.needs_client_certificate {
             true => builder,
             false => builder.allow_unauthenticated(),
         };
-        builder.build().map_err(|error| wrong(error.to_string()))
+        let verifier = builder.build().map_err(|error| wrong(error.to_string()))?;
+        Ok((verifier, revoked))
     }
 }
 
@@ -104,7 +154,9 @@ fn mark_of(file: &Path) -> Mark {
 /// The settings in force.
 pub struct Settings {
     options: TlsOptions,
-    config: Arc<ServerConfig>,
+    configs: Configs,
+    /// What connections that exist hear of it.
+    revoked: watch::Sender<Arc<Revoked>>,
     marks: Vec<Mark>,
 }
 
@@ -112,16 +164,22 @@ impl Settings {
     pub fn new(options: TlsOptions) -> Result<Self, String> {
         // The marks come first, so that a file that changes meanwhile is read again.
         let marks = options.files().map(mark_of).collect();
-        let config = options.read()?;
+        let configs = options.read()?;
         Ok(Settings {
+            revoked: watch::Sender::new(configs.revoked.clone()),
             options,
-            config,
+            configs,
             marks,
         })
     }
 
-    pub fn config(&self) -> Arc<ServerConfig> {
-        self.config.clone()
+    pub fn configs(&self) -> Configs {
+        self.configs.clone()
+    }
+
+    /// Tells of revoked certificates from now on.
+    pub fn revoked(&self) -> watch::Receiver<Arc<Revoked>> {
+        self.revoked.subscribe()
     }
 
     /// Reads the files again if one of them has changed.
@@ -137,8 +195,9 @@ impl Settings {
     /// as they are.
     pub fn read_again(&mut self) {
         match self.options.read() {
-            Ok(config) => {
-                self.config = config;
+            Ok(configs) => {
+                self.revoked.send_replace(configs.revoked.clone());
+                self.configs = configs;
                 tracing::info!("certificates were read again");
             }
             Err(text) => tracing::error!("{text}; the certificates that were read before stay"),

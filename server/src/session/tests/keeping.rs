@@ -20,7 +20,7 @@ fn hello_keeping(world: &mut World, connection: u64, session: SessionId) {
     let now_ns = world.now_ns();
     world
         .engine
-        .connected(now_ns, connection, session_of(connection));
+        .connected(now_ns, connection, session_of(connection), Peer::default());
     let welcome = world.ask(connection, Request::Hello(hello));
     assert_eq!(welcome.type_, MessageType::Welcome);
 }
@@ -184,14 +184,51 @@ fn lock_15_a_strict_reader_recalls_the_grant() {
     assert_eq!(read.now.number, grant.now.number + 1);
 }
 
-#[test]
-fn lock_16_a_client_that_dies_between_its_sections_delays_nobody() {
-    let (mut world, segment) = world(Durability::Memory);
-    let grant = kept(&mut world, segment);
-    let waiting = world.send(2, acquire_writer(segment, 60_000));
+/// The connection of the client that keeps the grant is lost.
+fn lose_keeper(world: &mut World) {
     let now_ns = world.now_ns();
     world.engine.disconnected(now_ns, 1);
     world.drain();
+}
+
+#[test]
+fn lock_16_a_client_that_dies_between_its_sections_delays_others_by_the_grace() {
+    let (mut world, segment) = world(Durability::Memory);
+    let grant = kept(&mut world, segment);
+    let waiting = world.send(2, acquire_writer(segment, 60_000));
+    lose_keeper(&mut world);
+    world.pass(99);
+    assert!(world.try_answer(waiting).is_none());
+    world.pass(1);
+    let next: WriterAcquired = world.answer(waiting).body();
+    assert!(next.fence > grant.fence);
+}
+
+#[test]
+fn lock_16_a_request_that_does_not_wait_waits_for_the_end_of_the_grace() {
+    let (mut world, segment) = world(Durability::Memory);
+    kept(&mut world, segment);
+    lose_keeper(&mut world);
+    let trying = world.send(2, acquire_writer(segment, 0));
+    // the server's clock may be looked at late
+    world.pass(300);
+    assert_eq!(
+        world.answer(trying).type_,
+        MessageType::WriterAcquired,
+        "the lock is free"
+    );
+}
+
+#[test]
+fn lock_16_a_section_of_the_grace_is_committed_though_others_wait() {
+    let (mut world, segment) = world(Durability::Memory);
+    let grant = kept(&mut world, segment);
+    let waiting = world.send(2, acquire_writer(segment, 60_000));
+    lose_keeper(&mut world);
+    hello_keeping(&mut world, 3, session_of(1));
+    world.open(3, "/list", Durability::Memory);
+    let answer = release_again(&mut world, 3, segment, &grant);
+    assert_eq!(answer.type_, MessageType::WriterReleased);
     let next: WriterAcquired = world.answer(waiting).body();
     assert!(next.fence > grant.fence);
 }
@@ -201,9 +238,9 @@ fn lock_16_a_section_that_nobody_disturbed_is_committed_over_the_next_connection
     for is_disturbed in [false, true] {
         let (mut world, segment) = world(Durability::Memory);
         let grant = kept(&mut world, segment);
-        let now_ns = world.now_ns();
-        world.engine.disconnected(now_ns, 1);
+        lose_keeper(&mut world);
         if is_disturbed {
+            world.pass(100);
             world.write(2, segment, 1);
         }
         hello_keeping(&mut world, 3, session_of(1));

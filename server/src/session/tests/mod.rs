@@ -1,8 +1,11 @@
 //! The engine without sockets, clock or store: events in, effects out, in made-up time.
 
+mod access;
+mod auditing;
 mod durability;
 mod keeping;
 mod lending;
+mod limits;
 mod locks;
 mod notifications;
 mod order;
@@ -13,7 +16,9 @@ mod segments;
 mod sessions;
 mod waiting;
 
-use super::{Absence, Backlog, Config, Effect, Engine, Incoming, PartChains, Request};
+use super::{
+    Absence, Access, Audited, Backlog, Config, Effect, Engine, Incoming, PartChains, Peer, Request,
+};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Next, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
@@ -69,6 +74,7 @@ pub struct World {
     /// The pieces of checkpoints that the store was given, by segment.
     pub given: Vec<(u64, Next)>,
     pub closed: Vec<u64>,
+    pub audited: Vec<Audited>,
     /// The connections that were to be asked about the bulk that comes in on them.
     pub refused_bulk: Vec<u64>,
     /// These connections take nothing of what they are sent.
@@ -97,6 +103,7 @@ impl World {
             asked: Vec::new(),
             given: Vec::new(),
             closed: Vec::new(),
+            audited: Vec::new(),
             refused_bulk: Vec::new(),
             stuck: Vec::new(),
             waiting: HashMap::new(),
@@ -166,6 +173,7 @@ impl World {
             }
             Effect::Next { segment_id, next } => self.given.push((segment_id, next)),
             Effect::LookAfterStore => {}
+            Effect::Audit(audited) => self.audited.push(*audited),
         }
     }
 
@@ -258,8 +266,12 @@ impl World {
 
     /// Connects and says hello with a session's id, or all zeros.
     pub fn hello_as(&mut self, connection: u64, session: SessionId) -> Welcome {
-        self.engine
-            .connected(self.now_ns(), connection, session_of(connection));
+        self.engine.connected(
+            self.now_ns(),
+            connection,
+            session_of(connection),
+            Peer::default(),
+        );
         let welcome = self.ask(connection, Request::Hello(hello(session)));
         assert_eq!(welcome.type_, MessageType::Welcome);
         welcome.body()

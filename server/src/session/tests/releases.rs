@@ -454,6 +454,95 @@ fn lock_12_a_release_that_has_stalled_makes_room() {
     assert!(senders.world.closed.is_empty());
 }
 
+impl Senders {
+    /// Three leases pass. In each, a chunk or more comes of the releases of these connections.
+    fn trickles(&mut self, connections: &[u64]) {
+        for _ in 0..10 {
+            self.world.pass_talking(3_000, &[1, 2, 3]);
+            for &connection in connections {
+                assert!(self.comes(connection, MIB / 8));
+            }
+            for connection in [1, 2, 3] {
+                let (segment, grant) = &self.locks[connection - 1];
+                let (segment, fence) = (*segment, grant.fence);
+                let renew = Request::RenewWriter(RenewWriter { segment, fence });
+                self.world.ask(connection as u64, renew);
+            }
+        }
+    }
+}
+
+#[test]
+fn lock_12_a_slow_release_beyond_its_share_makes_room_for_one_within() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 10 * MIB));
+    assert!(senders.comes(1, 8 * MIB));
+    assert!(!senders.begins(2, 4 * MIB), "1 began within the lease");
+    senders.trickles(&[1]);
+    assert!(!senders.begins(2, 6 * MIB), "6 of 10 are more than a half");
+    assert!(senders.world.refused_bulk.is_empty());
+    assert!(senders.begins(2, 4 * MIB));
+    senders.world.drain();
+    assert_eq!(senders.world.refused_bulk, [1]);
+    assert!(senders.comes(2, 4 * MIB));
+    assert!(!senders.comes(1, 0), "so 1 frees its memory");
+    assert!(senders.world.closed.is_empty());
+}
+
+#[test]
+fn lock_12_a_slow_release_beyond_its_share_takes_no_room_from_one_within() {
+    for is_slow in [false, true] {
+        let mut senders = Senders::with_room(10 * MIB);
+        assert!(senders.begins(1, 10 * MIB));
+        assert!(senders.comes(1, 7 * MIB));
+        match is_slow {
+            true => senders.trickles(&[1]),
+            false => assert!(senders.comes(1, MIB + MIB / 4)),
+        }
+        assert!(senders.begins(2, MIB + MIB / 2));
+        assert!(senders.comes(2, MIB));
+        let comes = senders.comes(1, MIB);
+        assert_eq!(
+            senders.comes(2, MIB / 2),
+            is_slow,
+            "the one that began last"
+        );
+        assert_eq!(comes, !is_slow, "the one that has the most");
+        assert!(senders.world.closed.is_empty());
+    }
+}
+
+#[test]
+fn lock_12_of_two_slow_releases_beyond_their_shares_the_older_one_ends() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 9 * MIB));
+    assert!(senders.begins(3, 6 * MIB));
+    assert!(senders.comes(1, 5 * MIB));
+    senders.trickles(&[1]);
+    assert!(senders.comes(3, 3 * MIB));
+    assert!(senders.comes(1, MIB), "3 wanted 6 of 10 and makes room");
+    assert_eq!(senders.world.refused_bulk, [3]);
+    assert!(!senders.comes(3, 0), "so 3 frees its memory");
+}
+
+#[test]
+fn lock_12_slow_releases_within_their_shares_keep_their_room() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 10 * MIB));
+    assert!(senders.begins(2, 10 * MIB));
+    assert!(senders.comes(1, MIB));
+    assert!(senders.comes(2, MIB));
+    senders.trickles(&[1, 2]);
+    assert!(!senders.begins(3, 8 * MIB), "more than a third");
+    assert!(senders.comes(1, 2 * MIB));
+    assert!(senders.comes(2, 2 * MIB));
+    assert!(senders.begins(3, 3 * MIB));
+    senders.world.drain();
+    assert_eq!(senders.world.refused_bulk.len(), 1, "one makes room");
+    assert!(senders.comes(3, 3 * MIB));
+    assert!(senders.world.closed.is_empty());
+}
+
 #[test]
 fn lock_12_a_release_that_is_whole_is_not_given_up() {
     let mut senders = Senders::with_room(10 * MIB);

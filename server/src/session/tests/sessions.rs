@@ -16,7 +16,7 @@ fn ses_1_the_highest_common_version_is_taken() {
 #[test]
 fn ses_1_no_common_version_ends_the_connection() {
     let mut world = World::new(false);
-    world.engine.connected(0, 1, [1; 16]);
+    world.engine.connected(0, 1, [1; 16], Peer::default());
     let future = Hello {
         version_min: 7,
         ..hello([0; 16])
@@ -31,7 +31,7 @@ fn ses_4_a_hello_of_any_version_is_refused_by_both_numbers_in_a_form_that_it_rea
     let older = to_bytes(&hello([0; 16]));
     for (least, most, rest) in [(1_u32, 1_u32, 16), (3, 9, 0), (3, 3, 5000)] {
         let mut world = World::new(false);
-        world.engine.connected(0, 1, [1; 16]);
+        world.engine.connected(0, 1, [1; 16], Peer::default());
         let mut body = older[..4].to_vec();
         body.extend([least.to_be_bytes(), most.to_be_bytes()].concat());
         body.resize(body.len() + rest, 0xFF);
@@ -50,7 +50,7 @@ fn ses_4_a_hello_of_this_version_that_cannot_be_read_is_malformed() {
     let whole = to_bytes(&hello([0; 16]));
     for body in [&whole[..whole.len() - 4], &[&whole[..], &[0; 4]].concat()] {
         let mut world = World::new(false);
-        world.engine.connected(0, 1, [1; 16]);
+        world.engine.connected(0, 1, [1; 16], Peer::default());
         let request = Request::decode(MessageType::Hello as i32, body);
         assert_eq!(world.ask(1, request).error(), ErrorCode::Malformed);
         assert_eq!(world.closed, [1]);
@@ -76,7 +76,7 @@ fn field_1_2_and_5_a_hello_is_taken_with_unknown_fields_and_refused_with_bad_one
     ];
     for (fields, refused) in cases {
         let mut world = World::new(false);
-        world.engine.connected(0, 1, [1; 16]);
+        world.engine.connected(0, 1, [1; 16], Peer::default());
         let said = Hello {
             fields,
             ..hello([0; 16])
@@ -95,7 +95,7 @@ fn field_8_what_a_client_says_of_itself_is_kept_without_control_characters() {
         label: text.to_string(),
     };
     let mut world = World::new(false);
-    world.engine.connected(0, 1, [1; 16]);
+    world.engine.connected(0, 1, [1; 16], Peer::default());
     let said = Hello {
         fields: vec![
             field(FieldKey::Program, &label("a\u{1b}[2Jb")),
@@ -125,7 +125,7 @@ fn log_16_the_welcome_says_which_server_and_name_space_it_is() {
 #[test]
 fn anything_before_hello_is_not_open() {
     let mut world = World::new(false);
-    world.engine.connected(0, 1, [1; 16]);
+    world.engine.connected(0, 1, [1; 16], Peer::default());
     let answer = world.ask(1, open("/list", Durability::Memory));
     assert_eq!(answer.error(), ErrorCode::NotOpen);
     assert_eq!(world.closed, [1]);
@@ -134,7 +134,9 @@ fn anything_before_hello_is_not_open() {
 #[test]
 fn no_hello_in_time_ends_the_connection() {
     let mut world = World::new(false);
-    world.engine.connected(world.now_ns(), 1, [1; 16]);
+    world
+        .engine
+        .connected(world.now_ns(), 1, [1; 16], Peer::default());
     world.pass(4_999);
     assert!(world.closed.is_empty());
     world.pass(1);
@@ -359,7 +361,9 @@ fn ses_3_nobody_is_silent_while_the_server_is_busy() {
     let mut world = World::new(false);
     world.hello(1);
     world.hello(2);
-    world.engine.connected(world.now_ns(), 3, [3; 16]);
+    world
+        .engine
+        .connected(world.now_ns(), 3, [3; 16], Peer::default());
     world.pass(3_000);
     be_absent(&mut world, u64::from(2 * LEASE_MS));
     // What waits in the socket of the first is read after it; the others say nothing more.

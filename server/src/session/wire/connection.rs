@@ -1,11 +1,14 @@
 //! The state of one connection. It is bounded: a version, a subscription and a flag for each open
 //! segment, and a few words for each unanswered request.
 
+use super::super::access::Rights;
 use super::super::message::Backlog;
 use super::super::number_map::NumberMap;
 use super::lending::Lent;
 use crate::coherence::{Known, Newest, Watch, NO_COPY};
+use interweave_access::Peer;
 use interweave_wire::protocol::SessionId;
+use interweave_wire::Rejection;
 use std::collections::HashMap;
 use std::sync::Weak;
 
@@ -28,6 +31,8 @@ pub struct At {
 #[derive(Debug)]
 pub struct OpenSegmentState {
     pub read_only: bool,
+    /// What the session may do with it.
+    pub rights: Rights,
     pub known: Known,
     pub watch: Option<Watch>,
     /// The newest version, if a notification of it is due that the connection could not take.
@@ -38,6 +43,7 @@ impl OpenSegmentState {
     pub fn new(read_only: bool) -> Self {
         OpenSegmentState {
             read_only,
+            rights: Rights::default(),
             known: Known::at(NO_COPY),
             watch: None,
             behind: None,
@@ -54,10 +60,24 @@ pub enum Unanswered {
     Store,
 }
 
+/// The answer to a hello with a token that is not valid, and when it is due.
+#[derive(Debug)]
+pub struct FailedLogin {
+    pub stream: u32,
+    pub due_ns: u64,
+    pub rejection: Rejection,
+}
+
 #[derive(Debug)]
 pub struct Connection {
+    /// What the server knows of the peer without a hello.
+    pub peer: Peer,
+    /// A login that failed, and is answered later [ACC-8].
+    pub failed: Option<FailedLogin>,
     /// None until hello.
     pub session: Option<u64>,
+    /// The account of the session's identity. None until hello.
+    pub account: Option<u32>,
     /// Random bytes: a new session gets them as its id. Hello takes them out, because the server
     /// keeps no session's id [SES-6]; None from then on.
     pub unused_id: Option<SessionId>,
@@ -80,9 +100,12 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(unused_id: SessionId, now_ns: u64) -> Self {
+    pub fn new(unused_id: SessionId, peer: Peer, now_ns: u64) -> Self {
         Connection {
+            peer,
+            failed: None,
             session: None,
+            account: None,
             unused_id: Some(unused_id),
             keeps_grants: false,
             open: NumberMap::default(),

@@ -1,8 +1,11 @@
 //! The beginning of a connection: HELLO, and the session that it begins or resumes [SES-1] [SES-2].
 
+use super::super::config::ns;
 use super::super::engine::stopping;
 use super::super::message::{common_version, ServerMessage};
+use super::connection::FailedLogin;
 use super::{Origin, Wire};
+use interweave_access::{Access, Identity, Login, NotLetIn};
 use interweave_wire::fields::{field, readable, Fields};
 use interweave_wire::protocol::{
     ErrorCode, FieldKey, HeaderField, Hello, IdField, KeepingField, MessageType, Welcome,
@@ -11,14 +14,20 @@ use interweave_wire::protocol::{
 use interweave_wire::session_hash::session_hash;
 use interweave_wire::Rejection;
 
+/// How long the answer to a token that is not valid waits [ACC-8].
+const FAILED_LOGIN_MS: u32 = 1_000;
+
 impl Wire {
-    /// Answers a hello. `is_stopping`: no session begins any more.
+    /// Answers a hello. `is_stopping`: no session begins any more. `enter` counts the connection
+    /// for an identity, in place of so many others, and returns the account.
     pub fn hello(
         &mut self,
         connection: u64,
         stream: u32,
         hello: &Hello,
+        access: &Access,
         is_stopping: bool,
+        enter: impl FnOnce(&Identity, u64) -> Result<u32, Rejection>,
     ) -> Result<(), Rejection> {
         let Some(c) = self.connections.get_mut(&connection) else {
             return Ok(());
@@ -35,22 +44,31 @@ impl Wire {
         if is_stopping {
             return Err(stopping());
         }
+        let login = access.login(&hello.token, &c.peer).map_err(not_let_in)?;
         let resumed = self.sessions.find(&session_hash(&hello.session));
+        let is_same = |number: &u64| {
+            let session = self.sessions.get(*number);
+            session.is_some_and(|s| s.login.identity == login.identity)
+        };
+        let resumed = resumed.filter(is_same);
+        let older = resumed.and_then(|number| self.sessions.get(number)?.connection);
+        let account = enter(&login.identity, u64::from(older.is_some()))?;
         // Only the bytes of the WELCOME have the id, until the client has taken them [SES-6].
         let id = resumed.map_or(unused_id, |_| hello.session);
         let session = match resumed {
             Some(session) => {
-                self.resume(session, connection);
+                self.resume(session, connection, login);
                 session
             }
             None => {
                 let label = readable(&hello.client);
                 self.sessions
-                    .create(session_hash(&id), connection, (label, origin))
+                    .create(session_hash(&id), connection, login, (label, origin))
             }
         };
         if let Some(c) = self.connections.get_mut(&connection) {
             c.session = Some(session);
+            c.account = Some(account);
             c.keeps_grants = keeping.is_some_and(|field| field.keeps_grants);
         }
         let welcome = Welcome {
@@ -71,6 +89,20 @@ impl Wire {
         Ok(())
     }
 
+    /// A token was not valid. The answer comes late, so that guesses cost time [ACC-8].
+    pub fn fail_login(&mut self, connection: u64, stream: u32, rejection: Rejection) {
+        self.counters.logins_refused += 1;
+        let due_ns = self.now_ns + ns(FAILED_LOGIN_MS);
+        if let Some(c) = self.connections.get_mut(&connection) {
+            c.failed = Some(FailedLogin {
+                stream,
+                due_ns,
+                rejection,
+            });
+        }
+        self.watch_connection(connection);
+    }
+
     /// Returns the ids of this server and its name space [FIELD-1].
     fn own_fields(&self) -> Vec<HeaderField> {
         let id = |key, id| field(key, &IdField { id });
@@ -81,13 +113,15 @@ impl Wire {
     }
 
     /// Continues the session over another connection. The older connection is closed [SES-2].
-    fn resume(&mut self, session: u64, connection: u64) {
+    fn resume(&mut self, session: u64, connection: u64, login: Login) {
         let older = self.sessions.get(session).and_then(|s| s.connection);
         if let Some(older) = older {
             self.close(older);
         }
         if let Some(s) = self.sessions.get_mut(session) {
             s.connection = Some(connection);
+            // The same identity may come with a newer token.
+            s.login = login;
             s.expires_ns = u64::MAX;
         }
     }
@@ -101,6 +135,21 @@ fn agreed_version(hello: &Hello) -> Result<u32, Rejection> {
     }
     let (least, most) = (hello.version_min, hello.version_max);
     common_version(least, most).ok_or_else(|| no_common_version(least, most))
+}
+
+/// Makes the refusal of a client that is not let in [ACC-2..4].
+fn not_let_in(why: NotLetIn) -> Rejection {
+    let text = match why {
+        NotLetIn::NotValid => {
+            "the token is not valid here: this server does not know it, or it has expired; set \
+             IW_TOKEN to another one, which `interweave token new` makes"
+        }
+        NotLetIn::ShowedNothing => {
+            "this server lets nobody in who shows nothing: set IW_TOKEN to a token that \
+             `interweave token new` made for this server, or IW_CERT and IW_KEY to a certificate"
+        }
+    };
+    Rejection::new(ErrorCode::Denied, text)
 }
 
 /// Makes the refusal of a client of other versions [SES-1].

@@ -28,6 +28,7 @@ use super::timers::Timers;
 use connection::MAX_OPEN_SEGMENTS;
 pub use connection::{At, Connection, OpenSegmentState, Unanswered, MAX_UNANSWERED, NOTIFICATION};
 pub use hello::no_common_version;
+use interweave_access::Peer;
 use interweave_wire::protocol::{ErrorCode, MessageType, SessionHash, SessionId};
 use interweave_wire::Rejection;
 pub use lending::{Shelf, LENT_BYTES};
@@ -55,6 +56,8 @@ pub struct Closed {
     pub open: BTreeSet<u32>,
     /// The segments in whose queues its session may wait over it.
     pub locks: BTreeSet<u32>,
+    /// The account for which it counted.
+    pub account: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -106,6 +109,11 @@ impl Wire {
         out.append(&mut self.effects);
     }
 
+    /// Adds an effect that is not about a message.
+    pub fn push_effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
     /// Whether there are effects that were not taken.
     pub fn has_effects(&self) -> bool {
         !self.effects.is_empty()
@@ -121,9 +129,9 @@ impl Wire {
         std::mem::take(&mut self.closed)
     }
 
-    pub fn connected(&mut self, connection: u64, unused_id: SessionId) {
+    pub fn connected(&mut self, connection: u64, unused_id: SessionId, peer: Peer) {
         self.connections
-            .insert(connection, Connection::new(unused_id, self.now_ns));
+            .insert(connection, Connection::new(unused_id, peer, self.now_ns));
         self.counters.connections += 1;
         self.watch_connection(connection);
     }
@@ -162,6 +170,10 @@ impl Wire {
     /// Returns the number of the session with that hash, unless the session has ended.
     pub fn find_session(&self, hash: &SessionHash) -> Option<u64> {
         self.sessions.find(hash)
+    }
+
+    pub fn session_numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.sessions.numbers()
     }
 
     pub fn session_count(&self) -> usize {
@@ -270,6 +282,7 @@ impl Wire {
             connection,
             open: c.open.into_keys().collect(),
             locks: BTreeSet::new(),
+            account: c.account,
         };
         let expires_ns = self.now_ns + ns(self.config.lease_ms);
         let session = c.session.and_then(|number| {

@@ -5,7 +5,7 @@ use interweave_wire::protocol::{FieldKey, LabelField, PidField};
 use interweave_wire::Rejection;
 
 /// None: the client did not say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     pub program: Option<String>,
     pub host: Option<String>,

@@ -6,9 +6,12 @@
 //! comes in. That bulk stays until it is whole. If its room is wanted before, its connection is
 //! closed. Only bytes that have come take room, so a release that announces much keeps nobody out.
 //! A release has stalled if less than a chunk of it came in a lease. Where room is wanted, stalled
-//! releases are given up. Where the room is used up, the release that began last is given up. So
-//! the oldest release ends, or makes room. Invariant: `bytes` is the sum of what has come of all
-//! releases that are kept.
+//! releases are given up. Then a session with more than its share of the room makes room for one
+//! that stays within its share, but not in the first lease of its release. So a session that sends
+//! slowly does not keep the room of others. Where the room is used up, the release that began last
+//! is given up, unless another makes room for it so. So releases within their sessions' shares end,
+//! and of the others the oldest ends or makes room. A session has one connection. Invariant:
+//! `bytes` is the sum of what has come of all releases that are kept.
 
 use super::super::config::ns;
 use super::super::effect::Effect;
@@ -25,6 +28,7 @@ struct UnderWay {
     connection: u64,
     /// Later releases have larger numbers. All parts of a release have the same.
     order: u64,
+    begun_ns: u64,
     /// The bytes of the release that have come. If it has several parts, the first part counts all.
     came: u64,
     /// What the release announced.
@@ -64,6 +68,7 @@ impl Receiving {
             let under_way = UnderWay {
                 connection,
                 order: self.begun,
+                begun_ns: now_ns,
                 came: 0,
                 total,
                 chunk_came: 0,
@@ -102,10 +107,14 @@ impl Receiving {
         Some(order)
     }
 
-    /// Gives up a release that takes room: one that has stalled, else the one that began last.
-    /// Returns its number and connection.
-    fn give_up_one(&mut self, before_ns: u64) -> Option<(u64, u64)> {
+    /// Gives up a release that takes room: one that has stalled, else one of a session beyond its
+    /// share in favour of the release that began last, else that one. Returns its number and
+    /// connection.
+    fn give_up_one(&mut self, most: u64, before_ns: u64) -> Option<(u64, u64)> {
+        let takes_room = self.releases.values().filter(|u| u.can_be_given_up());
+        let newest = takes_room.max_by_key(|u| u.order)?.connection;
         self.give_up_last(|u| u.has_stalled(before_ns))
+            .or_else(|| self.give_up_excess((newest, 0), most, before_ns))
             .or_else(|| self.give_up_last(UnderWay::can_be_given_up))
     }
 
@@ -122,6 +131,38 @@ impl Receiving {
             under_way.is_given_up = true;
         }
         Some((order, connection))
+    }
+
+    /// Gives up a release in favour of a connection that stays within its share of the room, with
+    /// so many bytes more than it has announced: one that began before that time, of the connection
+    /// with the most bytes.
+    fn give_up_excess(
+        &mut self,
+        (connection, more): (u64, u64),
+        most: u64,
+        before_ns: u64,
+    ) -> Option<(u64, u64)> {
+        let mut came = HashMap::from([(connection, 0)]);
+        for under_way in self.releases.values().filter(|u| u.came > 0) {
+            *came.entry(under_way.connection).or_default() += under_way.came;
+        }
+        let share = most / came.len() as u64;
+        let (&largest, &bytes) = came.iter().max_by_key(|(_, bytes)| **bytes)?;
+        let is_within = self.announced(connection).saturating_add(more) <= share;
+        if !is_within || bytes <= share {
+            return None;
+        }
+        self.give_up_last(|u| {
+            u.connection == largest && u.begun_ns < before_ns && u.can_be_given_up()
+        })
+    }
+
+    /// The bytes of all releases of the connection that are kept.
+    fn announced(&self, connection: u64) -> u64 {
+        let its = |u: &&UnderWay| u.connection == connection && !u.is_given_up;
+        let releases = self.releases.values().filter(its);
+        let totals: HashMap<u64, u64> = releases.map(|u| (u.order, u.total)).collect();
+        totals.values().copied().fold(0, u64::saturating_add)
     }
 
     fn forget_release(&mut self, order: u64) {
@@ -195,11 +236,12 @@ impl Wire {
         let Some(its) = self.receiving.add(release, bytes, self.now_ns) else {
             return false;
         };
-        while self.receiving.bytes > self.config.receiving_bytes {
+        let most = self.config.receiving_bytes;
+        while self.receiving.bytes > most {
             if self.close_lost(connection, &is_held) {
                 continue;
             }
-            match self.receiving.give_up_one(self.a_lease_ago_ns()) {
+            match self.receiving.give_up_one(most, self.a_lease_ago_ns()) {
                 Some((given_up, _)) if given_up == its => {
                     self.receiving.forget_release(its);
                     return false;
@@ -224,7 +266,8 @@ impl Wire {
     }
 
     /// Whether there is room now for a release of that many bytes. To make room, connections are
-    /// closed whose bulk cannot be committed any more, and stalled releases are given up.
+    /// closed whose bulk cannot be committed any more, and releases are given up that have stalled,
+    /// or that take more than their session's share.
     pub fn has_room(
         &mut self,
         connection: u64,
@@ -233,7 +276,10 @@ impl Wire {
     ) -> bool {
         let bytes = counted(bulk_bytes);
         while bytes > 0 && self.receiving.bytes + bytes > self.config.receiving_bytes {
-            if !self.close_lost(connection, &is_held) && !self.give_up_stalled() {
+            let has_made_room = self.close_lost(connection, &is_held)
+                || self.give_up_stalled()
+                || self.give_up_excess(connection, bytes);
+            if !has_made_room {
                 return false;
             }
         }
@@ -244,10 +290,23 @@ impl Wire {
     fn give_up_stalled(&mut self) -> bool {
         let before_ns = self.a_lease_ago_ns();
         let stalled = self.receiving.give_up_last(|u| u.has_stalled(before_ns));
-        if let Some((_, connection)) = stalled {
+        self.refuse_bulk(stalled)
+    }
+
+    /// False: no session has more than its share, or this one would have.
+    fn give_up_excess(&mut self, connection: u64, bytes: u64) -> bool {
+        let before_ns = self.a_lease_ago_ns();
+        let most = self.config.receiving_bytes;
+        let wanted = (connection, bytes);
+        let excess = self.receiving.give_up_excess(wanted, most, before_ns);
+        self.refuse_bulk(excess)
+    }
+
+    fn refuse_bulk(&mut self, given_up: Option<(u64, u64)>) -> bool {
+        if let Some((_, connection)) = given_up {
             self.effects.push(Effect::RefuseBulk { connection });
         }
-        stalled.is_some()
+        given_up.is_some()
     }
 
     fn a_lease_ago_ns(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! The sessions, each with its connection, and how long a session lives without one.
 
 use super::Origin;
+use interweave_access::Login;
 use interweave_wire::protocol::SessionHash;
 use std::collections::{HashMap, HashSet};
 
@@ -9,6 +10,8 @@ pub struct Session {
     /// The hash of the session's id. The id itself is kept nowhere [SES-6].
     pub hash: SessionHash,
     pub connection: Option<u64>,
+    /// Whose the session is [ACC-5].
+    pub login: Login,
     /// For people: the client's program and language.
     pub label: String,
     /// For people: where the client runs.
@@ -38,12 +41,14 @@ impl Registry {
         &mut self,
         hash: SessionHash,
         connection: u64,
+        login: Login,
         (label, origin): (String, Origin),
     ) -> u64 {
         self.last_number += 1;
         let session = Session {
             hash,
             connection: Some(connection),
+            login,
             label,
             origin,
             heard_ns: 0,
@@ -66,6 +71,10 @@ impl Registry {
 
     pub fn get_mut(&mut self, number: u64) -> Option<&mut Session> {
         self.sessions.get_mut(&number)
+    }
+
+    pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.sessions.keys().copied()
     }
 
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Session> {

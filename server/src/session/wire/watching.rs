@@ -25,6 +25,9 @@ impl Wire {
         let Some(c) = self.connections.get(&connection) else {
             return;
         };
+        if let Some(failed) = &c.failed {
+            return self.watch_failed_login(connection, failed.due_ns);
+        }
         if c.session.is_none() {
             return self.watch_hello(connection, c.connected_ns + ns(self.config.hello_ms));
         }
@@ -61,6 +64,19 @@ impl Wire {
             Timer::Connection(connection),
             next_ns.min(silence_ns).min(stuck_ns),
         );
+    }
+
+    /// Answers a login that failed, when its time has come, and ends the connection [ACC-8].
+    fn watch_failed_login(&mut self, connection: u64, due_ns: u64) {
+        if due_ns > self.now_ns {
+            self.timers.arm(Timer::Connection(connection), due_ns);
+            return;
+        }
+        let c = self.connections.get_mut(&connection);
+        if let Some(failed) = c.and_then(|c| c.failed.take()) {
+            self.refuse(connection, failed.stream, &failed.rejection);
+        }
+        self.close(connection);
     }
 
     fn watch_hello(&mut self, connection: u64, hello_ns: u64) {

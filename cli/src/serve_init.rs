@@ -1,0 +1,144 @@
+//! `interweave serve --init DIR`: the files of a server that other hosts may reach, and what to do
+//! with them.
+
+use interweave_access::TokenLine;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cert;
+use crate::failure::Failure;
+use crate::token_file::{self, TokenFile};
+
+/// The identity that the first token gives.
+const ADMIN: &str = "admin";
+const DAYS: u32 = 365;
+const SECONDS_OF_A_DAY: u64 = 86_400;
+
+/// Makes the folder's files. Prints the first token, which is not kept anywhere, and the next steps.
+/// Changes nothing that is there already.
+pub fn run(folder: &Path, hosts: &[String]) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| at(folder, error))?;
+    let folder = &fs::canonicalize(folder).map_err(|error| at(folder, error))?;
+    let named = |name: &str| folder.join(name);
+    let config = named("serve.conf");
+    for file in [&config, &named("rules"), &named("tokens")] {
+        if file.exists() {
+            let text = format!("{} is there already; choose another folder", file.display());
+            return Err(Failure::new(text));
+        }
+    }
+    let hosts = match hosts {
+        [] => vec![own_host_name()],
+        given => given.to_vec(),
+    };
+    cert::authority(folder, DAYS * 10)?;
+    cert::server(folder, &hosts, DAYS)?;
+    cert::write(&named("rules"), RULES, 0o640)?;
+    let token = first_token(&named("tokens"))?;
+    // Last, because a folder with it is whole.
+    cert::write(&config, &config_text(folder), 0o640)?;
+    print_steps(folder, &hosts[0], &token);
+    Ok(())
+}
+
+fn own_host_name() -> String {
+    let host = rustix::system::uname();
+    host.nodename().to_string_lossy().into_owned()
+}
+
+const RULES: &str = "\
+# Who may do what. The first line that matches decides; what no line allows is refused.
+#
+#   group operators alice bob cert:robot-1
+#   allow @operators read,steer /cell/**
+#   allow @operators metrics
+#
+# `interweave rules check FILE IDENTITY OPERATION PATH` says what a change would mean. A running
+# server takes the file within a second.
+
+allow admin all /**
+end
+";
+
+fn first_token(file: &Path) -> Result<String, Failure> {
+    let (mut id, mut secret) = ([0; 6], [0; 32]);
+    let no_random = |error| Failure::new(format!("random bytes for a token: {error}"));
+    getrandom::fill(&mut id).map_err(no_random)?;
+    getrandom::fill(&mut secret).map_err(no_random)?;
+    let now = token_file::now();
+    let expires = now + u64::from(DAYS) * SECONDS_OF_A_DAY;
+    let (token, line) = TokenLine::new(ADMIN, id, secret, now, expires);
+    TokenFile::open_or_make(file)?.add(&line)?;
+    Ok(token)
+}
+
+fn config_text(folder: &Path) -> String {
+    let of_folder = [
+        ("store", "store"),
+        ("tls-cert", "server.pem"),
+        ("tls-key", "server.key"),
+        ("tokens", "tokens"),
+        ("rules", "rules"),
+    ];
+    let lines = of_folder.map(|(option, file)| {
+        let path = folder.join(file);
+        format!("{option} = {}\n", path.display())
+    });
+    format!(
+        "# Made by `interweave serve --init`. `interweave serve --help` has all options.\n\
+         listen = 0.0.0.0:7747\n\
+         http = 127.0.0.1:7748\n\
+         tls = required\n\
+         {}",
+        lines.concat()
+    )
+}
+
+fn print_steps(folder: &Path, host: &str, token: &str) {
+    let folder = folder.display();
+    println!(
+        "{folder} has what a server needs that other hosts reach.\n\
+         \n\
+         Start the server:\n  \
+         interweave serve --config {folder}/serve.conf\n\
+         \n\
+         On each client, with a copy of {folder}/ca.pem:\n  \
+         export IW_CA=ca.pem\n  \
+         export IW_TOKEN={token}\n  \
+         interweave ls iws://{host}\n\
+         \n\
+         This token of `{ADMIN}` may do everything, for {DAYS} days. It is shown once: the server \
+         keeps its SHA-256 alone.\n\
+         \n\
+         For others:\n  \
+         interweave token new NAME --tokens {folder}/tokens\n  \
+         and a line in {folder}/rules, like `allow NAME read /**`\n\
+         \n\
+         {folder}/ca.key signs certificates. Keep it on another machine."
+    );
+}
+
+fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}
+
+/// The folder of `--init` and the server's names in clients' URLs.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Beginning")]
+pub struct InitArgs {
+    /// Make DIR with what a server needs that other hosts reach, say what to do next, and end: a
+    /// config, a rules file, a tokens file, an authority, the server's certificate, a first token
+    #[arg(long, value_name = "DIR")]
+    init: Option<PathBuf>,
+    /// A name or address of this host in clients' URLs, for the certificate of --init; may be given
+    /// again [default: this host's name]
+    #[arg(long, value_name = "HOST", requires = "init")]
+    host: Vec<String>,
+}
+
+impl InitArgs {
+    /// None: a server is to run.
+    pub fn run(&self) -> Option<Result<(), Failure>> {
+        self.init.as_ref().map(|folder| run(folder, &self.host))
+    }
+}

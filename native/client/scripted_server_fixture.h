@@ -1,0 +1,151 @@
+// A server whose answers a test chooses. It serves one connection, on a Unix socket.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/waiting.h"
+#include "platform/clock.h"
+#include "platform/mutex.h"
+#include "platform/process.h"
+#include "platform/socket.h"
+#include "protocol/segment.gen.h"
+#include "session/connection.h"
+#include "types/mip.h"
+
+namespace iw::client {
+
+using protocol::message_type;
+
+class ScriptedServer {
+ public:
+  struct Answer {
+    message_type type{};
+    std::vector<std::uint8_t> body;
+  };
+  using Script = std::function<Answer()>;
+  static constexpr std::uint32_t segment = 1;
+
+  // Requests without a script are answered DONE.
+  explicit ScriptedServer(std::map<message_type, Script> scripts = {})
+      : scripts_(std::move(scripts)) {
+    scripts_.emplace(message_type::HELLO, [] { return welcome(); });
+    scripts_.emplace(message_type::OPEN_SEGMENT, [] { return opened(); });
+    scripts_.emplace(message_type::PING, [] { return Answer{message_type::PONG, {}}; });
+    unlink(path_.c_str());
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path_.copy(address.sun_path, path_.size());
+    EXPECT_EQ(bind(listening_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(listening_.get(), 1), 0);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~ScriptedServer() {
+    end();
+    thread_.join();
+    unlink(path_.c_str());
+  }
+  ScriptedServer(const ScriptedServer&) = delete;
+  ScriptedServer& operator=(const ScriptedServer&) = delete;
+
+  [[nodiscard]] types::Url url() const {
+    types::Url url;
+    url.socket_file = path_;
+    url.path = "/scripted";
+    return url;
+  }
+  // The client sees its connection end.
+  void end() {
+    shutdown(listening_.get(), SHUT_RDWR);
+    shutdown(socket_.fd(), SHUT_RDWR);
+  }
+  int asked(message_type type) {
+    const platform::MutexLock lock(mutex_);
+    return asked_[type];
+  }
+  // Waits for such a request, but not for ever.
+  bool is_asked(message_type type) {
+    const platform::MutexLock lock(mutex_);
+    const std::int64_t deadline_ns = platform::now_ns() + patience_ns;
+    while (asked_[type] == 0 && platform::now_ns() < deadline_ns) {
+      wait_until(asked_more_, mutex_, deadline_ns);
+    }
+    return asked_[type] > 0;
+  }
+  // A notification, or an answer to the request of that stream. REQUIRES: a client has connected.
+  void say(const Answer& answer, std::uint32_t stream, std::span<const platform::Slice> bulk = {}) {
+    session::FrameWriter frames(answer.type, stream, answer.body, bulk);
+    const platform::MutexLock lock(mutex_);
+    for (auto some = frames.next(SIZE_MAX); !some.empty(); some = frames.next(SIZE_MAX)) {
+      if (!socket_.send(some, platform::now_ns() + patience_ns)) return;  // the client has gone
+    }
+  }
+
+  static Answer welcome() {
+    protocol::welcome body;
+    body.version = protocol::PROTOCOL_VERSION_MAX;
+    body.session[0] = 1;
+    body.heartbeat_ms = body.session_lease_ms = 60'000;
+    body.max_diff_bytes = std::uint64_t{1} << 40;
+    return {message_type::WELCOME, session::encoded(body)};
+  }
+  static Answer opened() {
+    protocol::segment_opened body;
+    body.segment = segment;
+    return {message_type::SEGMENT_OPENED, session::encoded(body)};
+  }
+
+ private:
+  static constexpr std::int64_t patience_ns = 20'000'000'000;
+
+  void serve() {
+    socket_ =
+        platform::Socket(platform::FileDescriptor(accept(listening_.get(), nullptr, nullptr)));
+    session::FrameReader frames;
+    std::vector<session::Message> messages;
+    while (socket_) {
+      platform::Interest interest{.fd = socket_.fd()};
+      if (!platform::wait_for({&interest, 1}, platform::never_ns)) return;
+      std::size_t got = 0;
+      if (!socket_.receive(frames.space(), got) || got == 0) return;
+      if (!frames.received(got, messages)) return;
+      for (const session::Message& message : messages) answer(message);
+      messages.clear();
+    }
+  }
+
+  void answer(const session::Message& message) {
+    const auto type = static_cast<message_type>(message.head.type);
+    {
+      const platform::MutexLock lock(mutex_);
+      ++asked_[type];
+      asked_more_.notify_all();
+    }
+    if (message.head.stream == 0) return;
+    const auto script = scripts_.find(type);
+    say(script == scripts_.end() ? Answer{message_type::DONE, {}} : script->second(),
+        message.head.stream);
+  }
+
+  const std::string path_ =
+      "/tmp/interweave-scripted-server-" + std::to_string(platform::process_id());
+  platform::FileDescriptor listening_{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::map<message_type, Script> scripts_;
+  platform::Socket socket_;  // the thread's until the client has its WELCOME
+  platform::Mutex mutex_;
+  platform::Condition asked_more_;
+  std::map<message_type, int> asked_ IW_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace iw::client

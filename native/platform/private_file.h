@@ -1,0 +1,16 @@
+// Files that belong to this process's user alone.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace iw::platform {
+
+// The number of the user as whom the process runs.
+unsigned long user_number() noexcept;
+
+// Reads a file that belongs to this user, that nobody else may read, that is not a symbolic link,
+// and that has at most `most_bytes`. Returns "" for any other file, and where there is none.
+std::string read_private_file(const std::string& path, std::size_t most_bytes);
+
+}  // namespace iw::platform

@@ -1,0 +1,54 @@
+//! Where a server's own token lies [OWN-2]. The callers read and write it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Returns the folders in the order in which they are tried. `runtime`: the value of
+/// XDG_RUNTIME_DIR. `user`: as whom the process runs.
+pub fn folders(runtime: Option<OsString>, user: u32) -> Vec<PathBuf> {
+    let runtime = runtime.filter(|folder| !folder.is_empty());
+    let mut folders: Vec<PathBuf> = runtime
+        .map(|folder| PathBuf::from(folder).join("interweave"))
+        .into_iter()
+        .collect();
+    folders.push(PathBuf::from(format!("/run/user/{user}/interweave")));
+    folders.push(PathBuf::from(format!("/tmp/interweave-{user}")));
+    folders
+}
+
+/// Returns the file's name within its folder.
+pub fn file_name(port: u16) -> String {
+    format!("{port}.token")
+}
+
+/// Whether a client looks for the token of a server on that host [OWN-3].
+pub fn is_for_host(host: &str) -> bool {
+    host == "localhost" || host == "::1" || host.starts_with("127.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_2_the_runtime_folder_comes_first_and_tmp_last() {
+        let folders = folders(Some("/run/mine".into()), 7);
+        let expected = [
+            "/run/mine/interweave",
+            "/run/user/7/interweave",
+            "/tmp/interweave-7",
+        ];
+        assert_eq!(folders, expected.map(PathBuf::from));
+        assert_eq!(super::folders(Some("".into()), 7).len(), 2);
+    }
+
+    #[test]
+    fn own_3_the_token_is_for_loopback_alone() {
+        assert!(["localhost", "127.0.0.1", "127.1.2.3", "::1"]
+            .iter()
+            .all(|h| is_for_host(h)));
+        assert!(!["example.org", "10.0.0.1", "127", "::"]
+            .iter()
+            .any(|h| is_for_host(h)));
+    }
+}

@@ -1,0 +1,440 @@
+//! The tokens file and the rules file of a server [RULE-3] [RULE-7] [ACC-6].
+//!
+//! A thread of its own looks at the files, reads them anew when they change or when SIGHUP comes,
+//! and notices that a token expires, because a large file, or a disk that does not answer, must not
+//! hold the engine's thread up. A file that does not parse is not taken: what it said before holds.
+
+use interweave_access::{
+    Access, FileError, Rules, Tokens, MAX_RULES_FILE_BYTES, MAX_TOKENS_FILE_BYTES,
+};
+use std::fs::{File, Metadata};
+use std::future::Future;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::mpsc::{unbounded_channel, UnboundedSender};
+
+/// How often the files are looked at: a change holds within a second, which the engine needs a part
+/// of.
+const LOOK: Duration = Duration::from_millis(500);
+/// A file that was written so shortly before it was read may change again without another mark,
+/// because times of files are coarse.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// Who may do what, by two files. None: the server does not have such a file.
+#[derive(Debug, Clone, Default)]
+pub struct AccessOptions {
+    pub tokens: Option<PathBuf>,
+    pub rules: Option<PathBuf>,
+}
+
+impl AccessOptions {
+    /// Ok: a server can begin with these files.
+    pub fn check(&self) -> Result<(), String> {
+        AccessFiles::open(self).map(drop)
+    }
+}
+
+/// What a look at the files found.
+pub struct Change {
+    /// None: what the files say holds already.
+    pub access: Option<Arc<Access>>,
+    pub reloads: Vec<Reload>,
+}
+
+/// A file was read anew. If it is not sound, what it said before holds.
+pub struct Reload {
+    pub is_taken: bool,
+    pub text: String,
+}
+
+/// A file that was replaced or written has another mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    inode: (u64, u64),
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Mark {
+    fn of(data: &Metadata) -> Mark {
+        Mark {
+            inode: (data.dev(), data.ino()),
+            bytes: data.len(),
+            modified: (data.mtime(), data.mtime_nsec()),
+        }
+    }
+
+    fn is_fresh(&self, now: Duration) -> bool {
+        let seconds = u64::try_from(self.modified.0).unwrap_or(0);
+        Duration::from_secs(seconds) + FRESH > now
+    }
+}
+
+/// One of the files, and what it said when it was last sound.
+struct Watched<T> {
+    option: &'static str,
+    path: PathBuf,
+    most_bytes: usize,
+    parse: fn(&[u8]) -> Result<T, FileError>,
+    sound: T,
+    /// None: the file was not there.
+    mark: Option<Mark>,
+    /// What was last read, sound or not.
+    bytes: Vec<u8>,
+    /// It is read again at the next look, although its mark stays.
+    is_fresh: bool,
+    /// The reloads that nobody was told of.
+    reloads: Vec<Reload>,
+}
+
+impl<T> Watched<T> {
+    fn open(
+        option: &'static str,
+        path: &Path,
+        most_bytes: usize,
+        parse: fn(&[u8]) -> Result<T, FileError>,
+    ) -> Result<Self, String> {
+        let read = read_file(path, most_bytes);
+        let (mark, bytes) =
+            read.map_err(|error| format!("{option} {}: {error}", path.display()))?;
+        let sound = parse(&bytes).map_err(|error| error_text(option, path, &error))?;
+        Ok(Watched {
+            option,
+            path: path.to_path_buf(),
+            most_bytes,
+            parse,
+            sound,
+            mark: Some(mark),
+            bytes,
+            is_fresh: mark.is_fresh(since_1970()),
+            reloads: Vec::new(),
+        })
+    }
+
+    /// Reads the file again if it has changed. Returns whether it says something new.
+    fn look_again(&mut self) -> bool {
+        let mark = std::fs::metadata(&self.path)
+            .ok()
+            .map(|data| Mark::of(&data));
+        (mark != self.mark || self.is_fresh) && self.read_again(false)
+    }
+
+    /// `aloud`: somebody asked for it and wants to hear of it, even if nothing has changed.
+    fn read_again(&mut self, aloud: bool) -> bool {
+        let (option, path) = (self.option, self.path.display());
+        let (mark, bytes) = match read_file(&self.path, self.most_bytes) {
+            Ok(read) => read,
+            Err(error) => {
+                if self.mark.take().is_some() || aloud {
+                    let text = format!("{option} {path}: {error}; what the file said before holds");
+                    self.tell(false, text);
+                }
+                self.is_fresh = false;
+                return false;
+            }
+        };
+        let was_there = self.mark.replace(mark).is_some();
+        self.is_fresh = mark.is_fresh(since_1970());
+        if bytes == self.bytes && was_there && !aloud {
+            return false;
+        }
+        self.bytes = bytes;
+        match (self.parse)(&self.bytes) {
+            Ok(sound) => {
+                self.sound = sound;
+                let text = format!("{option} {path} was read again");
+                self.tell(true, text);
+                true
+            }
+            Err(error) => {
+                let text = error_text(option, &self.path, &error);
+                self.tell(false, format!("{text}; what the file said before holds"));
+                false
+            }
+        }
+    }
+
+    fn tell(&mut self, is_taken: bool, text: String) {
+        self.reloads.push(Reload { is_taken, text });
+    }
+}
+
+fn error_text(option: &str, path: &Path, error: &FileError) -> String {
+    let FileError { line, column, text } = error;
+    format!("{option} {}:{line}:{column}: error: {text}", path.display())
+}
+
+/// The mark is that of the very file whose bytes are returned, and from before they were read.
+fn read_file(path: &Path, most_bytes: usize) -> io::Result<(Mark, Vec<u8>)> {
+    // The system would wait for the writer of a pipe.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("this is not a file"));
+    }
+    let file = File::open(path)?;
+    let data = file.metadata()?;
+    let mut bytes = Vec::new();
+    // The parser refuses a file of one byte too many.
+    file.take(most_bytes as u64 + 1).read_to_end(&mut bytes)?;
+    Ok((Mark::of(&data), bytes))
+}
+
+fn since_1970() -> Duration {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default()
+}
+
+/// The files as they are, and what they say.
+pub struct AccessFiles {
+    tokens: Option<Watched<Tokens>>,
+    rules: Option<Watched<Rules>>,
+}
+
+impl AccessFiles {
+    /// Reads the files. None: there are no such files.
+    pub fn open(options: &AccessOptions) -> Result<Option<AccessFiles>, String> {
+        let parse_tokens = |bytes: &[u8]| Tokens::parse(bytes, since_1970().as_secs());
+        let tokens = options.tokens.as_deref();
+        let tokens = tokens
+            .map(|path| Watched::open("--tokens", path, MAX_TOKENS_FILE_BYTES, parse_tokens))
+            .transpose()?;
+        let parse_rules = |bytes: &[u8]| Rules::parse(bytes);
+        let rules = options.rules.as_deref();
+        let rules = rules
+            .map(|path| Watched::open("--rules", path, MAX_RULES_FILE_BYTES, parse_rules))
+            .transpose()?;
+        let is_any = tokens.is_some() || rules.is_some();
+        Ok(is_any.then_some(AccessFiles { tokens, rules }))
+    }
+
+    fn access(&self) -> Arc<Access> {
+        let rules = self.rules.as_ref().map(|file| file.sound.clone());
+        let tokens = self.tokens.as_ref().map(|file| file.sound.clone());
+        Arc::new(Access::new(rules, tokens))
+    }
+
+    /// Returns how long nothing needs to be done.
+    fn rest(&self, now: Duration) -> Duration {
+        let next = self
+            .tokens
+            .as_ref()
+            .and_then(|file| file.sound.next_expiry());
+        let left = |at| Duration::from_secs(at).saturating_sub(now);
+        next.map_or(LOOK, |at| LOOK.min(left(at)))
+    }
+
+    /// Returns whether a token has expired.
+    fn let_expire(&mut self, now: Duration) -> bool {
+        let Some(tokens) = &mut self.tokens else {
+            return false;
+        };
+        let now = now.as_secs();
+        let has_expired = tokens.sound.next_expiry().is_some_and(|at| at <= now);
+        if has_expired {
+            tokens.sound = tokens.sound.without_expired(now);
+        }
+        has_expired
+    }
+
+    /// Returns whether what holds has changed.
+    fn look_again(&mut self) -> bool {
+        let tokens = self.tokens.as_mut().is_some_and(Watched::look_again);
+        let rules = self.rules.as_mut().is_some_and(Watched::look_again);
+        self.let_expire(since_1970()) | tokens | rules
+    }
+
+    fn read_again(&mut self) -> bool {
+        let tokens = self.tokens.as_mut();
+        let tokens = tokens.is_some_and(|file| file.read_again(true));
+        let rules = self.rules.as_mut();
+        let rules = rules.is_some_and(|file| file.read_again(true));
+        self.let_expire(since_1970()) | tokens | rules
+    }
+
+    fn take_reloads(&mut self) -> Vec<Reload> {
+        let tokens = self.tokens.as_mut().map(|file| &mut file.reloads);
+        let rules = self.rules.as_mut().map(|file| &mut file.reloads);
+        let both = tokens.into_iter().chain(rules);
+        both.flat_map(std::mem::take).collect()
+    }
+
+    /// Runs until the other ends of both channels are gone.
+    fn keep(mut self, hangups: &Receiver<()>, changes: &UnboundedSender<Change>) {
+        loop {
+            let has_changed = match hangups.recv_timeout(self.rest(since_1970())) {
+                Ok(()) => self.read_again(),
+                Err(RecvTimeoutError::Timeout) => self.look_again(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let change = Change {
+                access: has_changed.then(|| self.access()),
+                reloads: self.take_reloads(),
+            };
+            let is_any = change.access.is_some() || !change.reloads.is_empty();
+            if is_any && changes.send(change).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Tells `on_change` at once what the files say, and begins to watch them. The returned task is to
+/// run for as long as the server does; it tells `on_change` of each change. From now on SIGHUP does
+/// not end the process.
+pub fn begin(
+    files: AccessFiles,
+    on_change: impl Fn(Change) + 'static,
+) -> io::Result<impl Future<Output = ()>> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    on_change(Change {
+        access: Some(files.access()),
+        reloads: Vec::new(),
+    });
+    let (ask, asked) = channel();
+    let (changes, mut changed) = unbounded_channel();
+    let thread = std::thread::Builder::new().name("iw-access".to_string());
+    thread.spawn(move || files.keep(&asked, &changes))?;
+    Ok(async move {
+        loop {
+            tokio::select! {
+                Some(()) = hangup.recv() => {
+                    // The thread ends after this task, or this task panics below.
+                    let _ = ask.send(());
+                }
+                change = changed.recv() => {
+                    on_change(change.expect("the thread that watches the files runs"));
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Peer;
+    use interweave_access::{Identity, Operation, TokenLine};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let name = format!("interweave-access-{}-{name}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            Folder(folder)
+        }
+
+        fn write(&self, name: &str, text: &str) -> PathBuf {
+            let path = self.0.join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn may_read(files: &AccessFiles) -> bool {
+        let alice = Identity::parse("alice").unwrap();
+        files
+            .access()
+            .decide(&alice, Operation::Read, "/a")
+            .is_allowed
+    }
+
+    fn rules(folder: &Folder) -> AccessFiles {
+        let options = AccessOptions {
+            rules: Some(folder.0.join("rules")),
+            tokens: None,
+        };
+        AccessFiles::open(&options).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_file_is_taken_whole_or_not_at_all() {
+        // [RULE-3]
+        let folder = Folder::new("whole");
+        folder.write("rules", "allow alice read /**\nend\n");
+        let mut files = rules(&folder);
+        assert!(may_read(&files));
+        for wrong in ["", "deny alice read /**\n", "deny alice reed /**\nend\n"] {
+            folder.write("rules", wrong);
+            assert!(!files.look_again() && may_read(&files), "{wrong}");
+        }
+        std::fs::remove_file(folder.0.join("rules")).unwrap();
+        assert!(!files.look_again() && !files.read_again() && may_read(&files));
+        folder.write("rules", "deny alice read /**\nend\n");
+        assert!(files.look_again() && !may_read(&files));
+    }
+
+    #[test]
+    fn a_change_that_keeps_size_and_time_is_seen() {
+        // [RULE-7]
+        let folder = Folder::new("fresh");
+        // However long the test takes, the file was written lately.
+        let time = SystemTime::now() + Duration::from_secs(3600);
+        let write = |text: &str| {
+            let path = folder.write("rules", text);
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(time).unwrap();
+        };
+        write("allow alice read /**\nend\n");
+        let mut files = rules(&folder);
+        write("allow bobby read /**\nend\n");
+        assert!(files.look_again() && !may_read(&files));
+        assert!(!files.look_again(), "nothing has changed");
+    }
+
+    #[test]
+    fn a_token_expires_without_a_change_of_the_file() {
+        // [ACC-2] [ACC-6]
+        let folder = Folder::new("expiry");
+        let now = since_1970();
+        let expires = now.as_secs() + 3600;
+        let (token, line) = TokenLine::new("alice", [1; 6], [2; 32], 0, expires);
+        let path = folder.write("tokens", &format!("{line}\nend\n"));
+        let options = AccessOptions {
+            tokens: Some(path),
+            rules: None,
+        };
+        let mut files = AccessFiles::open(&options).unwrap().unwrap();
+        let is_let_in =
+            |files: &AccessFiles| files.access().login(&token, &Peer::default()).is_ok();
+        assert_eq!(files.rest(now), LOOK);
+        assert!(!files.let_expire(now) && is_let_in(&files));
+        let just_before = Duration::from_secs(expires) - Duration::from_millis(1);
+        assert_eq!(files.rest(just_before), Duration::from_millis(1));
+        assert!(!files.let_expire(just_before) && is_let_in(&files));
+        let after = Duration::from_secs(expires);
+        assert!(files.let_expire(after) && !is_let_in(&files));
+        assert_eq!(files.rest(after), LOOK);
+        assert!(!files.let_expire(after));
+    }
+
+    #[test]
+    fn a_server_does_not_begin_with_a_file_that_is_not_sound() {
+        // [RULE-3]
+        let folder = Folder::new("begin");
+        let path = folder.write("rules", "allow alice read\nend\n");
+        let check = |path: &Path| {
+            let rules = Some(path.to_path_buf());
+            AccessOptions {
+                rules,
+                tokens: None,
+            }
+            .check()
+            .unwrap_err()
+        };
+        assert!(check(&path).contains("rules:1:17: error: this rule needs a path"));
+        assert!(check(&folder.0).contains("not a file"));
+        assert!(check(&folder.0.join("none")).starts_with("--rules "));
+    }
+}

@@ -1,0 +1,38 @@
+/** The token of a server that this user runs, in Node [OWN-3]. */
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+
+const MOST_BYTES = 4096;
+
+function isForHost(host: string): boolean {
+  return host === "localhost" || host === "::1" || host.startsWith("127.");
+}
+
+/** The token that is shown there over plain TCP; "" where there is none. */
+export async function ownToken(host: string, port: number): Promise<string> {
+  const user = process.geteuid?.();
+  if (user === undefined || !isForHost(host)) return "";
+  const runtime = process.env["XDG_RUNTIME_DIR"] ?? "";
+  const folders = [`/run/user/${user}/interweave`, `/tmp/interweave-${user}`];
+  if (runtime !== "") folders.unshift(`${runtime}/interweave`);
+  for (const folder of folders) {
+    const token = await readPrivate(`${folder}/${port}.token`, user);
+    if (token !== "") return token;
+  }
+  return "";
+}
+
+/** The first line of a file that belongs to the user and that nobody else may read. */
+async function readPrivate(path: string, user: number): Promise<string> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch(() => null);
+  if (file === null) return "";
+  try {
+    const found = await file.stat();
+    const isPrivate = found.isFile() && found.uid === user && (found.mode & 0o077) === 0;
+    if (!isPrivate || found.size > MOST_BYTES) return "";
+    return (await file.readFile("utf8")).split("\n", 1)[0] ?? "";
+  } finally {
+    await file.close();
+  }
+}
