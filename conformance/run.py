@@ -5,6 +5,7 @@
   run.py random [--seed N] [--edits N]   random types and edits on all agents together
   run.py restarts [--only WORD] [--short]     the server goes and comes back under each agent in
                                               each state
+  run.py cases --tls, random --tls       the same over encrypted connections
   run.py self-test                       whether the runner notices what it should, with the first
                                          agent
   run.py list                            the agents and the cases
@@ -25,8 +26,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 CELLS_A_JOB = 4  # they mostly wait
 sys.path.insert(0, str(HERE))
 
-from runner import cases, matrix, random_test  # noqa: E402  (after the path is known)
-from runner import restart_table, restarts, self_test  # noqa: E402
+from runner import cases, encryption, matrix, random_test  # noqa: E402  (after the path is known)
+from runner import processes, restart_table, restarts, self_test  # noqa: E402
 
 
 def arguments():
@@ -56,6 +57,8 @@ def arguments():
     parser.add_argument(
         "--edits", type=int, default=10000,
         help="random: edits that are checked on all machines (default: %(default)s)")
+    parser.add_argument("--tls", action="store_true",
+                        help="cases, random: over encrypted connections, with certificates")
     parser.add_argument("--world", type=int, help="random: only this world of the seed")
     return parser.parse_args()
 
@@ -137,6 +140,15 @@ def run_self_test(options, kinds):
     return 1 if failed else 0
 
 
+def encrypted(options, kinds):
+    if options.what not in ("cases", "random"):
+        raise ValueError(f"--tls is for cases and random, not for {options.what}")
+    folder, processes.Server.options_of_run = encryption.certificates(options.server)
+    processes.Server.scheme = "iws"
+    with folder:
+        return {"cases": run_cases, "random": run_random}[options.what](options, kinds)
+
+
 def main():
     options = arguments()
     # So that servers and agents are ended, too.
@@ -148,6 +160,8 @@ def main():
             for case in cases.load(HERE / "cases", HERE.parent / "spec", options.only):
                 print(f"{case['name']}  [{'] ['.join(case['rules'])}]")
             return 0
+        if options.tls:
+            return encrypted(options, kinds)
         return {"cases": run_cases, "random": run_random, "restarts": run_restarts,
                 "self-test": run_self_test}[options.what](options, kinds)
     except (OSError, ValueError) as error:

@@ -91,4 +91,7 @@ if [ -z "${MACHINES:-}" ]; then
   conformance/run.py restarts "${server[@]}" --jobs "$jobs" \
     --agents native,fortran,python,typescript,java $cells
 fi
+# Clients that encrypt by themselves: by OpenSSL, Node and the JDK.
+[ -n "${MACHINES:-}" ] || [ "${1:-}" = --short ] ||
+  conformance/run.py cases "${server[@]}" --jobs "$jobs" --tls --agents native,typescript,java
 conformance/run.py random "${server[@]}" --edits "$edits" "${chosen[@]}" ${SEED:+--seed "$SEED"}

@@ -83,7 +83,7 @@ class Run:
 
     def go_with(self, server):
         self.server = server
-        self.base = f"iw://{server.address}/{self.number}"
+        self.base = f"{server.url}/{self.number}"
         try:
             for role in ("W", "R"):
                 self.begin(role)

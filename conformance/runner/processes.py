@@ -102,13 +102,18 @@ def held_port():
 
 
 class Server(Lines):
+    # Of every server of the run; with the scheme iws the options say how it encrypts.
+    scheme = "iw"
+    options_of_run = []
+
     def __init__(self, program, options, store="memory", held=None):
         self.held = held or held_port()
         self.again = (program, options, store, self.held)
         listen = "127.0.0.1:%d" % self.held.getsockname()[1]
         super().__init__("the server", [program, "serve", "--listen", listen, "--http", "none", "--store", store,
-                                        *options])
+                                        *options, *self.options_of_run])
         self.address = self.read().removeprefix("listening ")
+        self.url = f"{self.scheme}://{self.address}"
 
     def restarted(self):
         """Killed, and started again at the same address with the same store."""

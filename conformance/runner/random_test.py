@@ -23,10 +23,10 @@ class Differs(Exception):
 
 
 class World:
-    def __init__(self, seed, number, agents, address):
+    def __init__(self, seed, number, agents, server):
         self.random = randomness.Random(f"{seed} {number}")
         self.agents = agents
-        base = f"iw://{address}/random{number}"
+        base = f"{server.url}/random{number}"
         self.maker = TypeMaker(self.random, f"w{number}")
         self.kinds = self.maker.make_all()
         names = "ab" if self.random.random() < 0.7 else "abc"
@@ -197,7 +197,7 @@ def run(kinds, program, build, seed, cases, only_world, progress):
     failure = None
     while edits < cases and failure is None:
         number += 0 if only_world else 1
-        world = World(seed, number, agents, server.address)
+        world = World(seed, number, agents, server)
         try:
             world.run()
         except (Broken, Differs) as wrong:

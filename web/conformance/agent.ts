@@ -260,7 +260,8 @@ class Agent {
 
   /** A value with the MIPs by name in it made those by serial, which may mean asking the server. */
   private async canonical(value: unknown): Promise<unknown> {
-    if (typeof value === "string" && /^(iw|unix):.*#[^0-9]/.test(value)) return this.resolve(value);
+    if (typeof value === "string" && /^(iws?|unix):.*#[^0-9]/.test(value))
+      return this.resolve(value);
     if (Array.isArray(value)) return Promise.all(value.map((each) => this.canonical(each)));
     if (typeof value !== "object" || value === null) return value;
     const members = Object.entries(value).map(async ([name, each]) => [

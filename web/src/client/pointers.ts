@@ -3,6 +3,7 @@ import type { CopiedBlock } from "../diff/copy.js";
 import { spotAt } from "../swizzle/navigate.js";
 import { isSameType, targetSerial } from "../types/type.js";
 import { InterweaveError } from "../wire/error.js";
+import { serverPart } from "../wire/mip.js";
 import { getPointer, isNull, setPointer } from "../wire/pointer.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { checkReadable, checkWritable, mipOfPlace, type Heap, type Place } from "./place.js";
@@ -24,8 +25,7 @@ export function mipOfPointer(place: Place): string | null {
 }
 
 function serverOf({ url }: Heap): string {
-  const path = url.startsWith("unix:") ? url.indexOf(":/", 5) + 1 : url.indexOf("/", 5);
-  return url.slice(0, path);
+  return url.startsWith("unix:") ? url.slice(0, url.indexOf(":/", 5) + 1) : serverPart(url);
 }
 
 function badPointer(place: Place, why: string): InterweaveError {

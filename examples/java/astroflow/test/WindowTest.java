@@ -31,6 +31,7 @@ public final class WindowTest {
   private Component root;
 
   private WindowTest(String url) throws Exception {
+    robot.setAutoWaitForIdle(true);
     seen = new Client().open(url);
   }
 

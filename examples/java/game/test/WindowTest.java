@@ -25,6 +25,7 @@ public final class WindowTest {
   private final Semaphore news = new Semaphore(0);
 
   private WindowTest(String url) throws Exception {
+    robot.setAutoWaitForIdle(true);
     game = new SharedGame(url, "ada", 40, false);
     game.onChange(news::release);
     window = new GameWindow("ada", game);

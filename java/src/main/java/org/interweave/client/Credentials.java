@@ -37,6 +37,8 @@ import org.interweave.InterweaveException;
 final class Credentials {
   private static final String KEY_BEGIN = "-----BEGIN PRIVATE KEY-----";
   private static final String KEY_END = "-----END PRIVATE KEY-----";
+  /** Not empty, because Java verifies no EdDSA signature of nothing. */
+  private static final byte[] SAMPLE = {1};
 
   private final String server;
   private final TlsFiles files;
@@ -105,8 +107,10 @@ final class Credentials {
         kind.equals("RSA") ? "SHA256withRSA" : kind.equals("EC") ? "SHA256withECDSA" : kind;
     Signature signature = Signature.getInstance(scheme);
     signature.initSign(key);
+    signature.update(SAMPLE);
     byte[] signed = signature.sign();
     signature.initVerify(shown);
+    signature.update(SAMPLE);
     return signature.verify(signed);
   }
 
