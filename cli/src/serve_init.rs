@@ -79,6 +79,7 @@ fn config_text(folder: &Path) -> String {
         ("tls-key", "server.key"),
         ("tokens", "tokens"),
         ("rules", "rules"),
+        ("audit", "audit.log"),
     ];
     let lines = of_folder.map(|(option, file)| {
         let path = folder.join(file);
