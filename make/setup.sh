@@ -71,6 +71,7 @@ set_test() {
   set_tidy
   packages+=(libgtest-dev chromium openmpi-bin openssl)
   packages+=(xvfb default-jre)  # windows of examples/java
+  packages+=(iproute2)  # networks of their own for the installed service
   needs_node=yes
 }
 
@@ -82,7 +83,7 @@ set_fuzz() {
 set_test-deep() {
   set_test
   set_fuzz
-  packages+=(nftables iproute2)  # a network that loses packets
+  packages+=(nftables)  # a network that loses packets
   emulated "$everyday_machines"
 }
 

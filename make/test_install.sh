@@ -82,4 +82,5 @@ kill -TERM "$server"
 wait "$server" || fail "the server did not stop cleanly"
 server=
 "$root/make/test_service.sh" "$prefix"
+"$root/make/test_two_machines.sh" "$prefix" ./list-pkgconfig
 echo "install: pkg-config, CMake package and program work from outside"
