@@ -50,7 +50,8 @@ token=$(sed -n 's/^ *export IW_TOKEN=//p' <<<"$steps")
 for secret in ca.key server.key tokens; do
   [ "$(stat -c %a "$state/$secret")" = 600 ] || fail "others may read $secret"
 done
-! "${unprivileged[@]}" "$program" serve --init "$state" 2>/run/again || fail "serve --init replaced files"
+! "${unprivileged[@]}" "$program" serve --init "$state" 2>/run/again ||
+  fail "serve --init replaced files"
 
 # serve_and_ask COMMAND...: the server answers who shows the token, and nobody else.
 serve_and_ask() {
@@ -69,7 +70,8 @@ serve_and_ask() {
   grep -q IW_TOKEN /run/refused || fail "the refusal does not say what to set: $(cat /run/refused)"
   ! IW_TOKEN=$token "$program" ls iw://localhost 2>/dev/null || fail "it serves without TLS"
   MAINPID=$server bash -c "$(of_unit ExecReload)"
-  IW_TOKEN=$token "$program" ls iws://localhost >/run/list 2>&1 || fail "the reload ended the service"
+  IW_TOKEN=$token "$program" ls iws://localhost >/run/list 2>&1 ||
+    fail "the reload ended the service"
   kill -TERM "$server"
   wait "$server" || fail "the server did not stop cleanly"
   ! grep -q "$token" /run/server.log || fail "the log holds the token"
@@ -79,6 +81,7 @@ read -ra start <<<"$(of_unit ExecStart)"
 serve_and_ask "$program" "${start[@]:1}"
 
 # The container file's command, whose entry is the program.
-read -ra arguments <<<"$(sed -n 's/^CMD \[\(.*\)\]$/\1/p' /mnt/interweave/Containerfile | tr -d '",')"
+command=$(sed -n 's/^CMD \[\(.*\)\]$/\1/p' /mnt/interweave/Containerfile)
+read -ra arguments <<<"$(tr -d '",' <<<"$command")"
 serve_and_ask "$program" "${arguments[@]}"
 echo "service: the commands of the service and of the container work"

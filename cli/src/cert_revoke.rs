@@ -1,4 +1,4 @@
-//! `interweave cert revoke`: the list of certificates that an authority does not stand for any more.
+//! `interweave cert revoke`: the list of certificates that an authority has revoked.
 
 use clap::Args;
 use rcgen::{

@@ -161,6 +161,15 @@ enum Http {
     Off,
 }
 
+impl Http {
+    fn address(self) -> Option<SocketAddr> {
+        match self {
+            Http::On(address) => Some(address),
+            Http::Off => None,
+        }
+    }
+}
+
 fn http(text: &str) -> Result<Http, String> {
     match text {
         "none" => Ok(Http::Off),
@@ -233,17 +242,11 @@ impl Serve {
                 self.quota, self.max_quota
             ));
         }
-        let http = match self.http {
-            Http::On(address) => Some(address),
-            Http::Off => None,
-        };
+        let http = self.http.address();
         let tls = self.tls.take_options(http.is_some());
         let has_access = self.access.tokens.is_some() || self.access.rules.is_some();
-        if let Some(refusal) =
-            serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access)
-        {
-            return Err(refusal);
-        }
+        let refusal = serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access);
+        refusal.map_or(Ok(()), Err)?;
         // Before the store, because a large one is read for a while.
         tls.as_ref().map_or(Ok(()), TlsOptions::check)?;
         let access = AccessOptions {
@@ -252,21 +255,7 @@ impl Serve {
         };
         access.check()?;
         let opened = self.open_store()?;
-        let engine = Config {
-            lease_ms: self.lease,
-            max_hold_ms: self.max_hold,
-            heartbeat_ms: self.heartbeat,
-            quota_bytes: self.quota,
-            max_quota_bytes: self.max_quota,
-            max_segments: self.max_segments,
-            // A complete copy of the largest segment has to pass.
-            max_diff_bytes: self.max_quota.saturating_add(1 << 30),
-            tuning: self.tuning(),
-            stored: opened.stored,
-            first_fence: opened.epoch << 32,
-            identity: opened.store.identity(),
-            ..Config::default()
-        };
+        let engine = self.engine(&opened);
         let options = ServeOptions {
             listen: self.listen,
             http,
@@ -296,6 +285,24 @@ impl Serve {
                 ))
             }
             other => other.map_err(|error| error.to_string()),
+        }
+    }
+
+    fn engine(&self, opened: &Opened) -> Config {
+        Config {
+            lease_ms: self.lease,
+            max_hold_ms: self.max_hold,
+            heartbeat_ms: self.heartbeat,
+            quota_bytes: self.quota,
+            max_quota_bytes: self.max_quota,
+            max_segments: self.max_segments,
+            // A complete copy of the largest segment has to pass.
+            max_diff_bytes: self.max_quota.saturating_add(1 << 30),
+            tuning: self.tuning(),
+            stored: opened.stored,
+            first_fence: opened.epoch << 32,
+            identity: opened.store.identity(),
+            ..Config::default()
         }
     }
 

@@ -14,7 +14,7 @@ const ADMIN: &str = "admin";
 const DAYS: u32 = 365;
 const SECONDS_OF_A_DAY: u64 = 86_400;
 
-/// Makes the folder's files. Prints the first token, which is not kept anywhere, and the next steps.
+/// Makes the folder's files. Prints the first token, which nothing keeps, and the next steps.
 /// Changes nothing that is there already.
 pub fn run(folder: &Path, hosts: &[String]) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| at(folder, error))?;
@@ -79,6 +79,7 @@ fn config_text(folder: &Path) -> String {
         ("tls-key", "server.key"),
         ("tokens", "tokens"),
         ("rules", "rules"),
+        ("audit", "audit.log"),
     ];
     let lines = of_folder.map(|(option, file)| {
         let path = folder.join(file);

@@ -79,8 +79,8 @@ pub fn refusal_of_open(
          interweave cert authority DIR && interweave cert server DIR NAME-OF-THIS-HOST\n  \
          interweave serve {option} {open} --tls required --tls-cert DIR/server.pem \
          --tls-key DIR/server.key --client-ca DIR/ca.pem\n\
-         Tokens or rules (--tokens, --rules) do instead of --client-ca; `interweave serve --init DIR` \
-         makes all that such a server needs.\n\
+         Tokens or rules (--tokens, --rules) do instead of --client-ca; \
+         `interweave serve --init DIR` makes all that such a server needs.\n\
          Otherwise it listens on loopback only: use 127.0.0.1:{port}, and a tunnel \
          (ssh -L {port}:127.0.0.1:{port}) for other hosts"
     ))

@@ -10,7 +10,8 @@ namespace iw::platform {
 unsigned long user_number() noexcept;
 
 // Reads a file that belongs to this user, that nobody else may read, that is not a symbolic link,
-// and that has at most `most_bytes`. Returns "" for any other file, and where there is none.
+// and that has at most `most_bytes`. Returns "" for any other file, and for a
+// file that does not exist.
 std::string read_private_file(const std::string& path, std::size_t most_bytes);
 
 }  // namespace iw::platform

@@ -104,7 +104,7 @@ using session_hash = std::array<std::uint8_t, 16>;
 // takes both forms until WELCOME. A server of version 1 answers NOT_OPEN to the hello of version
 // 2, because the fields are more than it expects: a client whose hello is answered NOT_OPEN
 // fails with VERSION_MISMATCH, and names version 1 and its own versions. The token proves who
-// asks (compared by a later rule set; with no rules configured it is ignored). `session` is all
+// asks [ACC-1]; spec/access.md says who is let in, and what each message needs. `session` is all
 // zeros for a new session, or the one of an earlier welcome: [SES-2] a session outlives its
 // connection for session_lease_ms; a hello within that time resumes it with its writer locks and
 // release sequence, and closes an older connection of the same session; later it is as a new

@@ -73,7 +73,6 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             access: net::AccessOptions::default(),
             spin: std::time::Duration::ZERO,
             max_connections: 10,
-            access: net::AccessOptions::default(),
             audit: None,
             engine: Config {
                 stored: true,

@@ -271,11 +271,31 @@ fn acc_11_a_web_socket_of_nobody_may_show_its_token_in_hello() {
     assert_eq!(error.code, ErrorCode::Denied);
     assert!(error.text.contains("IW_TOKEN"), "{}", error.text);
     let mut web = WebSocket::open_with(&server, "");
-    let mut body: Hello = hello().decode().unwrap();
-    body.token = root;
-    web.send_message(Message::new(MessageType::Hello, 1, &body, Bytes::new()));
+    web.send_message(hello_with(root));
     let welcome = web.receive_message().unwrap();
     assert_eq!(welcome.kind(), Some(MessageType::Welcome));
+}
+
+fn hello_with(token: String) -> Message {
+    let mut body: Hello = hello().decode().unwrap();
+    body.token = token;
+    Message::new(MessageType::Hello, 1, &body, Bytes::new())
+}
+
+#[test]
+fn acc_8_a_wrong_token_in_hello_is_answered_late_and_a_good_cookie_does_not_help() {
+    let papers = Papers::new();
+    let (alice, root) = (papers.token("alice"), papers.token("root"));
+    let server = serve(&papers, &root);
+    let cookie = cookie_line(&log_in(&server, &alice));
+    let mut web = WebSocket::open_with(&server, &cookie);
+    let begun = Instant::now();
+    web.send_message(hello_with("iw_guess".to_string()));
+    web.send_message(Message::bare(MessageType::Ping, 2));
+    let error: PlainError = web.receive_message().unwrap().decode().unwrap();
+    assert_eq!(error.code, ErrorCode::Denied);
+    assert!(begun.elapsed() >= LATE);
+    assert!(web.receive_message().is_none(), "the ping is not answered");
 }
 
 #[test]
@@ -299,6 +319,28 @@ fn acc_10_guesses_wait_and_only_so_many_and_keep_nobody_out() {
     assert!(late.count() >= 32, "{answers:?}");
     let known = |(status, _): &(u16, Duration)| [403, 429].contains(status);
     assert!(answers.iter().all(known), "{answers:?}");
+}
+
+#[test]
+fn acc_10_logins_whose_forms_do_not_come_keep_nobody_out() {
+    let papers = Papers::new();
+    let (_, root) = (papers.token("alice"), papers.token("root"));
+    let server = serve(&papers, &root);
+    let head = "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n";
+    let slow: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.http).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let begun = Instant::now();
+    assert_eq!(get(&server, "/status", &bearer(&root)).status, 200);
+    assert!(
+        begun.elapsed() < Duration::from_secs(4),
+        "it waited for a form"
+    );
+    drop(slow);
 }
 
 #[test]

@@ -233,7 +233,7 @@ impl World {
 
     /// New rules, or none.
     fn change_rules(&mut self, which: u8) {
-        // What the old rules allow is done before.
+        // The old rules hold for everything that is due before.
         self.engine.advance(self.now_ns);
         self.carry_out();
         let rules = RULES.get(usize::from(which) % (RULES.len() + 1));

@@ -10,8 +10,8 @@ use std::path::Path;
 
 const MOST_BYTES: u64 = 4096;
 
-/// Returns the token to be shown at that address. None: the address is not for such tokens, or there
-/// is no file that may be used.
+/// Returns the token to be shown at that address. None: the address is not for such tokens, or no
+/// file may be used.
 pub fn find(address: &Address) -> Option<String> {
     let Address::Tcp { host, port, secure } = address else {
         return None;

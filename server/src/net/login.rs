@@ -1,4 +1,4 @@
-//! Who asks over HTTP [ACC-9], and the page at which people log in [ACC-10].
+//! The identity of a request over HTTP [ACC-9], and the page at which people log in [ACC-10].
 //!
 //! A token that is not valid is answered late, so that guesses cost time. At most so many wait for
 //! such an answer; others are answered at once that there are too many. A token is in no log.
@@ -22,6 +22,8 @@ use tokio::time::{sleep, timeout};
 const FAILED_LOGIN: Duration = Duration::from_secs(1);
 /// The most such answers that wait.
 pub const MOST_FAILING: usize = 32;
+/// The most logins whose bodies are still coming.
+const MOST_COMING: usize = 32;
 /// The longest body of a login: a token, and some escapes.
 const MAX_BODY_BYTES: usize = 8192;
 /// The time in which the body must come.
@@ -40,26 +42,53 @@ pub struct Credentials {
 #[derive(Debug, Clone)]
 pub struct Caller(pub Option<Login>);
 
-/// The answers to tokens that are not valid.
-pub struct Failures(Semaphore);
+/// The answers to tokens that are not valid, and the logins that are still coming. All of them keep
+/// places of connections, so there are few of each.
+pub struct Failures {
+    late: Semaphore,
+    coming: Semaphore,
+}
 
 impl Default for Failures {
     fn default() -> Self {
-        Failures(Semaphore::new(MOST_FAILING))
+        Failures {
+            late: Semaphore::new(MOST_FAILING),
+            coming: Semaphore::new(MOST_COMING),
+        }
     }
 }
 
 impl Failures {
     /// Gives the answer when its time has come.
     async fn answer(&self, late: Response) -> Response {
-        let Ok(_place) = self.0.try_acquire() else {
-            let text = "InterWeave: too many tokens that are not valid are tried; try later\n";
-            let close = [(header::CONNECTION, "close")];
-            return (StatusCode::TOO_MANY_REQUESTS, close, text).into_response();
+        let Ok(_place) = self.late.try_acquire() else {
+            return too_many();
         };
         sleep(FAILED_LOGIN).await;
         late
     }
+}
+
+fn too_many() -> Response {
+    let text = "InterWeave: too many logins are tried; try later\n";
+    let close = [(header::CONNECTION, "close")];
+    (StatusCode::TOO_MANY_REQUESTS, close, text).into_response()
+}
+
+/// Reads the token of a form. An error is the answer.
+async fn token_of(asker: &Asker, request: Request) -> Result<String, Response> {
+    let Ok(_place) = asker.failures.coming.try_acquire() else {
+        return Err(too_many());
+    };
+    let body = timeout(BODY, to_bytes(request.into_body(), MAX_BODY_BYTES)).await;
+    let Ok(Ok(body)) = body else {
+        let close = [(header::CONNECTION, "close")];
+        let text = "InterWeave: a login is a form with a token\n";
+        return Err((StatusCode::PAYLOAD_TOO_LARGE, close, text).into_response());
+    };
+    let mut fields = form_urlencoded::parse(&body);
+    let token = fields.find(|(name, _)| name == "token");
+    Ok(token.map_or_else(String::new, |(_, token)| token.trim().to_string()))
 }
 
 /// Finds out whose a request is. A token that is not valid is refused on every page.
@@ -168,15 +197,10 @@ pub async fn log_in(
     Extension(way): Extension<Way>,
     request: Request,
 ) -> Response {
-    let body = timeout(BODY, to_bytes(request.into_body(), MAX_BODY_BYTES)).await;
-    let Ok(Ok(body)) = body else {
-        let close = [(header::CONNECTION, "close")];
-        let text = "InterWeave: a login is a form with a token\n";
-        return (StatusCode::PAYLOAD_TOO_LARGE, close, text).into_response();
+    let token = match token_of(&asker, request).await {
+        Ok(token) => token,
+        Err(answer) => return answer,
     };
-    let mut fields = form_urlencoded::parse(&body);
-    let token = fields.find(|(name, _)| name == "token");
-    let token = token.map_or_else(String::new, |(_, token)| token.trim().to_string());
     let is_secure = way.names.is_some();
     match asker.ask(|reply| Ask::LogIn(token, way.peer, reply)).await {
         Some(Some(value)) => {

@@ -46,7 +46,7 @@ impl Logins {
         self.all.insert(session_hash(&value), entry);
     }
 
-    /// Returns the login of a cookie's value. None: there is none, or it has ended.
+    /// Returns the login of a cookie's value. None: it has ended, or never began.
     pub fn find(&self, now_ns: u64, value: &[u8; 16]) -> Option<&Login> {
         let entry = self.all.get(&session_hash(value))?;
         (entry.until_ns > now_ns).then_some(&entry.login)

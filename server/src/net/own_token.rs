@@ -55,7 +55,7 @@ impl Drop for OwnToken {
 pub fn remove_stale(ports: &[u16]) {
     for folder in folders().iter().filter(|folder| is_private(folder)) {
         for port in ports {
-            // Mostly there is none.
+            // Mostly the file does not exist.
             let _ = fs::remove_file(folder.join(own_token::file_name(*port)));
         }
     }

@@ -134,6 +134,23 @@ fn warn_of_losses(found: &StoreStatus) {
     }
 }
 
+/// Gives the engine the segments of the store.
+fn with_segments(
+    mut engine: Engine,
+    store: &dyn SegmentStore,
+    recovered: Vec<RecoveredSegment>,
+) -> Engine {
+    warn_of_losses(&store.status());
+    let segments = recovered.len();
+    for remark in engine.recover(clock::now_ns(), recovered) {
+        tracing::error!("{remark}");
+    }
+    // Of what was read to build very many segments, more was let go than they take.
+    allocator::give_back();
+    tracing::info!(segments, "the store is open");
+    engine
+}
+
 async fn run(
     options: ServeOptions,
     store: Box<dyn SegmentStore>,
@@ -146,18 +163,11 @@ async fn run(
     let (stored_sender, stored) = unbounded_channel();
     let audit_log = options.audit.clone().map(AuditLog::open).transpose();
     let audit_log = audit_log.map_err(ServeError::Audit)?;
-    let mut engine = Engine::new(Config {
+    let engine = Engine::new(Config {
         audits: audit_log.is_some(),
         ..options.engine.clone()
     });
-    warn_of_losses(&store.status());
-    let segments = recovered.len();
-    for remark in engine.recover(clock::now_ns(), recovered) {
-        tracing::error!("{remark}");
-    }
-    // Of what was read to build very many segments, more was let go than they take.
-    allocator::give_back();
-    tracing::info!(segments, "the store is open");
+    let engine = with_segments(engine, store.as_ref(), recovered);
     let spin_ns = u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX);
     let spinning = Spinning::new(spin_ns);
     let shell = Shell::new(engine, store, stored_sender, shares.connections, spinning);
@@ -303,8 +313,8 @@ async fn begin_listening(
     Ok((gate, bound.tasks, token))
 }
 
-/// Writes the token where this user's programs find it. Without that they can still come by the Unix
-/// socket.
+/// Writes the token where this user's programs find it. Without the file they can still come by the
+/// Unix socket.
 fn publish(token: &mut OwnToken, ports: &[u16]) {
     if let Err(error) = token.publish(ports) {
         tracing::warn!(

@@ -1,5 +1,5 @@
-//! What the identity of a session may do with a segment, and what of it a request needs [RULE-4..6].
-//! sweeping.rs brings new rules to what goes on already.
+//! The rights of a session's identity to a segment, and the rights that a request needs
+//! [RULE-4..6]. sweeping.rs brings new rules to locks and subscriptions that exist.
 //!
 //! The rights to an open segment are kept with it, and are decided anew when the rules changed.
 //! Invariant: rights of another generation than the present one are not used.
@@ -122,7 +122,7 @@ impl Permits {
     }
 }
 
-/// What a request needs before it is looked at [RULE-4]. OPEN_SEGMENT, which may also need `create`,
+/// The rights that a request needs [RULE-4]. OPEN_SEGMENT, which may also need `create`,
 /// and RELEASE_WRITER, whose need depends on its diffs, ask for the rest themselves.
 enum Need<'a> {
     Nothing,

@@ -125,8 +125,8 @@ impl Engine {
         }
     }
 
-    /// A connection exists. `unused_id` is random, and the id of a session that begins here. `peer`:
-    /// what is known of the client before it says hello.
+    /// A connection exists. `unused_id` is random, and the id of a session that begins here. `peer`
+    /// is what the server knows of the client before it says hello.
     pub fn connected(&mut self, now_ns: u64, connection: u64, unused_id: SessionId, peer: Peer) {
         self.advance(now_ns);
         self.wire.connected(connection, unused_id, peer);

@@ -78,8 +78,8 @@ impl SegmentState {
         others.copied().collect()
     }
 
-    /// Ends the subscription of a connection that may not read any more. A last NOT_RECENT makes its
-    /// client ask, and be refused [RULE-7].
+    /// Ends the subscription of a connection that may not read any more. A last NOT_RECENT makes
+    /// the client ask, and be refused [RULE-7].
     pub fn end_subscription(&mut self, wire: &mut Wire, connection: u64) -> bool {
         if !self.users.subscribers.contains(&connection) {
             return false;

@@ -1,4 +1,4 @@
-//! Brings new rules to the sessions, locks, waits and subscriptions that there are [ACC-6] [RULE-7].
+//! Brings new rules to the sessions, locks, waits and subscriptions that exist [ACC-6] [RULE-7].
 //!
 //! The sweep looks at some segments of some sessions at a time, and other events come between, so
 //! that nobody waits long for it. A change of the rules meanwhile begins the sweep anew.

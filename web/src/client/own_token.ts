@@ -8,7 +8,7 @@ function isForHost(host: string): boolean {
   return host === "localhost" || host === "::1" || host.startsWith("127.");
 }
 
-/** The token that is shown there over plain TCP; "" where there is none. */
+/** The token that is shown there over plain TCP; "" if no file has it. */
 export async function ownToken(host: string, port: number): Promise<string> {
   const user = process.geteuid?.();
   if (user === undefined || !isForHost(host)) return "";

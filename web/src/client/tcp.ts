@@ -95,7 +95,7 @@ function webSocketPlace(url: string): Place {
   return { options, secure: isSecure ? options : null };
 }
 
-/** The token of this user's own server at that place; "" where there is none. */
+/** The token of this user's own server at that place; "" if no file has it. */
 async function tokenOf({ options, secure }: Place): Promise<string> {
   const { host, port } = options as { host?: string; port?: number };
   return secure !== null || host === undefined || port === undefined ? "" : ownToken(host, port);

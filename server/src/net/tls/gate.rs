@@ -257,7 +257,7 @@ impl Bounded {
     }
 }
 
-/// What a connection is let in by.
+/// The settings that decide whether a connection is let in.
 struct Guard {
     configs: Configs,
     revoked: watch::Receiver<Arc<Revoked>>,

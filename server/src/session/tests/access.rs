@@ -302,7 +302,7 @@ pub fn hello_with(token: &str) -> Request {
 }
 
 #[test]
-fn acc_2_and_8_a_token_that_is_not_valid_is_answered_late_and_closes() {
+fn acc_8_a_token_that_is_not_valid_is_answered_late_and_closes() {
     let mut world = World::new(false);
     let (tokens, good) = token("alice");
     let access = Arc::new(Access::new(None, Some(tokens)));
