@@ -353,7 +353,8 @@ final class Link implements Connection.Hearing<Call> {
   }
 
   private void greet() throws IOException {
-    byte[] hello = Connection.hello(session, token, introduction);
+    String shownToken = token.isEmpty() ? OwnToken.of(server) : token;
+    byte[] hello = Connection.hello(session, shownToken, introduction);
     Call call = new Call(HELLO, null, null);
     call.stream = connection.begin(call, Clock.now());
     channel.queue(Message.of(HELLO, call.stream, hello, NO_BYTES).frames());

@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.URI;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
@@ -15,6 +18,7 @@ import org.interweave.wire.protocol.FieldCodec.HeaderField;
 import org.interweave.wire.protocol.SessionCodec.Hello;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The token is shown to the server, and to nobody else. */
 @Timeout(60)
@@ -60,6 +64,31 @@ class TokenTest {
       }
       assertTrue(said.contains("TIMED_OUT"), said);
       assertFalse(said.contains(TOKEN), said);
+    }
+  }
+
+  /** [OWN-3] */
+  @Test
+  void theTokenOfTheUsersOwnServerIsShown(@TempDir Path runtime) throws Exception {
+    Path folder = Files.createDirectory(runtime.resolve("interweave"));
+    for (boolean isPrivate : new boolean[] {true, false}) {
+      try (SlowServer server = new SlowServer()) {
+        Path file = folder.resolve(URI.create(server.url("/")).getPort() + ".token");
+        Files.writeString(file, TOKEN + "\n");
+        Files.setPosixFilePermissions(
+            file, PosixFilePermissions.fromString(isPrivate ? "rw-------" : "rw-r--r--"));
+        ProcessBuilder builder =
+            new ProcessBuilder(
+                    Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                    "-cp", System.getProperty("java.class.path"), Refused.class.getName(),
+                    server.url("/a"))
+                .redirectErrorStream(true);
+        builder.environment().remove("IW_TOKEN");
+        builder.environment().put("XDG_RUNTIME_DIR", runtime.toString());
+        String said = new String(builder.start().getInputStream().readAllBytes());
+        assertEquals(isPrivate ? TOKEN : "", server.hello().token());
+        assertFalse(said.contains(TOKEN), said);
+      }
     }
   }
 
