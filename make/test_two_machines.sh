@@ -70,6 +70,6 @@ refused() {
   grep -q "$1" "$work/refused.log" || fail "the error does not say $1"
 }
 refused IW_TOKEN env -u IW_TOKEN "$list" --url "$url" search 2
-refused TLS "$list" --url iw://10.77.0.1/list search 2
+refused iws:// "$list" --url iw://10.77.0.1/list search 2
 refused IW_CA env -u IW_CA "$list" --url "$url" search 2
 echo "two machines: they share a list, encrypted, and nobody else comes in"
