@@ -5,9 +5,10 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::{fchown, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use time::{Duration, OffsetDateTime};
 
@@ -15,7 +16,6 @@ use crate::cert_revoke::{self, RevokeArgs};
 use crate::failure::Failure;
 
 const AUTHORITY: &str = "ca";
-const AUTHORITY_NAME: &str = "InterWeave authority";
 const SERVER: &str = "server";
 /// A clock that is slow by less takes a new certificate all the same.
 const CLOCK_SLACK: Duration = Duration::hours(1);
@@ -62,9 +62,10 @@ pub struct AuthorityArgs {
     /// The folder of the certificates; it is made if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// The authority's name, for people
-    #[arg(long, default_value = AUTHORITY_NAME)]
-    name: String,
+    /// The authority's name. Two authorities that one server trusts need two names [default:
+    /// InterWeave authority, and a random number]
+    #[arg(long)]
+    name: Option<String>,
     /// How long the authority is valid
     #[arg(long, value_name = "N", default_value_t = 3650, value_parser = days())]
     days: u32,
@@ -79,7 +80,7 @@ pub struct ServerArgs {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// The names and addresses in clients' URLs; localhost is always among them
-    #[arg(value_name = "HOST")]
+    #[arg(value_name = "HOST", value_parser = host_name)]
     hosts: Vec<String>,
     #[command(flatten)]
     issue: IssueArgs,
@@ -111,6 +112,19 @@ fn days() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=36_500)
 }
 
+/// The name or address of a host, as it stands in a URL without the port.
+pub fn host_name(text: &str) -> Result<String, String> {
+    let in_name = |c: char| c.is_ascii_alphanumeric() || "-_.*".contains(c);
+    let is_name = !text.is_empty() && text.len() <= 253 && text.chars().all(in_name);
+    match is_name || text.parse::<IpAddr>().is_ok() {
+        true => Ok(text.to_string()),
+        false => Err(format!(
+            "{text:?} is not the name or address of a host: write it without scheme, port and \
+             brackets, like sim.lab.example, and a name in other letters in its xn-- form"
+        )),
+    }
+}
+
 /// A name that is also a file's name, and neither of the two that are taken.
 fn client_name(text: &str) -> Result<String, String> {
     let in_name = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
@@ -136,10 +150,9 @@ pub fn run(command: CertCommand) -> Result<(), Failure> {
 
 /// Makes an authority in the folder.
 pub fn authority(folder: &Path, days: u32) -> Result<(), Failure> {
-    let (folder, name) = (folder.to_path_buf(), AUTHORITY_NAME.to_string());
     write_authority(&AuthorityArgs {
-        folder,
-        name,
+        folder: folder.to_path_buf(),
+        name: None,
         days,
         force: false,
     })
@@ -160,7 +173,11 @@ pub fn server(folder: &Path, hosts: &[String], days: u32) -> Result<(), Failure>
 
 fn write_authority(args: &AuthorityArgs) -> Result<Files, Failure> {
     fs::create_dir_all(&args.folder).map_err(|error| at(&args.folder, error))?;
-    let mut params = params(&args.name, Vec::new(), args.days)?;
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => authority_name()?,
+    };
+    let mut params = params(&name, Vec::new(), args.days)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let key = KeyPair::generate().map_err(not_made)?;
@@ -168,6 +185,17 @@ fn write_authority(args: &AuthorityArgs) -> Result<Files, Failure> {
     let files = Files::of(&args.folder, AUTHORITY);
     files.write(&certificate.pem(), &key.serialize_pem(), args.force)?;
     Ok(files)
+}
+
+/// A list of revoked certificates belongs to the authority of its name, so each has another name.
+fn authority_name() -> Result<String, Failure> {
+    let mut random = [0; 4];
+    let filled = getrandom::fill(&mut random);
+    filled.map_err(|error| Failure::new(format!("a random number: {error}")))?;
+    Ok(format!(
+        "InterWeave authority {:08x}",
+        u32::from_be_bytes(random)
+    ))
 }
 
 fn make_authority(args: &AuthorityArgs) -> Result<(), Failure> {
@@ -326,9 +354,26 @@ pub fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
         .create_new(true)
         .mode(mode)
         .open(&partial)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|mut file| {
+            keep_owner(&file, path)?;
+            file.write_all(text.as_bytes())
+        })
         .and_then(|()| fs::rename(&partial, path));
     written.map_err(|error| at(path, error))
+}
+
+/// Gives the file the owner of the one that it replaces, or of its folder, so that root may renew
+/// the files of a service. Others cannot give files away.
+fn keep_owner(file: &File, path: &Path) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let owner = fs::metadata(path).or_else(|_| fs::metadata(folder))?;
+    fchown(file, Some(owner.uid()), Some(owner.gid()))
 }
 
 pub fn at(path: &Path, error: impl std::fmt::Display) -> Failure {

@@ -35,6 +35,9 @@ pub struct RevokeArgs {
 pub fn run(args: &RevokeArgs) -> Result<(), Failure> {
     let read = |path: &Path| fs::read_to_string(path).map_err(|error| at(path, error));
     let authority = read(&args.ca)?;
+    // One process at a time changes the lists of an authority. The lock ends with the file.
+    let locked = fs::File::open(&args.key).map_err(|error| at(&args.key, error))?;
+    locked.lock().map_err(|error| at(&args.key, error))?;
     let key = KeyPair::from_pem(&read(&args.key)?).map_err(|error| at(&args.key, error))?;
     let issuer = Issuer::from_ca_cert_pem(&authority, key);
     let issuer = issuer.map_err(|error| at(&args.ca, error))?;
@@ -44,6 +47,7 @@ pub fn run(args: &RevokeArgs) -> Result<(), Failure> {
         true => entries(&args.crl, &authority)?,
         false => List::default(),
     };
+    let mut said = Vec::new();
     for file in &args.certificates {
         let found = pem(file, &fs::read(file).map_err(|error| at(file, error))?)?;
         let found = certificate(file, &found)?;
@@ -56,8 +60,8 @@ pub fn run(args: &RevokeArgs) -> Result<(), Failure> {
         }
         let subject = found.subject();
         match list.add(found.raw_serial()) {
-            true => println!("revoked: {subject}"),
-            false => println!("was revoked before: {subject}"),
+            true => said.push(format!("revoked: {subject}")),
+            false => said.push(format!("was revoked before: {subject}")),
         }
     }
     let signed = list.params().signed_by(&issuer);
@@ -67,6 +71,7 @@ pub fn run(args: &RevokeArgs) -> Result<(), Failure> {
         &text.map_err(|error| at(&args.crl, error))?,
         0o644,
     )?;
+    said.iter().for_each(|line| println!("{line}"));
     let crl = args.crl.display();
     println!("{crl} is read by a server with --client-crl {crl}, within 1 s of a change");
     Ok(())
@@ -118,7 +123,14 @@ fn without_zeros(serial: &[u8]) -> Vec<u8> {
 
 /// Reads the list of that authority. A list of another one, or a damaged one, is an error.
 fn entries(file: &Path, authority: &X509Certificate<'_>) -> Result<List, Failure> {
-    let found = pem(file, &fs::read(file).map_err(|error| at(file, error))?)?;
+    let bytes = fs::read(file).map_err(|error| at(file, error))?;
+    if Pem::iter_from_buffer(&bytes).count() > 1 {
+        let why =
+            "it has several lists; keep each authority's list in a file of its own, and give \
+                   the server a file that has all of them";
+        return Err(at(file, why));
+    }
+    let found = pem(file, &bytes)?;
     let (_, list) = CertificateRevocationList::from_der(&found.contents)
         .map_err(|error| at(file, format!("it is not a revocation list: {error}")))?;
     if list.verify_signature(authority.public_key()).is_err() {

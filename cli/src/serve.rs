@@ -244,6 +244,12 @@ impl Serve {
         }
         let http = self.http.address();
         let tls = self.tls.take_options(http.is_some());
+        if self.access.own_token && matches!(self.unix_socket, Peers::All) {
+            let text =
+                "--own-token lets in this user alone, and --unix-socket all lets in others: \
+                        choose one";
+            return Err(text.to_string());
+        }
         let has_access = self.access.tokens.is_some() || self.access.rules.is_some();
         let refusal = serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access);
         refusal.map_or(Ok(()), Err)?;

@@ -41,11 +41,18 @@ fn is_given(arguments: &[OsString], name: &str) -> bool {
     texts.any(|a| a == option || a.starts_with(&joined))
 }
 
+/// A comment begins with a `#` at the beginning of a word: a path may have one within.
+fn without_comment(line: &str) -> &str {
+    let begins = |&(at, _): &(usize, &str)| at == 0 || line[..at].ends_with([' ', '\t']);
+    let comment = line.match_indices('#').find(begins);
+    comment.map_or(line, |(at, _)| &line[..at])
+}
+
 /// Names and values.
 fn lines<'a>(path: &Path, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, String> {
     let mut options = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
+        let line = without_comment(line).trim();
         if line.is_empty() {
             continue;
         }
@@ -70,9 +77,9 @@ mod tests {
 
     #[test]
     fn lines_are_options_and_anything_else_is_refused_by_its_line() {
-        let text = "# of the lab\nlease = 5\n\nlayout=serial # to compare\n";
+        let text = "# of the lab\nlease = 5\n\nlayout=serial # to compare\nstore = /lab#1\n";
         let path = Path::new("lab.conf");
-        let options = [("lease", "5"), ("layout", "serial")];
+        let options = [("lease", "5"), ("layout", "serial"), ("store", "/lab#1")];
         assert_eq!(lines(path, text).as_deref(), Ok(&options[..]));
         let refusal = lines(path, "lease = 5\nfast\n").unwrap_err();
         assert!(refusal.starts_with("lab.conf:2: `fast`"), "{refusal}");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cert;
 use crate::failure::Failure;
+use crate::output::print_text;
 use crate::token_file::{self, TokenFile};
 
 /// The identity that the first token gives.
@@ -97,7 +98,7 @@ fn config_text(folder: &Path) -> String {
 
 fn print_steps(folder: &Path, host: &str, token: &str) {
     let folder = folder.display();
-    println!(
+    let text = format!(
         "{folder} has what a server needs that other hosts reach.\n\
          \n\
          Start the server:\n  \
@@ -115,8 +116,9 @@ fn print_steps(folder: &Path, host: &str, token: &str) {
          interweave token new NAME --tokens {folder}/tokens\n  \
          and a line in {folder}/rules, like `allow NAME read /**`\n\
          \n\
-         {folder}/ca.key signs certificates. Keep it on another machine."
+         {folder}/ca.key signs certificates. Keep it on another machine.\n"
     );
+    print_text(&text);
 }
 
 fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
@@ -133,7 +135,7 @@ pub struct InitArgs {
     init: Option<PathBuf>,
     /// A name or address of this host in clients' URLs, for the certificate of --init; may be given
     /// again [default: this host's name]
-    #[arg(long, value_name = "HOST", requires = "init")]
+    #[arg(long, value_name = "HOST", requires = "init", value_parser = cert::host_name)]
     host: Vec<String>,
 }
 

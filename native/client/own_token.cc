@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::size_t most_bytes = 4096;
 
+// At another address of loopback another user's server may have the port.
 bool is_for_host(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+  return host == "127.0.0.1";
 }
 
 }  // namespace
@@ -29,6 +30,7 @@ std::string own_token(const types::Url& server) {
   for (const std::string& folder : folders) {
     if (folder.empty()) continue;
     const std::string file = folder + "/" + std::to_string(server.port) + ".token";
+    if (!platform::is_private_folder(folder)) continue;
     const std::string text = platform::read_private_file(file, most_bytes);
     if (!text.empty()) return text.substr(0, text.find('\n'));
   }

@@ -23,6 +23,12 @@ bool is_private(int fd, std::size_t most_bytes) {
 
 unsigned long user_number() noexcept { return geteuid(); }
 
+bool is_private_folder(const std::string& path) {
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) return false;
+  return found.st_uid == geteuid() && (found.st_mode & 077U) == 0;
+}
+
 std::string read_private_file(const std::string& path, std::size_t most_bytes) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!file || !is_private(file.get(), most_bytes)) return {};

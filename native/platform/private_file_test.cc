@@ -42,6 +42,13 @@ TEST_F(PrivateFile, ThatOthersMayReadIsNotRead) {
   EXPECT_EQ(read_private_file(made(0604), 4096), "");
 }
 
+TEST_F(PrivateFile, FolderIsOfThisUserAlone) {
+  EXPECT_TRUE(is_private_folder(folder_));
+  EXPECT_FALSE(is_private_folder(made(0600)));
+  ASSERT_EQ(chmod(folder_.c_str(), 0750), 0);
+  EXPECT_FALSE(is_private_folder(folder_));
+}
+
 TEST_F(PrivateFile, ThatIsALinkOrAFolderOrMissingOrLongIsNotRead) {
   const std::string file = made(0600);
   const std::string link = folder_ + "/link";

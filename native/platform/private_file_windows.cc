@@ -5,6 +5,8 @@ namespace iw::platform {
 
 unsigned long user_number() noexcept { return 0; }
 
+bool is_private_folder(const std::string& /*path*/) { return false; }
+
 std::string read_private_file(const std::string& /*path*/, std::size_t /*most_bytes*/) {
   return {};
 }

@@ -92,3 +92,23 @@ fn a_server_without_descriptors_for_anybody_does_not_start() {
         "{said}"
     );
 }
+
+/// Connections that others keep without saying hello.
+fn silent(server: &Server, count: usize) -> Vec<TcpStream> {
+    let connect = |_| TcpStream::connect(("127.0.0.1", server.port)).expect("a connection");
+    (0..count).map(connect).collect()
+}
+
+#[test]
+fn strangers_who_say_nothing_keep_no_client_out() {
+    let server = Server::in_memory(&["--max-connections", "8"]);
+    let mut client = connect(&server);
+    let strangers = silent(&server, 40);
+    // Each of them is taken before this one, because all come by one listener.
+    let mut other = connect(&server);
+    for client in [&mut client, &mut other] {
+        let mut copy = open(client, "/beside", Durability::Memory);
+        write(client, &mut copy, 1, 1, 7).expect("the client is served");
+    }
+    drop(strangers);
+}

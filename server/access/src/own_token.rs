@@ -21,9 +21,10 @@ pub fn file_name(port: u16) -> String {
     format!("{port}.token")
 }
 
-/// Whether a client looks for the token of a server on that host [OWN-3].
+/// Whether a client looks for the token of a server on that host [OWN-3]. At another address of
+/// loopback another user's server may have the port.
 pub fn is_for_host(host: &str) -> bool {
-    host == "localhost" || host == "::1" || host.starts_with("127.")
+    host == "127.0.0.1"
 }
 
 #[cfg(test)]
@@ -43,12 +44,9 @@ mod tests {
     }
 
     #[test]
-    fn own_3_the_token_is_for_loopback_alone() {
-        assert!(["localhost", "127.0.0.1", "127.1.2.3", "::1"]
-            .iter()
-            .all(|h| is_for_host(h)));
-        assert!(!["example.org", "10.0.0.1", "127", "::"]
-            .iter()
-            .any(|h| is_for_host(h)));
+    fn own_3_the_token_is_for_one_address_alone() {
+        assert!(is_for_host("127.0.0.1"));
+        let others = ["localhost", "::1", "127.0.0.2", "example.org", "10.0.0.1"];
+        assert!(!others.into_iter().any(is_for_host));
     }
 }

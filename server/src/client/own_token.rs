@@ -22,8 +22,15 @@ pub fn find(address: &Address) -> Option<String> {
     let user = rustix::process::geteuid().as_raw();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR");
     let folders = own_token::folders(runtime, user).into_iter();
+    let folders = folders.filter(|folder| is_private_folder(folder, user));
     let mut files = folders.map(|folder| folder.join(own_token::file_name(*port)));
     files.find_map(|file| read(&file, user))
+}
+
+/// Whether it belongs to the user, nobody else may open it, and it is not a symbolic link.
+fn is_private_folder(folder: &Path, user: u32) -> bool {
+    let found = std::fs::symlink_metadata(folder);
+    found.is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
 }
 
 /// Reads a file that belongs to the user, and that nobody else may read.

@@ -468,6 +468,13 @@ impl SegmentLock {
         line.queue.len() != before
     }
 
+    /// Whether the session holds a lock here, or waits for one.
+    pub fn concerns(&self, session: u64) -> bool {
+        self.writer_hold(session).is_some()
+            || self.line.strict.iter().any(|hold| hold.session == session)
+            || self.line.queue.iter().any(|w| w.session == session)
+    }
+
     /// Whether that request waits to write.
     pub fn waits_to_write(&self, ticket: Ticket) -> bool {
         let of_ticket = |w: &Waiter| w.ticket == Some(ticket) && w.kind == Kind::Writer;

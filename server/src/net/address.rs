@@ -35,16 +35,6 @@ impl std::fmt::Display for ListenAddress {
     }
 }
 
-impl ListenAddress {
-    /// None: it is a Unix socket.
-    pub fn port(&self) -> Option<u16> {
-        match self {
-            ListenAddress::Tcp(address) => Some(address.port()),
-            ListenAddress::Unix(_) => None,
-        }
-    }
-}
-
 fn any_address(text: &str, default_port: u16) -> Result<SocketAddr, String> {
     let with_port = match text.parse::<IpAddr>() {
         Ok(ip) => SocketAddr::new(ip, default_port).to_string(),

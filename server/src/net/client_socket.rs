@@ -34,6 +34,8 @@ pub struct ClientSocket {
     pub sink: Sink,
     /// The engine has ended it.
     closed: Cell<bool>,
+    /// Others need its place at once.
+    is_hurried: Cell<bool>,
     close: Notify,
     stuck: Notify,
     room: Notify,
@@ -48,6 +50,7 @@ impl ClientSocket {
             touched: Cell::new(false),
             sink,
             closed: Cell::new(false),
+            is_hurried: Cell::new(false),
             close: Notify::new(),
             stuck: Notify::new(),
             room: Notify::new(),
@@ -60,6 +63,16 @@ impl ClientSocket {
         self.closed.set(true);
         self.close.notify_one();
         self.stuck.notify_one();
+    }
+
+    /// Ends the connection without the time in which its peer takes the last messages.
+    pub fn hurry(&self) {
+        self.is_hurried.set(true);
+        self.end();
+    }
+
+    pub fn is_hurried(&self) -> bool {
+        self.is_hurried.get()
     }
 
     pub fn is_closed(&self) -> bool {

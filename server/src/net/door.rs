@@ -91,16 +91,22 @@ impl Door {
         Ok(())
     }
 
-    /// Whether a page of that origin may ask. A page of this server names the server's port, or the
-    /// host and port that were asked: a tunnel has a port of its own.
+    /// Whether a page of that origin may ask. A page of this server names the host and port that
+    /// were asked, which may be those of a tunnel, or the same host and HTTP's port. All names of
+    /// loopback are one host. Other names of a certificate may be other machines.
     fn admits_origin(&self, origin: &str, host: &str, names: Option<&HostNames>) -> bool {
         let (scheme, default_port) = match names {
             None => ("http://", 80),
             Some(_) => ("https://", 443),
         };
         let own = origin.strip_prefix(scheme).is_some_and(|authority| {
-            let port = port_of(authority).unwrap_or(default_port);
-            authority == host || (port == self.port && is_this_host(authority, names))
+            let port = |authority| port_of(authority).unwrap_or(default_port);
+            let is_same_name = split_port(authority).0 == split_port(host).0;
+            let is_loopback = |authority| is_this_host(authority, None);
+            let is_loopback = is_loopback(authority) && is_loopback(host);
+            authority == host
+                || port(authority) == self.port
+                    && (is_same_name || is_loopback && port(host) == self.port)
         });
         own || self.origins.iter().any(|listed| listed.0 == origin)
     }
@@ -181,7 +187,6 @@ mod tests {
         assert_eq!(asked_secretly("Sim.Example", None), 200);
         assert_eq!(asked_secretly("localhost:7748", None), 200);
         assert_eq!(page("https://sim.example:7748"), 200);
-        assert_eq!(page("https://localhost:7748"), 200);
         assert_eq!(
             asked_secretly("sim.example:9000", Some("https://sim.example:9000")),
             200
@@ -196,12 +201,30 @@ mod tests {
             "https://sim.example",
             "https://sim.example:7749",
             "https://other.example:7748",
+            "https://localhost:7748",
             "null",
         ] {
             assert_eq!(page(origin), 403, "{origin}");
         }
         assert_eq!(asked_secretly("other.example:7748", None), 403);
         assert_eq!(asked("sim.example:7748", None), 403);
+    }
+
+    #[test]
+    fn net_6_another_machine_of_the_certificate_is_another_server() {
+        let names = HostNames::named(&["*.lab.example"]);
+        let door = Door {
+            port: 7748,
+            origins: Vec::new(),
+        };
+        let page = |origin: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "sim.lab.example:7748".parse().unwrap());
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+            door.admits(&Uri::from_static("/ws"), &headers, Some(&names))
+        };
+        assert_eq!(page("https://sim.lab.example:7748"), Ok(()));
+        assert!(page("https://evil.lab.example:7748").is_err());
     }
 
     fn asked(host: &str, origin: Option<&str>) -> u16 {
@@ -225,6 +248,8 @@ mod tests {
     fn a_page_that_came_through_a_tunnel_may_ask_through_it() {
         assert_eq!(asked("localhost:9000", Some("http://localhost:9000")), 200);
         assert_eq!(asked("localhost:9000", Some("http://localhost:9001")), 403);
+        // At the other end of the tunnel this is another server.
+        assert_eq!(asked("localhost:9000", Some("http://127.0.0.1:7748")), 403);
     }
 
     #[test]

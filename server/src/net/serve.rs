@@ -18,7 +18,7 @@ use super::tls::{Gate, TlsOptions, Use};
 use crate::session::{Act, Audited, Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{signal, Signal, SignalKind};
@@ -330,8 +330,16 @@ fn publish(token: &mut OwnToken, ports: &[u16]) {
 struct Bound {
     tasks: Vec<JoinHandle<()>>,
     addresses: Vec<ListenAddress>,
-    /// Those of TCP, HTTP's too.
+    /// Those of 127.0.0.1, HTTP's too: there clients look for the server's own token [OWN-3].
     ports: Vec<u16>,
+}
+
+impl Bound {
+    fn note_port(&mut self, address: SocketAddr) {
+        if address.ip() == Ipv4Addr::LOCALHOST {
+            self.ports.push(address.port());
+        }
+    }
 }
 
 async fn listen_for_http(
@@ -349,7 +357,7 @@ async fn listen_for_http(
     let what = format!("listening on {address} for HTTP");
     let (bound, task) = begun.map_err(failed(what))?;
     tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
-    all.ports.push(bound.port());
+    all.note_port(bound);
     all.tasks.push(task);
     Ok(())
 }
@@ -371,7 +379,9 @@ async fn listen(
             let task = listener.serve(shell.clone());
             all.tasks.push(tasks::spawn(shell, "a listener", task));
         }
-        all.ports.extend(address.port());
+        if let ListenAddress::Tcp(bound) = address {
+            all.note_port(bound);
+        }
         all.addresses.push(address);
     }
     let addresses = all.addresses.iter().map(ListenAddress::to_string);

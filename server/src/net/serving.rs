@@ -5,7 +5,7 @@
 
 use super::client_socket::{ClientSocket, Sink};
 use super::inbound::{Admission, Inbound};
-use super::shell::{Serving, Shell};
+use super::shell::{RefusedPlace, Serving, Shell};
 use super::socket::Socket;
 use crate::session::Request;
 use interweave_wire::Rejection;
@@ -57,11 +57,13 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<ClientSocket>, _serving: Ser
     // The engine does not count its bulk any more from here on.
     drop(inbound);
     shell.disconnected(&connection);
-    let _ = timeout(LINGER, linger(&connection, socket)).await;
+    if !connection.is_hurried() {
+        let _ = timeout(LINGER, linger(&connection, socket)).await;
+    }
 }
 
 /// Ends a connection that was refused, after the error has gone out.
-pub async fn part(connection: Rc<ClientSocket>, _serving: Serving) {
+pub async fn part(connection: Rc<ClientSocket>, _place: RefusedPlace) {
     if let Sink::Stream(socket) = &connection.sink {
         let _ = timeout(LINGER, linger(&connection, socket)).await;
     }

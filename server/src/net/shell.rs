@@ -62,6 +62,10 @@ pub struct Shell {
     last_connection: Cell<u64>,
     /// Connections whose sockets are open: those of the engine, and those that are parting.
     serving: Cell<usize>,
+    /// Those of them that were refused.
+    refusing: Cell<usize>,
+    /// Those of them that end as soon as their tasks run, so that their places are free.
+    leaving: Cell<usize>,
     max_connections: usize,
     /// The timer task sleeps until this time.
     armed_ns: Cell<u64>,
@@ -109,6 +113,8 @@ impl Shell {
             touched: Cell::default(),
             last_connection: Cell::new(0),
             serving: Cell::new(0),
+            refusing: Cell::new(0),
+            leaving: Cell::new(0),
             max_connections,
             armed_ns: Cell::new(u64::MAX),
             event_ns: Cell::new(0),
@@ -372,8 +378,10 @@ impl Shell {
         peer: Peer,
         make: impl FnOnce(u64) -> Rc<ClientSocket>,
     ) -> Option<(Rc<ClientSocket>, Serving)> {
+        self.make_room();
         let mut unused_id = [0; 16];
-        let full = self.serving.get() >= self.max_connections;
+        let staying = self.serving.get() - self.leaving.get();
+        let full = staying >= self.max_connections;
         if full || getrandom::fill(&mut unused_id).is_err() {
             self.traffic.refused.set(self.traffic.refused.get() + 1);
             return None;
@@ -381,11 +389,26 @@ impl Shell {
         let id = self.last_connection.get() + 1;
         self.last_connection.set(id);
         let connection = make(id);
-        let serving = self.serving();
+        let mut serving = self.serving();
+        serving.1 = Some(connection.clone());
         self.connections.borrow_mut().insert(id, connection.clone());
         tracing::debug!(connection = id, peer = %peer.identity(), "a connection begins");
         self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id, peer));
         Some((connection, serving))
+    }
+
+    /// Ends the oldest connection that has not said hello, if such connections have taken half of
+    /// all places. So strangers who say nothing keep no client out.
+    fn make_room(&self) {
+        let (ungreeted, oldest) = self.engine.borrow().ungreeted();
+        let is_crowded = ungreeted > self.max_connections / 2;
+        let oldest = oldest.filter(|_| is_crowded);
+        let oldest = oldest.and_then(|id| self.connections.borrow().get(&id).cloned());
+        if let Some(oldest) = oldest {
+            self.leaving.set(self.leaving.get() + 1);
+            oldest.hurry();
+            self.disconnected(&oldest);
+        }
     }
 
     pub fn disconnected(&self, connection: &ClientSocket) {
@@ -567,15 +590,20 @@ impl Shell {
         }
     }
 
-    /// Takes a place for a connection that the engine does not hear of. None: all are taken.
-    pub fn place(self: &Rc<Self>) -> Option<Serving> {
-        (self.serving.get() < self.max_connections).then(|| self.serving())
+    /// Takes a place for a connection that is refused. None: all of the few such places are taken.
+    pub fn place(self: &Rc<Self>) -> Option<RefusedPlace> {
+        let most = MOST_REFUSED.min(self.max_connections / 4);
+        let has_room = self.refusing.get() < most && self.serving.get() < self.max_connections;
+        has_room.then(|| {
+            self.refusing.set(self.refusing.get() + 1);
+            RefusedPlace(self.serving())
+        })
     }
 
     /// Counts a connection until the returned value is dropped.
     fn serving(self: &Rc<Self>) -> Serving {
         self.serving.set(self.serving.get() + 1);
-        Serving(self.clone())
+        Serving(self.clone(), None)
     }
 
     /// Waits until the tasks of all connections have ended.
@@ -633,12 +661,29 @@ impl Drop for Answer {
     }
 }
 
+/// The most refused connections whose peers may still take their last bytes. So strangers who are
+/// refused take no places of clients.
+const MOST_REFUSED: usize = 32;
+
+/// The place of a refused connection; see [`Shell::place`].
+pub struct RefusedPlace(Serving);
+
+impl Drop for RefusedPlace {
+    fn drop(&mut self) {
+        let refusing = &self.0 .0.refusing;
+        refusing.set(refusing.get() - 1);
+    }
+}
+
 /// A connection that is counted; see [`Shell::connect`].
-pub struct Serving(Rc<Shell>);
+pub struct Serving(Rc<Shell>, Option<Rc<ClientSocket>>);
 
 impl Drop for Serving {
     fn drop(&mut self) {
         self.0.serving.set(self.0.serving.get() - 1);
+        if self.1.as_ref().is_some_and(|c| c.is_hurried()) {
+            self.0.leaving.set(self.0.leaving.get() - 1);
+        }
         self.0.progress.notify_one();
     }
 }

@@ -133,6 +133,11 @@ impl Engine {
         self.forget_closed();
     }
 
+    /// Returns how many connections have not been greeted, and the oldest of them.
+    pub fn ungreeted(&self) -> (usize, Option<u64>) {
+        self.wire.ungreeted()
+    }
+
     /// Bytes came on the connection, or the peer took some.
     pub fn heard(&mut self, now_ns: u64, connection: u64) {
         self.wire.heard(now_ns, connection);

@@ -102,7 +102,12 @@ impl Engine {
         }
         self.wire
             .await_answer(at, Unanswered::Lock { segment: number })?;
-        self.wire.asking(at).locks.insert(number);
+        let segments = &self.segments;
+        let has_lock = |number| {
+            let segment = segments.get(number);
+            segment.is_some_and(|s| s.lock.concerns(at.session))
+        };
+        self.wire.asking(at).note_lock(number, has_lock);
         let segment = self.segments.found(number);
         let deadline_ms = if kind == Kind::Writer && segment.lacks_only_serials() {
             deadline_ms.max(LOG_WAIT_MS)

@@ -46,10 +46,13 @@ impl Engine {
         let rejection = storing::rejection(error);
         let now_ns = self.wire.now_ns();
         for part in &release.parts {
+            // New rules passed the lock over while its release was on its way [RULE-7].
+            let may_keep = keeps_lock && self.may_still_change(at.session, part.segment);
+            let kept_ns = may_keep.then_some(now_ns);
             let Some(s) = self.segments.if_still_there(part.segment) else {
                 continue;
             };
-            s.release_failed(at.session, part.fence, error, keeps_lock.then_some(now_ns));
+            s.release_failed(at.session, part.fence, error, kept_ns);
             if matches!(s.life, Life::Damaged(_)) {
                 self.segments.note_damaged(part.segment);
             }

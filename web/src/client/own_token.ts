@@ -1,11 +1,12 @@
 /** The token of a server that this user runs, in Node [OWN-3]. */
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { lstat, open } from "node:fs/promises";
 
 const MOST_BYTES = 4096;
 
+/** At another address of loopback another user's server may have the port. */
 function isForHost(host: string): boolean {
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
+  return host === "127.0.0.1";
 }
 
 /** The token that is shown there over plain TCP; "" if no file has it. */
@@ -16,10 +17,17 @@ export async function ownToken(host: string, port: number): Promise<string> {
   const folders = [`/run/user/${user}/interweave`, `/tmp/interweave-${user}`];
   if (runtime !== "") folders.unshift(`${runtime}/interweave`);
   for (const folder of folders) {
+    if (!(await isPrivateFolder(folder, user))) continue;
     const token = await readPrivate(`${folder}/${port}.token`, user);
     if (token !== "") return token;
   }
   return "";
+}
+
+/** Whether it belongs to the user, nobody else may open it, and it is not a symbolic link. */
+async function isPrivateFolder(path: string, user: number): Promise<boolean> {
+  const found = await lstat(path).catch(() => null);
+  return found !== null && found.isDirectory() && found.uid === user && (found.mode & 0o077) === 0;
 }
 
 /** The first line of a file that belongs to the user and that nobody else may read. */

@@ -11,7 +11,7 @@ import { ErrorCode } from "../wire/protocol/error.js";
 /** A certificate of this client that the server does not take, or does not find. */
 const refusal = /ALERT_(.*CERTIFICATE.*|UNKNOWN_CA|DECRYPT_ERROR|ACCESS_DENIED)$/;
 /** Node's names for what is wrong with the server's certificate. */
-const distrust = /CERT|ISSUER|SIGNATURE|ALTNAME/;
+const distrust = /CERT|ISSUER|SIGNATURE|ALTNAME|PURPOSE|INVALID_CA|PATH_LENGTH/;
 /** The other end sends something else than TLS, or nothing. */
 const otherwise = /^(ERR_SSL_(?!.*ALERT)|ECONNRESET)/;
 

@@ -123,7 +123,10 @@ fn likeness(audited: &Audited) -> impl std::hash::Hash + '_ {
         Place::Address(address) => Some(address.ip()),
         Place::Unix | Place::Unknown => None,
     };
-    let whose = (&audited.who, &audited.token, address, &audited.origin);
+    // A client that is not let in says of itself whatever it likes, each time something else.
+    let is_stranger = audited.act == Act::Login && !audited.is_allowed;
+    let origin = (!is_stranger).then_some(&audited.origin);
+    let whose = (&audited.who, &audited.token, address, origin);
     let what = (audited.act, &audited.path, audited.operation, &audited.text);
     (
         whose,

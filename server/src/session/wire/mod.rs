@@ -65,6 +65,8 @@ pub struct Wire {
     config: Arc<Config>,
     now_ns: u64,
     connections: NumberMap<u64, Connection>,
+    /// Those whose hello was not taken. Numbers count up, so the first is the oldest.
+    ungreeted: BTreeSet<u64>,
     sessions: Registry,
     receiving: Receiving,
     lent_bytes: Arc<AtomicU64>,
@@ -83,6 +85,7 @@ impl Wire {
             config,
             now_ns: 0,
             connections: NumberMap::default(),
+            ungreeted: BTreeSet::new(),
             sessions: Registry::default(),
             receiving: Receiving::default(),
             lent_bytes: Arc::default(),
@@ -132,8 +135,14 @@ impl Wire {
     pub fn connected(&mut self, connection: u64, unused_id: SessionId, peer: Peer) {
         self.connections
             .insert(connection, Connection::new(unused_id, peer, self.now_ns));
+        self.ungreeted.insert(connection);
         self.counters.connections += 1;
         self.watch_connection(connection);
+    }
+
+    /// Returns how many connections have not been greeted, and the oldest of them.
+    pub fn ungreeted(&self) -> (usize, Option<u64>) {
+        (self.ungreeted.len(), self.ungreeted.first().copied())
     }
 
     pub fn heard(&mut self, now_ns: u64, connection: u64) {
@@ -276,6 +285,7 @@ impl Wire {
         let Some(c) = self.connections.remove(&connection) else {
             return;
         };
+        self.ungreeted.remove(&connection);
         self.receiving.forget(connection);
         self.waiting_bytes -= c.backlog.kept;
         let mut closed = Closed {

@@ -5,6 +5,9 @@ use interweave_access::Login;
 use interweave_wire::protocol::SessionHash;
 use std::collections::{HashMap, HashSet};
 
+/// So few segments need no looking through.
+const LEAST_LOCKS_BOUND: usize = 64;
+
 #[derive(Debug)]
 pub struct Session {
     /// The hash of the session's id. The id itself is kept nowhere [SES-6].
@@ -22,9 +25,25 @@ pub struct Session {
     pub expires_ns: u64,
     /// The segments of which the session may hold or await a lock.
     pub locks: HashSet<u32>,
+    /// With more of them, those without a lock are looked for and forgotten.
+    pub locks_bound: usize,
     /// By segment, the sequence up to which the client was told that releases are rolled back. They
     /// must stay so [LOCK-9].
     pub rolled_back_through: HashMap<u32, u64>,
+}
+
+impl Session {
+    /// Notes that the session may hold or await a lock of the segment. Segments in which it neither
+    /// holds nor awaits one, by `has_lock`, are forgotten as often as their number has doubled: so
+    /// a session that has used many locks costs no more than one that has them.
+    pub fn note_lock(&mut self, number: u32, has_lock: impl Fn(u32) -> bool) {
+        if self.locks.len() >= self.locks_bound {
+            self.locks.retain(|number| has_lock(*number));
+            self.locks.shrink_to_fit();
+            self.locks_bound = LEAST_LOCKS_BOUND.max(2 * self.locks.len());
+        }
+        self.locks.insert(number);
+    }
 }
 
 /// The sessions by number, which the rest of the engine uses, and by the hash of the id that the
@@ -54,6 +73,7 @@ impl Registry {
             heard_ns: 0,
             expires_ns: u64::MAX,
             locks: HashSet::new(),
+            locks_bound: LEAST_LOCKS_BOUND,
             rolled_back_through: HashMap::new(),
         };
         self.sessions.insert(self.last_number, session);

@@ -13,9 +13,8 @@ import org.interweave.wire.Address;
 /** The token of a server that this user runs [OWN-3]. */
 final class OwnToken {
   private static final int MOST_BYTES = 4096;
-  /** Bits of a mode: others may read or more; others may write. */
+  /** Bits of a mode: others may do anything. */
   private static final int OPEN = 077;
-  private static final int WRITABLE = 022;
 
   private OwnToken() {}
 
@@ -38,8 +37,9 @@ final class OwnToken {
     }
   }
 
+  /** At another address of loopback another user's server may have the port. */
   private static boolean isThisHost(String host) {
-    return host.equals("localhost") || host.equals("::1") || host.startsWith("127.");
+    return host.equals("127.0.0.1");
   }
 
   /** By Linux's own word, because the name of a user is not its number. */
@@ -55,7 +55,7 @@ final class OwnToken {
   /** The folder is looked at, too: nobody else can then put another file in the place. */
   private static String read(String folder, String name, long user) throws IOException {
     if (!new File(folder + name).exists()) return "";
-    if (!isOf(user, Path.of(folder), WRITABLE)) return "";
+    if (!isOf(user, Path.of(folder), OPEN)) return "";
     if (!isOf(user, Path.of(folder + name), OPEN)) return "";
     try (FileInputStream in = new FileInputStream(folder + name)) {
       byte[] bytes = in.readNBytes(MOST_BYTES + 1);
