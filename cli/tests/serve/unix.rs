@@ -16,7 +16,13 @@ fn is_root() -> bool {
 /// Lists a server's segments as another user, with a program where that user may read it.
 fn list_as_somebody(directory: &Path, socket: &Path) -> Output {
     let program = directory.join("interweave");
-    std::fs::copy(env!("CARGO_BIN_EXE_interweave"), &program).expect("a copy");
+    // Another process copies: a child that another test starts meanwhile would keep the file that
+    // this one writes, and no file that is written can be run.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_interweave"))
+        .arg(&program)
+        .status();
+    assert!(copied.expect("cp runs").success());
     Command::new(program)
         .args(["ls", &format!("unix:{}", socket.display())])
         .current_dir("/")

@@ -15,7 +15,7 @@ import org.interweave.InterweaveException;
 
 /** Says in plain words why a secure connection failed, with the codes of all clients. */
 final class TlsFailure {
-  /** How Java begins the text of an alert that came. */
+  /** Before the name of an alert that came. Newer versions of Java write more in front of it. */
   private static final String ALERT = "Received fatal alert: ";
   private static final Set<String> REFUSALS =
       Set.of("bad_certificate", "unsupported_certificate", "certificate_revoked",
@@ -26,6 +26,12 @@ final class TlsFailure {
 
   private TlsFailure() {}
 
+  /** The alert of which a failure's text tells; "" if it tells of none. */
+  private static String alert(String said) {
+    int at = said.lastIndexOf(ALERT);
+    return at < 0 ? "" : said.substring(at + ALERT.length()).trim();
+  }
+
   /**
    * What is to be thrown: the failure itself, if the network failed and not TLS.
    *
@@ -33,11 +39,11 @@ final class TlsFailure {
    *     UNREACHABLE if the other end speaks no TLS
    */
   static IOException told(String server, String host, boolean isReady, IOException wrong) {
-    String said = String.valueOf(wrong.getMessage());
-    if (said.startsWith(ALERT) && REFUSALS.contains(said.substring(ALERT.length()))) {
+    String alert = alert(String.valueOf(wrong.getMessage()));
+    if (REFUSALS.contains(alert)) {
       throw because(
           wrong, Error.DENIED,
-          server + " refuses this client: " + said.substring(ALERT.length()).replace('_', ' ')
+          server + " refuses this client: " + alert.replace('_', ' ')
               + "; name a certificate that the server takes in IW_CERT, and its key in IW_KEY");
     }
     String distrust = distrust(host, wrong);
