@@ -12,9 +12,7 @@ namespace {
 constexpr std::size_t most_bytes = 4096;
 
 // At another address of loopback another user's server may have the port.
-bool is_for_host(const std::string& host) {
-  return host == "127.0.0.1";
-}
+bool is_for_host(const std::string& host) { return host == "127.0.0.1"; }
 
 }  // namespace
 
