@@ -39,7 +39,8 @@ final class TlsFailure {
    *     UNREACHABLE if the other end speaks no TLS
    */
   static IOException told(String server, String host, boolean isReady, IOException wrong) {
-    String alert = alert(String.valueOf(wrong.getMessage()));
+    String said = String.valueOf(wrong.getMessage());
+    String alert = alert(said);
     if (REFUSALS.contains(alert)) {
       throw because(
           wrong, Error.DENIED,
