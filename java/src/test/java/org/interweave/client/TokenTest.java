@@ -70,7 +70,10 @@ class TokenTest {
   /** [OWN-3] */
   @Test
   void theTokenOfTheUsersOwnServerIsShown(@TempDir Path runtime) throws Exception {
-    Path folder = Files.createDirectory(runtime.resolve("interweave"));
+    Path folder =
+        Files.createDirectory(
+            runtime.resolve("interweave"),
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
     for (boolean isPrivate : new boolean[] {true, false}) {
       try (SlowServer server = new SlowServer()) {
         Path file = folder.resolve(URI.create(server.url("/")).getPort() + ".token");
