@@ -172,7 +172,7 @@ pub fn server(folder: &Path, hosts: &[String], days: u32) -> Result<(), Failure>
 }
 
 fn write_authority(args: &AuthorityArgs) -> Result<Files, Failure> {
-    fs::create_dir_all(&args.folder).map_err(|error| at(&args.folder, error))?;
+    fs::create_dir_all(&args.folder).map_err(|error| Failure::at(&args.folder, error))?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => authority_name()?,
@@ -299,8 +299,9 @@ fn authority_of(folder: &Path) -> Result<Issuer<'static, KeyPair>, Failure> {
         })
     };
     let (certificate, key) = (read(&files.certificate)?, read(&files.key)?);
-    let key = KeyPair::from_pem(&key).map_err(|error| at(&files.key, error))?;
-    Issuer::from_ca_cert_pem(&certificate, key).map_err(|error| at(&files.certificate, error))
+    let key = KeyPair::from_pem(&key).map_err(|error| Failure::at(&files.key, error))?;
+    Issuer::from_ca_cert_pem(&certificate, key)
+        .map_err(|error| Failure::at(&files.certificate, error))
 }
 
 fn params(name: &str, hosts: Vec<String>, days: u32) -> Result<CertificateParams, Failure> {
@@ -359,7 +360,7 @@ pub fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
             file.write_all(text.as_bytes())
         })
         .and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| at(path, error))
+    written.map_err(|error| Failure::at(path, error))
 }
 
 /// Gives the file the owner of the one that it replaces, or of its folder, so that root may renew
@@ -374,10 +375,6 @@ fn keep_owner(file: &File, path: &Path) -> io::Result<()> {
     let folder = folder.unwrap_or(Path::new("."));
     let owner = fs::metadata(path).or_else(|_| fs::metadata(folder))?;
     fchown(file, Some(owner.uid()), Some(owner.gid()))
-}
-
-pub fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::new(format!("{}: {error}", path.display()))
 }
 
 fn not_made(error: rcgen::Error) -> Failure {

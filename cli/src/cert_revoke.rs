@@ -10,7 +10,7 @@ use time::{Duration, OffsetDateTime};
 use x509_parser::pem::Pem;
 use x509_parser::prelude::{CertificateRevocationList, FromDer, X509Certificate};
 
-use crate::cert::{at, write};
+use crate::cert::write;
 use crate::failure::Failure;
 
 /// A list is in force until the next one. The server does not ask how old it is.
@@ -33,14 +33,17 @@ pub struct RevokeArgs {
 }
 
 pub fn run(args: &RevokeArgs) -> Result<(), Failure> {
-    let read = |path: &Path| fs::read_to_string(path).map_err(|error| at(path, error));
+    let read = |path: &Path| fs::read_to_string(path).map_err(|error| Failure::at(path, error));
     let authority = read(&args.ca)?;
     // One process at a time changes the lists of an authority. The lock ends with the file.
-    let locked = fs::File::open(&args.key).map_err(|error| at(&args.key, error))?;
-    locked.lock().map_err(|error| at(&args.key, error))?;
-    let key = KeyPair::from_pem(&read(&args.key)?).map_err(|error| at(&args.key, error))?;
+    let locked = fs::File::open(&args.key).map_err(|error| Failure::at(&args.key, error))?;
+    locked
+        .lock()
+        .map_err(|error| Failure::at(&args.key, error))?;
+    let key =
+        KeyPair::from_pem(&read(&args.key)?).map_err(|error| Failure::at(&args.key, error))?;
     let issuer = Issuer::from_ca_cert_pem(&authority, key);
-    let issuer = issuer.map_err(|error| at(&args.ca, error))?;
+    let issuer = issuer.map_err(|error| Failure::at(&args.ca, error))?;
     let authority = pem(&args.ca, authority.as_bytes())?;
     let authority = certificate(&args.ca, &authority)?;
     let mut list = match args.crl.exists() {
@@ -49,14 +52,20 @@ pub fn run(args: &RevokeArgs) -> Result<(), Failure> {
     };
     let mut said = Vec::new();
     for file in &args.certificates {
-        let found = pem(file, &fs::read(file).map_err(|error| at(file, error))?)?;
+        let found = pem(
+            file,
+            &fs::read(file).map_err(|error| Failure::at(file, error))?,
+        )?;
         let found = certificate(file, &found)?;
         if found
             .verify_signature(Some(authority.public_key()))
             .is_err()
         {
             let ca = args.ca.display();
-            return Err(at(file, format!("{ca} has not signed this certificate")));
+            return Err(Failure::at(
+                file,
+                format!("{ca} has not signed this certificate"),
+            ));
         }
         let subject = found.subject();
         match list.add(found.raw_serial()) {
@@ -68,7 +77,7 @@ pub fn run(args: &RevokeArgs) -> Result<(), Failure> {
     let text = signed.and_then(|list| list.pem());
     write(
         &args.crl,
-        &text.map_err(|error| at(&args.crl, error))?,
+        &text.map_err(|error| Failure::at(&args.crl, error))?,
         0o644,
     )?;
     said.iter().for_each(|line| println!("{line}"));
@@ -123,20 +132,20 @@ fn without_zeros(serial: &[u8]) -> Vec<u8> {
 
 /// Reads the list of that authority. A list of another one, or a damaged one, is an error.
 fn entries(file: &Path, authority: &X509Certificate<'_>) -> Result<List, Failure> {
-    let bytes = fs::read(file).map_err(|error| at(file, error))?;
+    let bytes = fs::read(file).map_err(|error| Failure::at(file, error))?;
     if Pem::iter_from_buffer(&bytes).count() > 1 {
         let why =
             "it has several lists; keep each authority's list in a file of its own, and give \
                    the server a file that has all of them";
-        return Err(at(file, why));
+        return Err(Failure::at(file, why));
     }
     let found = pem(file, &bytes)?;
     let (_, list) = CertificateRevocationList::from_der(&found.contents)
-        .map_err(|error| at(file, format!("it is not a revocation list: {error}")))?;
+        .map_err(|error| Failure::at(file, format!("it is not a revocation list: {error}")))?;
     if list.verify_signature(authority.public_key()).is_err() {
         let subject = authority.subject();
         let why = format!("it is not a list of {subject}; name another file, or its authority");
-        return Err(at(file, why));
+        return Err(Failure::at(file, why));
     }
     let number = list.crl_number().and_then(|number| number.try_into().ok());
     let revoked = list.iter_revoked_certificates().map(|one| {
@@ -152,11 +161,11 @@ fn entries(file: &Path, authority: &X509Certificate<'_>) -> Result<List, Failure
 
 fn pem(file: &Path, bytes: &[u8]) -> Result<Pem, Failure> {
     let first = Pem::iter_from_buffer(bytes).next();
-    let first = first.ok_or_else(|| at(file, "it has nothing in PEM form"))?;
-    first.map_err(|error| at(file, error))
+    let first = first.ok_or_else(|| Failure::at(file, "it has nothing in PEM form"))?;
+    first.map_err(|error| Failure::at(file, error))
 }
 
 fn certificate<'a>(file: &Path, pem: &'a Pem) -> Result<X509Certificate<'a>, Failure> {
     pem.parse_x509()
-        .map_err(|error| at(file, format!("it is not a certificate: {error}")))
+        .map_err(|error| Failure::at(file, format!("it is not a certificate: {error}")))
 }

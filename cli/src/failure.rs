@@ -1,6 +1,7 @@
 //! Why a command did not do what was asked: one line for people, and the exit status 1.
 
 use std::fmt;
+use std::path::Path;
 
 use interweave_wire::fields::readable;
 use interweave_wire::Rejection;
@@ -18,6 +19,11 @@ impl Failure {
             text: text.into(),
             already_worded: false,
         }
+    }
+
+    /// Names the file, then the error.
+    pub fn at(path: &Path, error: impl fmt::Display) -> Self {
+        Failure::new(format!("{}: {error}", path.display()))
     }
 
     pub fn already_worded(text: impl Into<String>) -> Self {

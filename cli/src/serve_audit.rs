@@ -22,7 +22,7 @@ pub struct AuditArgs {
 }
 
 impl AuditArgs {
-    /// None: there is no audit log.
+    /// None: the server keeps no audit log.
     pub fn options(&mut self) -> Option<AuditOptions> {
         Some(AuditOptions {
             file: self.file.take()?,

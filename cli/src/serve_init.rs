@@ -1,25 +1,23 @@
 //! `interweave serve --init DIR`: the files of a server that other hosts may reach, and what to do
 //! with them.
 
-use interweave_access::TokenLine;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cert;
 use crate::failure::Failure;
 use crate::output::print_text;
-use crate::token_file::{self, TokenFile};
+use crate::token;
 
 /// The identity that the first token gives.
 const ADMIN: &str = "admin";
 const DAYS: u32 = 365;
-const SECONDS_OF_A_DAY: u64 = 86_400;
 
 /// Makes the folder's files. Prints the first token, which nothing keeps, and the next steps.
 /// Changes nothing that is there already.
 pub fn run(folder: &Path, hosts: &[String]) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|error| at(folder, error))?;
-    let folder = &fs::canonicalize(folder).map_err(|error| at(folder, error))?;
+    fs::create_dir_all(folder).map_err(|error| Failure::at(folder, error))?;
+    let folder = &fs::canonicalize(folder).map_err(|error| Failure::at(folder, error))?;
     let named = |name: &str| folder.join(name);
     let config = named("serve.conf");
     for file in [&config, &named("rules"), &named("tokens")] {
@@ -35,7 +33,7 @@ pub fn run(folder: &Path, hosts: &[String]) -> Result<(), Failure> {
     cert::authority(folder, DAYS * 10)?;
     cert::server(folder, &hosts, DAYS)?;
     cert::write(&named("rules"), RULES, 0o640)?;
-    let token = first_token(&named("tokens"))?;
+    let (token, _) = token::add(ADMIN, DAYS, &named("tokens"))?;
     // Last, because a folder with it is whole.
     cert::write(&config, &config_text(folder), 0o640)?;
     print_steps(folder, &hosts[0], &token);
@@ -60,18 +58,6 @@ const RULES: &str = "\
 allow admin all /**
 end
 ";
-
-fn first_token(file: &Path) -> Result<String, Failure> {
-    let (mut id, mut secret) = ([0; 6], [0; 32]);
-    let no_random = |error| Failure::new(format!("random bytes for a token: {error}"));
-    getrandom::fill(&mut id).map_err(no_random)?;
-    getrandom::fill(&mut secret).map_err(no_random)?;
-    let now = token_file::now();
-    let expires = now + u64::from(DAYS) * SECONDS_OF_A_DAY;
-    let (token, line) = TokenLine::new(ADMIN, id, secret, now, expires);
-    TokenFile::open_or_make(file)?.add(&line)?;
-    Ok(token)
-}
 
 fn config_text(folder: &Path) -> String {
     let of_folder = [
@@ -119,10 +105,6 @@ fn print_steps(folder: &Path, host: &str, token: &str) {
          {folder}/ca.key signs certificates. Keep it on another machine.\n"
     );
     print_text(&text);
-}
-
-fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::new(format!("{}: {error}", path.display()))
 }
 
 /// The folder of `--init` and the server's names in clients' URLs.

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use interweave_access::{is_name, to_hex, TokenLine};
 use interweave_wire::Json;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 
 use crate::failure::Failure;
@@ -93,15 +93,16 @@ pub fn run(command: TokenCommand) -> Result<(), Failure> {
     }
 }
 
-fn make(args: &NewArgs) -> Result<(), Failure> {
-    let file = TokenFile::open_or_make(&args.tokens)?;
+/// Makes a token of that name in the file. Returns its text, which nothing keeps, and its line.
+pub fn add(name: &str, days: u32, file: &Path) -> Result<(String, TokenLine), Failure> {
+    let file = TokenFile::open_or_make(file)?;
     let created = now();
-    let expires = match args.days {
+    let expires = match days {
         0 => 0,
         days => created + u64::from(days) * SECONDS_OF_A_DAY,
     };
     let (token, line) = loop {
-        let made = TokenLine::new(&args.name, random()?, random()?, created, expires);
+        let made = TokenLine::new(name, random()?, random()?, created, expires);
         if file
             .tokens()
             .lines()
@@ -112,6 +113,11 @@ fn make(args: &NewArgs) -> Result<(), Failure> {
         }
     };
     file.add(&line)?;
+    Ok((token, line))
+}
+
+fn make(args: &NewArgs) -> Result<(), Failure> {
+    let (token, line) = add(&args.name, args.days, &args.tokens)?;
     let id = to_hex(&line.id);
     let mut out = std::io::stdout().lock();
     let printed = writeln!(out, "{token}").and_then(|()| out.flush());
@@ -122,7 +128,7 @@ fn make(args: &NewArgs) -> Result<(), Failure> {
     eprintln!(
         "a token of {} with the ID {id}, valid {}, is in {}",
         args.name,
-        until(expires),
+        until(line.expires),
         args.tokens.display()
     );
     eprintln!("it is printed this once; clients take it from IW_TOKEN");

@@ -29,23 +29,26 @@ pub fn now() -> u64 {
 
 /// Reads the file without a lock, as a server does.
 pub fn read(path: &Path) -> Result<Tokens, Failure> {
-    let mut file = File::open(path).map_err(|error| at(path, error))?;
-    parse(path, &contents(&mut file).map_err(|error| at(path, error))?)
+    let mut file = File::open(path).map_err(|error| Failure::at(path, error))?;
+    parse(
+        path,
+        &contents(&mut file).map_err(|error| Failure::at(path, error))?,
+    )
 }
 
 impl TokenFile {
     /// Waits until no other process changes the file. A file that is not there is an error.
     pub fn open(path: &Path) -> Result<TokenFile, Failure> {
         // A link to the file stays: the file behind it is replaced.
-        let path = fs::canonicalize(path).map_err(|error| at(path, error))?;
-        TokenFile::locked(path.clone()).map_err(|error| at(&path, error))?
+        let path = fs::canonicalize(path).map_err(|error| Failure::at(path, error))?;
+        TokenFile::locked(path.clone()).map_err(|error| Failure::at(&path, error))?
     }
 
     /// The same, but makes a file without tokens if the file does not exist.
     pub fn open_or_make(path: &Path) -> Result<TokenFile, Failure> {
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                make(path).map_err(|error| at(path, error))?;
+                make(path).map_err(|error| Failure::at(path, error))?;
             }
             _ => {}
         }
@@ -111,7 +114,7 @@ impl TokenFile {
             let replaced = written.and_then(|()| fs::rename(&partial, &self.path));
             replaced.inspect_err(|_| drop(fs::remove_file(&partial)))
         });
-        written.map_err(|error| at(&self.path, error))
+        written.map_err(|error| Failure::at(&self.path, error))
     }
 }
 
@@ -176,8 +179,4 @@ fn write(path: &Path, bytes: &[u8], old: Option<&Metadata>) -> io::Result<()> {
     }
     file.write_all(bytes)?;
     file.sync_all()
-}
-
-fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::new(format!("{}: {error}", path.display()))
 }

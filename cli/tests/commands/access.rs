@@ -125,7 +125,7 @@ impl File {
         listed.lines().skip(1).map(str::to_string).collect()
     }
 
-    /// What stands in its directory.
+    /// The names of the files in its directory.
     fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).unwrap();
         let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();

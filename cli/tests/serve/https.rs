@@ -102,11 +102,7 @@ fn net_6_http_asks_for_certificates_as_the_port_of_programs_does() {
 #[test]
 fn net_6_a_web_socket_over_tls_is_its_clients_own() {
     let certificates = Certificates::new();
-    let own = certificates.options_of_server();
-    let authority = certificates.file("ca.pem");
-    let mut options = own.iter().map(String::as_str).collect::<Vec<_>>();
-    options.extend(["--client-ca", &authority]);
-    let server = Server::talkative(&options);
+    let server = certificates.talkative();
     let mut alice = raw_as(&certificates, Some("alice"), server.port, &["http/1.1"]);
     let request = "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
                    Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\

@@ -79,6 +79,15 @@ impl Certificates {
         std::fs::write(self.file(&format!("{file}.key")), key).unwrap();
     }
 
+    /// A server that logs each connection, and knows clients by their certificates.
+    pub fn talkative(&self) -> Server {
+        let own = self.options_of_server();
+        let authority = self.file("ca.pem");
+        let mut options = own.iter().map(String::as_str).collect::<Vec<_>>();
+        options.extend(["--client-ca", &authority]);
+        Server::talkative(&options)
+    }
+
     pub fn serve_the_known(&self) -> Server {
         let authority = self.file("ca.pem");
         self.serve(&["--tls", "required", "--client-ca", &authority])
@@ -268,11 +277,7 @@ fn acc_1_the_server_knows_the_name_of_a_client_and_the_user_of_a_unix_socket() {
 #[test]
 fn a_name_that_is_not_one_name_is_no_identity() {
     let certificates = Certificates::new();
-    let own = certificates.options_of_server();
-    let authority = certificates.file("ca.pem");
-    let mut options = own.iter().map(String::as_str).collect::<Vec<_>>();
-    options.extend(["--client-ca", &authority]);
-    let server = Server::talkative(&options);
+    let server = certificates.talkative();
     for names in [&[][..], &["alice", "bob"], &[""]] {
         certificates.make_by_hand("odd", names, Duration::from_secs(3600));
         let caller = Caller::trusting(&certificates).named(&certificates, "odd");

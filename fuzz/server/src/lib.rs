@@ -5,6 +5,7 @@
 pub mod control;
 pub mod diff;
 pub mod engine;
+mod file_error;
 pub mod frames;
 pub mod http;
 pub mod log;

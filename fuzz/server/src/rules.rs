@@ -1,23 +1,13 @@
 //! Rules files: whatever the bytes are, an error points into the file; a file that is taken decides
 //! by its own lines, and is not taken once its end is gone [RULE-3].
 
+use crate::file_error;
 use interweave_access::{Identity, Operation, Rules};
 
 pub fn run(data: &[u8]) {
-    let lines: Vec<&[u8]> = data.split(|&byte| byte == b'\n').collect();
     let rules = match Rules::parse(data) {
         Ok(rules) => rules,
-        Err(error) => {
-            let line = lines
-                .get(error.line as usize - 1)
-                .expect("a line of the file");
-            assert!(
-                (1..=line.len() as u32 + 1).contains(&error.column),
-                "{error}"
-            );
-            assert!(!error.text.contains('\n'), "{error}");
-            return;
-        }
+        Err(error) => return file_error::check(data, &error),
     };
     let text = std::str::from_utf8(data).expect("what was taken is text");
     let shifted = Rules::parse(format!("# one line more\n{text}"));

@@ -1,24 +1,14 @@
 //! Tokens files: whatever the bytes are, an error points into the file; a file that is taken says
 //! the same when its lines are written again, and is not taken once its end is gone [RULE-3].
 
+use crate::file_error;
 use interweave_access::Tokens;
 use std::fmt::Write;
 
 pub fn run(data: &[u8]) {
     let tokens = match Tokens::parse(data, 0) {
         Ok(tokens) => tokens,
-        Err(error) => {
-            let mut lines = data.split(|&byte| byte == b'\n');
-            let line = lines
-                .nth(error.line as usize - 1)
-                .expect("a line of the file");
-            assert!(
-                (1..=line.len() as u32 + 1).contains(&error.column),
-                "{error}"
-            );
-            assert!(!error.text.contains('\n'), "{error}");
-            return;
-        }
+        Err(error) => return file_error::check(data, &error),
     };
     let mut again = String::new();
     for line in tokens.lines() {

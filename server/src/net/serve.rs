@@ -47,7 +47,7 @@ pub struct ServeOptions {
     pub max_connections: usize,
     /// How long to look for a message before the thread sleeps; zero: not at all.
     pub spin: Duration,
-    /// None: there is no audit log.
+    /// None: the server keeps no audit log.
     pub audit: Option<AuditOptions>,
     pub engine: Config,
 }

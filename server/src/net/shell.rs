@@ -276,7 +276,7 @@ impl Shell {
         self.audit_log.get().map_or((), AuditLog::close)
     }
 
-    /// None: there is no audit log.
+    /// None: the server keeps no audit log.
     pub fn audit_numbers(&self) -> Option<AuditNumbers> {
         self.audit_log.get().map(AuditLog::numbers)
     }
