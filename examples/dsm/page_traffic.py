@@ -132,7 +132,8 @@ def main():
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     if shutil.which(given.interweave) is None:
-        sys.exit(f"page_traffic: there is no program {given.interweave}; name it by --interweave")
+        sys.exit(f"page_traffic: the program {given.interweave} does not exist; "
+                 "name it by --interweave")
     with tempfile.TemporaryDirectory() as folder:
         jobs = [Job(way, folder, given) for way in ("orig", "pipe")]
         try:

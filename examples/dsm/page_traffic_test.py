@@ -72,7 +72,7 @@ class PageTraffic(unittest.TestCase):
         ran = subprocess.run([SHOWS, "--interweave", "/nowhere/interweave", sys.argv[2]],
                              capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(ran.returncode, 1)
-        self.assertIn("there is no program /nowhere/interweave", ran.stderr)
+        self.assertIn("the program /nowhere/interweave does not exist", ran.stderr)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ final class Hunter {
     this.name = name;
   }
 
-  /** The first step of the shortest way to a coin; null: there is none. */
+  /** The first step of the shortest way to a coin; null: no way leads to one. */
   Direction choose(Picture now) {
     Picture.Seat own = now.seat(name);
     Direction[] first = new Direction[now.cells().length];

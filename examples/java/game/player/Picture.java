@@ -30,7 +30,7 @@ record Picture(int[] cells, int coinsLeft, List<Seat> seats) {
     throw new IllegalArgumentException(name + " does not play");
   }
 
-  /** Who has how many points, in a line that is the same at every player. */
+  /** The points of each player, in a line that is the same at all of them. */
   String table() {
     StringBuilder line = new StringBuilder();
     for (Seat each : seats) line.append(each.name).append(' ').append(each.points).append(", ");

@@ -36,7 +36,7 @@ final class SharedGame implements AutoCloseable {
   private final String name;
 
   /**
-   * Joins. Makes the board if there is none. A new game begins if everybody has left the one that
+   * Joins. Makes the board if nobody has. A new game begins if everybody has left the one that
    * is over, or if the player wants it.
    */
   SharedGame(String url, String name, int coins, boolean isNew) {

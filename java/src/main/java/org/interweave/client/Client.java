@@ -166,8 +166,8 @@ public final class Client implements AutoCloseable {
   }
 
   /**
-   * Where a server is, if there is no link to it; else null. A look-up may take long, and therefore
-   * happens without the client's lock.
+   * The address of a server without a link; null: it has one. A look-up may take long, so
+   * it happens without the client's lock.
    */
   private SocketAddress lookUp(Address server) {
     lock.lock();
@@ -184,7 +184,7 @@ public final class Client implements AutoCloseable {
     }
   }
 
-  /** Null: there is no link any more, and no address for another. */
+  /** Null: the link has gone, and no address for another is known. */
   private Link link(Address server, SocketAddress address, String shown) {
     Link known = links.get(server.text());
     if (known != null || address == null) return known;

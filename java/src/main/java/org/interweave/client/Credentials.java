@@ -154,7 +154,7 @@ final class Credentials {
     try {
       return Files.readAllBytes(Path.of(file));
     } catch (NoSuchFileException wrong) {
-      throw unusable(variable, file, "there is no such file");
+      throw unusable(variable, file, "the file does not exist");
     } catch (AccessDeniedException wrong) {
       throw unusable(variable, file, "this program may not read it");
     } catch (IOException | InvalidPathException wrong) {

@@ -18,7 +18,7 @@ final class OwnToken {
 
   private OwnToken() {}
 
-  /** What is shown there over plain TCP; "" where there is none. */
+  /** The token that is shown there over plain TCP; "" if no file has it. */
   static String of(Address server) {
     boolean isPlain = server.socketFile() == null && !server.secure();
     if (!isPlain || !isThisHost(server.host())) return "";

@@ -162,7 +162,7 @@ class TlsTest {
     try (Server server = authority.serve()) {
       String url = secure(server, "/s");
       refuses(url, new TlsFiles(authority.file("nothing.pem"), "", ""), Error.DENIED,
-          "IW_CA=" + authority.file("nothing.pem"), "there is no such file");
+          "IW_CA=" + authority.file("nothing.pem"), "the file does not exist");
       refuses(url, new TlsFiles(empty.toString(), "", ""), Error.DENIED, "IW_CA=",
           "no certificate");
       refuses(url, new TlsFiles(broken.toString(), "", ""), Error.DENIED, "IW_CA=",
