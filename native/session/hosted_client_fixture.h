@@ -139,8 +139,8 @@ class Client {
   template <typename See>
   void describe(See&& see) const {
     talk_.describe(see);
-    see(connection_, is_connected_, is_loss_untold_, is_listening_, fence_, returning_, session_,
-        sequence_, lacks_memory_, newest_read_, heard_fence_, straggler_.has_value());
+    see(connection_, is_connected_, is_loss_untold_, is_listening_, fence_, granted_on_, returning_,
+        session_, sequence_, lacks_memory_, newest_read_, heard_fence_, straggler_.has_value());
     if (straggler_) {
       see(straggler_->type, straggler_->number, straggler_->awaited, straggler_->thread);
     }
@@ -194,7 +194,7 @@ class Client {
   bool wait_for_writer(Thread& thread);
   bool wait_for_newest(Thread& thread);
   void catch_up(Thread& thread);
-  void check_lock(const Server& server, const Thread& thread);
+  void check_lock(const Server& server);
   bool write(Server& server, Thread& thread);
   bool try_release(Server& server, Thread& thread, bool is_cut);
   bool wait_for_release(Server& server, Thread& thread);
@@ -222,7 +222,8 @@ class Client {
   bool is_loss_untold_ = false;
   bool is_listening_ = false;  // notifications about the segment are given to it
   ConnectionNumber lost_connection_ = 0;
-  std::uint64_t fence_ = 0;  // of the thread that writes
+  std::uint64_t fence_ = 0;          // of the thread that writes
+  ConnectionNumber granted_on_ = 0;  // likewise: where it heard of its grant, or resumed it
   std::uint64_t session_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t commits_ = 0;

@@ -130,6 +130,7 @@ inline void Client::apply() {
 inline void Client::leave_slot(Thread& thread) {
   leave_alone(thread);
   fence_ = 0;
+  granted_on_ = 0;
   lock_.leave(Role::writer);
 }
 
@@ -138,10 +139,10 @@ inline bool Client::resume_kept(const Server& server, Thread& thread, std::int64
   if (!talk_.resume_kept(now_ns)) return false;
   ++resumed_;
   fence_ = talk_.grant().fence();
-  thread.asked_on = connection_;
+  granted_on_ = connection_;
   lock_.begin_waiting();
   thread.at = At::waits_to_write;
-  check_lock(server, thread);
+  check_lock(server);
   return true;
 }
 
@@ -187,6 +188,7 @@ inline bool Client::wait_for_writer(Thread& thread) {
     return end_job(thread);
   }
   fence_ = talk_.granted().fence;
+  granted_on_ = thread.asked_on;
   lock_.begin_waiting();
   thread.at = At::waits_to_write;
   return true;
@@ -217,23 +219,23 @@ inline void Client::catch_up(Thread& thread) {
   }
 }
 
-// The server keeps the lock for this client, or the client will hear otherwise.
-inline void Client::check_lock(const Server& server, const Thread& thread) {
+// The server keeps the lock for this client, or the client will hear otherwise. What the server
+// said after the grant's connection was lost, it said to nobody: the release is refused then.
+inline void Client::check_lock(const Server& server) {
   const Server::Holder* const holder = server.holder();
   const bool has_lock = holder != nullptr && holder->peer == index_ && holder->fence == fence_;
   bool will_hear = false;
   for (const Down& down : server.peer(index_).out) {
     will_hear = will_hear || (down.type == message_type::WRITER_LOST && down.fence == fence_);
   }
-  const bool may_be_lost =
-      !is_connected_ || thread.asked_on != connection_ || straggler_.has_value();
+  const bool may_be_lost = !is_connected_ || granted_on_ != connection_ || straggler_.has_value();
   if (!talk_.grant().is_lost() && !has_lock && !will_hear && !may_be_lost) {
     fail("the lock was lost without a word");
   }
 }
 
 inline bool Client::write(Server& server, Thread& thread) {
-  check_lock(server, thread);
+  check_lock(server);
   if (thread.job() == Job::write_and_abort) talk_.abort(thread.mine);
   const bool is_undone = thread.job() == Job::write_and_abort || talk_.grant().is_lost();
   thread.at = is_undone ? At::aborting : At::releases;
