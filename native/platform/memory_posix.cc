@@ -225,10 +225,13 @@ Status protect(std::byte* begin, std::size_t size_bytes, Protection protection) 
 
 namespace {
 
-// False also where the system does not say.
+// False also where the system does not say. An emulated machine's page may be several of the
+// kernel's, and the kernel answers for each of its own.
 bool is_present(std::byte* page) {
-  unsigned char presence = 0;
-  return mincore(page, page_size(), &presence) == 0 && (presence & 1) != 0;
+  constexpr std::size_t smallest_page_bytes = 4096;
+  std::array<unsigned char, 64> presence{};
+  if (page_size() > presence.size() * smallest_page_bytes) return false;
+  return mincore(page, page_size(), presence.data()) == 0 && (presence[0] & 1) != 0;
 }
 
 }  // namespace
