@@ -3,7 +3,7 @@
 // servers keep all in memory, or answer once the change is on disk (IW_SYNCED, appendfsync always).
 // Sections that change nothing follow, and two processes that take turns on one segment. Writes
 // locks.csv: store,writers,system,a_second.
-//   bench_locks [SECONDS]
+//   bench_locks [SECONDS [memory|synced WRITERS]]   of these alone
 #include <hiredis/hiredis.h>
 #include <interweave.h>
 #include <sys/mman.h>
@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/child_server.h"
@@ -186,16 +187,20 @@ void measure_alone(const char* what, int writers, double seconds, const Begin& b
 
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 1;
+  const std::string_view chosen_store = argc > 3 ? argv[2] : "";
+  const int chosen_writers = argc > 3 ? std::atoi(argv[3]) : 0;
   bench::Csv csv("locks.csv", "store,writers,system,a_second");
   for (const bool is_synced : {false, true}) {
+    const char* const store = is_synced ? "synced" : "memory";
+    if (!chosen_store.empty() && chosen_store != store) continue;
     const ChildServer server = ChildServer::interweave("127.0.0.1:0", is_synced);
     const ChildServer redis = ChildServer::redis(is_synced);
     const Begin ours = writes_of(server.address(), is_synced ? IW_SYNCED : IW_MEMORY);
     for (const int writers : {1, 8, kMostWriters}) {
-      compare(is_synced ? "synced" : "memory", writers, seconds, ours, sets_of(redis.address()),
-              csv);
+      if (chosen_writers != 0 && chosen_writers != writers) continue;
+      compare(store, writers, seconds, ours, sets_of(redis.address()), csv);
     }
-    if (is_synced) continue;
+    if (is_synced || chosen_writers != 0) continue;
     measure_alone("nothing", 1, seconds, looks_of(server.address()), csv);
     measure_alone("turns", 2, seconds, turns_of(server.address()), csv);
   }

@@ -7,6 +7,7 @@
 mod access_files;
 mod address;
 mod allocator;
+mod appends;
 mod audit;
 mod client_socket;
 mod clock;

@@ -3,6 +3,7 @@
 use super::access_files::{self, AccessFiles, AccessOptions, Change, Reload};
 use super::address::ListenAddress;
 use super::allocator;
+use super::appends;
 use super::audit::{AuditLog, AuditOptions};
 use super::clock;
 use super::descriptors;
@@ -178,6 +179,11 @@ async fn run(
         &shell,
         "the store's answers",
         hear_store(shell.clone(), stored),
+    );
+    tasks::spawn(
+        &shell,
+        "what goes to the store",
+        appends::hand_over_each_turn(shell.clone()),
     );
     tasks::spawn(&shell, "the timers", {
         let shell = shell.clone();

@@ -4,6 +4,7 @@
 //! their sockets at once, and lets the engine settle what it told. Then comes the next event.
 
 use super::allocator::Ebb;
+use super::appends::Appends;
 use super::audit::{AuditLog, AuditNumbers};
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
@@ -47,6 +48,7 @@ pub struct Shell {
     connections: RefCell<NumberMap<u64, Rc<ClientSocket>>>,
     store: RefCell<Option<Box<dyn SegmentStore>>>,
     stored: UnboundedSender<Stored>,
+    pub appends: Appends,
     /// The read buffer that connections share.
     pub buffer: RefCell<Vec<u8>>,
     /// Takes the bytes that follow the bulk of a frame.
@@ -103,6 +105,7 @@ impl Shell {
             connections: RefCell::default(),
             store: RefCell::new(Some(store)),
             stored,
+            appends: Appends::default(),
             buffer: RefCell::new(vec![0; READ_BYTES]),
             behind: RefCell::default(),
             traffic: Traffic::default(),
@@ -216,13 +219,10 @@ impl Shell {
                 group,
                 durable,
             } => {
-                let done = self.done(ticket);
-                match self.store.borrow().as_ref() {
-                    Some(store) => store.append(group, durable, done),
-                    None => done(Err(StoreError::Closed)),
-                }
+                self.appends.add(group, durable, self.done(ticket));
             }
             Effect::Checkpoint { ticket, checkpoint } => {
+                self.hand_over();
                 let done = self.done(ticket);
                 match self.store.borrow().as_ref() {
                     Some(store) => store.checkpoint(checkpoint, done),
@@ -230,6 +230,7 @@ impl Shell {
                 }
             }
             Effect::CheckpointInPieces { ticket, head } => {
+                self.hand_over();
                 let done = self.done(ticket);
                 let stored = self.stored.clone();
                 let want = Box::new(move || {
@@ -242,6 +243,7 @@ impl Shell {
                 }
             }
             Effect::Next { segment_id, next } => {
+                self.hand_over();
                 if let Some(store) = self.store.borrow().as_ref() {
                     store.next(segment_id, next);
                 }
@@ -249,6 +251,11 @@ impl Shell {
             Effect::Audit(audited) => self.audit(audited),
             Effect::LookAfterStore => self.look_after_store(&mut self.engine.borrow_mut()),
         }
+    }
+
+    /// Gives the store what waits for the end of the turn.
+    pub fn hand_over(&self) {
+        self.appends.hand_over(self.store.borrow().as_deref());
     }
 
     /// From now on there is this audit log.
