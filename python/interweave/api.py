@@ -18,6 +18,7 @@ from .layouts import address_of
 from .objects import Array as ArrayOf
 from .objects import Reference, Struct, Union, snapshot
 from .segment import Block, Segment, at
+from .server import Server, serve
 from .xfile import load_types
 
 if TYPE_CHECKING:
@@ -74,6 +75,6 @@ def segment_of(value: Reference) -> Segment:
 __all__ = [
     "AnyPointer", "Array", "ArrayOf", "Block", "Bool", "Case", "Char", "Coherence", "CopyState",
     "Default", "Delta", "Diff", "Double", "FULL", "Float", "Hyper", "Int", "Model", "NULL",
-    "Pointer", "STRICT", "Segment", "Sequence", "Short", "Stats", "String", "Struct", "Temporal",
-    "Text", "UChar", "UHyper", "UInt", "UShort", "Union", "at", "load_types",
-    "mip", "open", "segment_of", "snapshot", "struct", "union"]
+    "Pointer", "STRICT", "Segment", "Sequence", "Server", "Short", "Stats", "String", "Struct",
+    "Temporal", "Text", "UChar", "UHyper", "UInt", "UShort", "Union", "at", "load_types", "mip",
+    "open", "segment_of", "serve", "snapshot", "struct", "union"]

@@ -225,7 +225,7 @@ _python_types: Dict[Any, Declared] = {
     int: PRIMITIVES["Hyper"], float: PRIMITIVES["Double"], bool: PRIMITIVES["Bool"], str: Text()}
 _by_dtype = {
     "i1": "Char", "u1": "UChar", "i2": "Short", "u2": "UShort", "i4": "Int", "u4": "UInt",
-    "i8": "Hyper", "u8": "UHyper", "f4": "Float", "f8": "Double"
+    "i8": "Hyper", "u8": "UHyper", "f4": "Float", "f8": "Double", "b1": "Bool"
 }
 _by_name: Dict[str, Any] = {}
 _declared: Dict[type, Declared] = {}
@@ -247,10 +247,16 @@ def as_declared(annotation: Any) -> Declared:
         return _python_types[annotation]
     is_numpys = (isinstance(annotation, np.dtype)
                  or isinstance(annotation, type) and issubclass(annotation, np.generic))
-    primitive = _by_dtype.get(np.dtype(annotation).str[1:]) if is_numpys else None
+    primitive = dtype_type(np.dtype(annotation)) if is_numpys else None
     if primitive is None:
         raise UnknownType(f"{annotation!r} is not an InterWeave type [UNKNOWN_TYPE]")
-    return PRIMITIVES[primitive]
+    return primitive
+
+
+def dtype_type(dtype: "np.dtype[Any]") -> Optional[Declared]:
+    """The type of one number of a numpy dtype, in either byte order. Returns None for others."""
+    name = _by_dtype.get(dtype.str[1:])
+    return None if name is None else PRIMITIVES[name]
 
 
 def settle() -> None:

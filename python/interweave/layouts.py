@@ -67,6 +67,10 @@ class Layout:
     def column(self, name: str) -> Tuple["Layout", int]:
         raise KeyError(f"{self.spelled} has no fields")
 
+    def is_like(self, other: "Layout") -> bool:
+        """Whether it is the same type, though another program or table described it."""
+        return _are_like(self.table, other.table, set())
+
     def at_offset(self, offset: int) -> "Layout":
         """The outermost type of a value that begins `offset` bytes into a value of this type."""
         if offset == 0:
@@ -586,6 +590,42 @@ def layout_of(table: int) -> Layout:
         parts = _core.parts_of(table)
         found = _layouts.setdefault(table, _KINDS[parts["kind"]](table, parts))
     return found
+
+
+def _are_like(one: int, other: int, seen: "set[Tuple[int, int]]") -> bool:
+    """Compares two types part by part. Types may lead back to themselves."""
+    if one == other or (one, other) in seen:
+        return True
+    if 0 in (one, other):
+        return False
+    seen.add((one, other))
+    mine, theirs = _core.parts_of(one), _core.parts_of(other)
+    if mine.keys() != theirs.keys():
+        return False
+    return all(_parts_are_like(mine[key], theirs[key], key, seen) for key in mine)
+
+
+def _parts_are_like(mine: Any, theirs: Any, key: str, seen: "set[Tuple[int, int]]") -> bool:
+    if key == "element":
+        return _are_like(mine, theirs, seen)
+    if key == "fields":
+        return len(mine) == len(theirs) and all(
+            a[0] == b[0] and a[2] == b[2] and _are_like(a[1], b[1], seen)
+            for a, b in zip(mine, theirs))
+    if key in ("arms", "otherwise"):
+        return _arms_are_like(mine, theirs, seen)
+    return bool(mine == theirs)
+
+
+def _arms_are_like(mine: Any, theirs: Any, seen: "set[Tuple[int, int]]") -> bool:
+    """Of named parts of a union, alone or in a list: (name, table, ...)."""
+    if not mine or not theirs:
+        return bool(mine) == bool(theirs)
+    if isinstance(mine, list):
+        return len(mine) == len(theirs) and all(
+            _arms_are_like(a, b, seen) for a, b in zip(mine, theirs))
+    return (mine[0] == theirs[0] and list(mine[2:]) == list(theirs[2:])
+            and _are_like(mine[1], theirs[1], seen))
 
 
 def class_for(table: int) -> Any:

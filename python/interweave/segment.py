@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import threading
 import time
 import weakref
+from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import index
 from types import TracebackType
-from typing import (Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Set, Tuple, Type,
-                    Union as Either)
+from typing import (Any, AsyncIterator, Callable, ContextManager, Dict, Iterator, List, Optional,
+                    Set, Tuple, Type, TypeVar, Union as Either, overload)
 
 import numpy as np
 
 from . import _core, interface
 from ._core import Place
 from .coherence import FULL, Coherence, Model
-from .declare import table_of
-from .errors import (BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly,
-                     SegmentLost, UnknownType, WouldDeadlock)
+from .declare import dtype_type, table_of
+from .errors import (BadArgument, BadName, BadPointer, BadValue, Error, NoBlock, NoLock, NotOpen,
+                     ReadOnly, SegmentLost, TypeConflict, UnknownType, WouldDeadlock)
+from .forms import Form, assign, complex_of, form_of, shaped
 from .interface import CopyState, Stats
-from .layouts import EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
-from .objects import Reference
-from .views import end_writing
+from .layouts import ArrayLayout, EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
+from .objects import Reference, Struct, snapshot
+from .picture import html_of
+from .views import end_writing, view
 
+T = TypeVar("T")
+Shape = Either[int, Tuple[int, ...]]
+# Their values are views, not numbers.
+_NumberType = Either[Type[bool], Type[int], Type[float], Type[str], Type["np.generic"]]
 CONNECTION_STATES = {state.value: state.name.lower() for state in interface.Connection}
 DURABILITY: Dict[Optional[str], int] = {
     None: 0, **{durability.name.lower(): durability.value for durability in interface.Durability}}
@@ -60,6 +68,8 @@ class Block:
 
     @value.setter
     def value(self, value: Any) -> None:
+        if isinstance(value, np.ndarray) and (value.dtype.names or value.dtype.kind == "c"):
+            return self._store_records(value)
         is_number = isinstance(self.layout, (PrimitiveLayout, EnumLayout))
         if self.count > 1 or is_number and (isinstance(value, (bytes, bytearray))
                                             or np.ndim(value) > 0):
@@ -68,9 +78,49 @@ class Block:
         else:
             self.layout.store(self.segment, self._place, 0, value)
 
+    def numpy(self) -> "np.ndarray[Any, Any]":
+        """The whole block as a numpy view: numbers, or records of numbers and bounded strings.
+        Thrown: BadValue for what numpy has no type for."""
+        dtype = self.layout.record_dtype
+        if dtype is None:
+            raise BadValue(f"{self.layout.spelled} holds what numpy has no type for [BAD_VALUE]")
+        shape = () if self.count == 1 else (self.count,)
+        return view(self.segment.identity, self._place, 0, dtype, shape)
+
+    def copy(self) -> Any:
+        """A copy that does not need the segment, as `Segment.get` returns it."""
+        if self.layout.record_dtype is None:
+            return snapshot(self.value)
+        if self.count == 1 and isinstance(self.layout, EnumLayout):
+            return self.layout.member(int(self.value[0]))
+        array = self.numpy().copy()
+        if array.dtype.names:
+            numbers = complex_of(array, self._element_name())
+            if numbers is None:
+                return snapshot(self.value) if array.ndim == 0 else array
+            array = numbers
+        return array.item() if array.ndim == 0 else array
+
+    def _element_name(self) -> str:
+        layout = self.layout
+        while isinstance(layout, ArrayLayout):
+            layout = layout.element
+        return layout.name
+
+    def _store_records(self, value: "np.ndarray[Any, Any]") -> None:
+        self._place.check_writable()
+        target = self.numpy()
+        if target.shape != value.shape:
+            raise ValueError(f"records of shape {value.shape} for {target.shape}")
+        assign(target, value)
+
     def __repr__(self) -> str:
         name = f" '{self.name}'" if self.name else ""
         return f"<block {self.serial}{name}: {self.count} of {self.type}>"
+
+
+def _store(block: Block, value: Any) -> None:
+    Block.value.__set__(block, value)  # type: ignore[attr-defined]
 
 
 class _WritingTasks(threading.local):
@@ -322,7 +372,15 @@ class Segment:
         return self.block(key).value
 
     def __setitem__(self, key: Either[str, int], value: Any) -> None:
-        Block.value.__set__(self.block(key), value)  # type: ignore[attr-defined]
+        """Overwrites a block. Under a new name it makes one of the value's type, as put does."""
+        try:
+            block = self.block(key)
+        except NoBlock:
+            if not isinstance(key, str):
+                raise
+            self._make(key, form_of(value))
+            return
+        _store(block, value)
 
     def __delitem__(self, key: Either[str, int]) -> None:
         _core.free_block(self._core, self.block(key)._place.address)
@@ -347,28 +405,136 @@ class Segment:
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    @overload
+    def new(self, type: _NumberType, *, name: Optional[str] = ..., count: int = ...,
+            shape: Optional[Shape] = ..., value: Any = ...) -> Any: ...
+
+    @overload
+    def new(self, type: Type[T], *, name: Optional[str] = ..., value: Any = ...) -> T: ...
+
+    @overload
+    def new(self, type: Any, *, name: Optional[str] = ..., count: int = ...,
+            shape: Optional[Shape] = ..., value: Any = ...) -> Any: ...
+
     def new(self, type: Any, *, name: Optional[str] = None, count: int = 1,
-            value: Any = None) -> Any:
+            shape: Optional[Shape] = None, value: Any = None) -> Any:
         """Makes a block, all zeros or with the given value, and returns its value. `type` is a
-        declared class, a type (interweave.Double), int, float, str, a numpy dtype, the layout of
-        another block, or the name of another block's type."""
-        layout = self._layout_named(type) if isinstance(type, str) else type
-        table = layout.table if isinstance(layout, Layout) else table_of(layout)
+        declared class, a type (interweave.Double), int, float, str, a numpy dtype or its name
+        ("f8"), the layout of another block, or the name of another block's type. With `shape` the
+        block is an array of it. A numpy array in place of the type makes a block like it, with its
+        numbers."""
+        if isinstance(type, np.ndarray):
+            form = form_of(type)
+            if value is not None:
+                form = Form(form.type, form.count, value)
+            return self._make(name, form).value
+        table, count = self._type_and_count(type, count, shape)
+        block = self._block_at(_core.allocate(self._core, table, count, name))
+        if value is not None:
+            _store(block, value)
+        return block.value
+
+    def _type_and_count(self, type: Any, count: int, shape: Optional[Shape]) -> Tuple[int, int]:
+        """The type's table, and how many values of it a block has. Thrown: BadArgument,
+        UnknownType."""
+        if isinstance(count, tuple):
+            raise BadArgument(f"count={count}: a block of an array takes shape={count} "
+                              "[BAD_ARGUMENT]")
+        found = self._layout_named(type) if isinstance(type, str) else type
+        if shape is not None:
+            if count != 1 or isinstance(found, Layout):
+                raise BadArgument("shape stands in place of count, and beside a declared type or a "
+                                  "dtype [BAD_ARGUMENT]")
+            found, count = shaped(found, (shape,) if isinstance(shape, int) else tuple(shape))
         if not 0 <= index(count) < 2**64:
             raise BadArgument(f"a block of {count} values: their number is from 0 to 2^64 - 1 "
                               "[BAD_ARGUMENT]")
-        address = _core.allocate(self._core, table, count, name)
+        return found.table if isinstance(found, Layout) else table_of(found), count
+
+    def _make(self, name: Optional[str], form: Form) -> Block:
+        address = _core.allocate(self._core, table_of(form.type), form.count, name)
         block = self._block_at(address)
-        if value is not None:
-            Block.value.__set__(block, value)  # type: ignore[attr-defined]
+        _store(block, form.value)
+        return block
+
+    def ensure(self, name: str, type: Any, *, count: int = 1,
+               shape: Optional[Shape] = None) -> Any:
+        """Returns the value of the block with this name. Makes the block if it does not exist.
+        Arguments are those of `new`. Needs the writer lock. Thrown: TypeConflict if the block has
+        another type or number of values."""
+        table, count = self._type_and_count(type, count, shape)
+        if name not in self:
+            return self._block_at(_core.allocate(self._core, table, count, name)).value
+        block = self.block(name)
+        wanted = layout_of(_core.laid_out(table))
+        if block.count != count or not block.layout.is_like(wanted):
+            raise TypeConflict(f"block '{name}' is {block.count} of {block.type}, not {count} of "
+                               f"{wanted.spelled} [TYPE_CONFLICT]")
         return block.value
 
-    def _layout_named(self, name: str) -> Layout:
-        """Returns the layout of the type with a name, from a block that has it. Thrown:
-        UnknownType."""
+    def put(self, name: str, value: Any, *, replace: bool = False) -> None:
+        """Stores a value under a name, in a writer section of its own or in the present one. A new
+        name makes a block of the value's type: a number, a string, bytes, a numpy array, a
+        dataclass or a list of these. A block of another type or shape is refused (TypeConflict),
+        or freed and made anew with `replace`."""
+        form = form_of(value)
+        if not self.is_write_locked:
+            with self.write():
+                self._put(name, form, replace)
+        else:
+            self._put(name, form, replace)
+
+    def _put(self, name: str, form: Form, replace: bool) -> None:
+        if name in self:
+            block = self.block(name)
+            made = layout_of(_core.laid_out(table_of(form.type)))
+            if block.count == form.count and block.layout.is_like(made):
+                return _store(block, form.value)
+            if not replace:
+                raise TypeConflict(f"block '{name}' is {block.count} of {block.type}, and the "
+                                   f"value is {form.count} of {made.spelled}: to make the block "
+                                   "anew, use put(..., replace=True) [TYPE_CONFLICT]")
+            del self[name]
+        self._make(name, form)
+
+    def get(self, name: Either[str, int], *default: Any) -> Any:
+        """Returns a copy of a block's value, read under a reader lock of its own or the present
+        lock: a number, a string, a numpy array, a dict for a struct, a list. Without such a block
+        it returns the default, if one is given. Thrown: NoBlock."""
+        with self._looking():
+            try:
+                return self.block(name).copy()
+            except NoBlock:
+                if default:
+                    return default[0]
+                raise
+
+    def keys(self) -> List[str]:
+        """The names of the blocks that have one, in the order of their serials."""
+        with self._looking():
+            return [block.name for block in self if block.name]
+
+    def _looking(self) -> ContextManager[Any]:
+        """A reader lock, if this thread holds no lock."""
+        return nullcontext() if self.is_locked else self.read()
+
+    def _ipython_key_completions_(self) -> List[str]:
+        return self.keys()
+
+    def _repr_html_(self) -> str:
+        """The segment as a table for notebooks: at one version, and without waiting for writers."""
+        return html_of(self)
+
+    def _layout_named(self, name: str) -> Any:
+        """Returns the layout of the type with a name, from a block that has it, or the type of a
+        numpy dtype with a size ("f8", "int32"). Thrown: UnknownType."""
         for block in self:
             if block.type == name:
                 return block.layout
+        if re.fullmatch(r"[<>=]?[iufb][1248]|(u?int|float)(8|16|32|64)", name):
+            number = dtype_type(np.dtype(name))
+            if number is not None:
+                return number
         raise UnknownType(f"no block of {self.url} has the type '{name}': give the declared class, "
                           "a type such as interweave.Double or a numpy dtype (np.dtype('f8')) "
                           "[UNKNOWN_TYPE]")
@@ -422,6 +588,15 @@ class Segment:
             if listeners.pop(number, None) is not None and not self._core.is_closed:
                 _tell(self, kind)
         return end
+
+    async def changed(self, timeout: Optional[float] = None) -> int:
+        """For asyncio: waits for a version newer than the copy, and returns its number. Thrown:
+        TimeoutError after so many seconds, SegmentLost."""
+        changes = self.changes()
+        try:
+            return await asyncio.wait_for(changes.__anext__(), timeout)
+        finally:
+            await changes.aclose()
 
     def changes(self) -> "Changes":
         """For asyncio: `async for version in segment.changes():`. Gives versions newer than the

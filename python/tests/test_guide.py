@@ -12,7 +12,7 @@ def test_the_guides_code_runs(server, agent, monkeypatch):
     text = (REPOSITORY / "docs/python.md").read_text()
     pieces = [(text.count("\n", 0, match.start()) + 2, match.group(1))
               for match in re.finditer(r"^```python\n(.*?)^```", text, re.S | re.M)]
-    assert len(pieces) == 11
+    assert len(pieces) == 14
     names = {"__name__": "guide"}
     for line, piece in pieces:
         there = piece.replace('"127.0.0.1/', f'"{server.address}/')

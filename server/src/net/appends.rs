@@ -49,8 +49,8 @@ impl Appends {
     }
 }
 
-/// Hands over what waits at the end of each turn. Tokio wakes a task that yields after it has looked
-/// for messages, so that what came meanwhile is worked on before.
+/// Hands over what waits at the end of each turn. Tokio wakes a task that yields only after it has
+/// looked for messages, so that what came meanwhile is worked on before.
 pub async fn hand_over_each_turn(shell: Rc<Shell>) {
     loop {
         shell.appends.wake.notified().await;

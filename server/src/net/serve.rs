@@ -175,16 +175,7 @@ async fn run(
     if let Some(log) = audit_log {
         begin_audit(&shell, log)?;
     }
-    tasks::spawn(
-        &shell,
-        "the store's answers",
-        hear_store(shell.clone(), stored),
-    );
-    tasks::spawn(
-        &shell,
-        "what goes to the store",
-        appends::hand_over_each_turn(shell.clone()),
-    );
+    begin_storing(&shell, stored);
     tasks::spawn(&shell, "the timers", {
         let shell = shell.clone();
         async move { shell.keep_time().await }
@@ -223,6 +214,14 @@ async fn run(
     let stopped = stop(&shell, gate, &mut signals).await;
     shell.end_audit();
     stopped
+}
+
+/// From now on the store gets what the engine gives it, and the engine hears the answers.
+fn begin_storing(shell: &Rc<Shell>, stored: UnboundedReceiver<Stored>) {
+    let answers = hear_store(shell.clone(), stored);
+    tasks::spawn(shell, "the store's answers", answers);
+    let appends = appends::hand_over_each_turn(shell.clone());
+    tasks::spawn(shell, "what goes to the store", appends);
 }
 
 fn begin_audit(shell: &Rc<Shell>, log: AuditLog) -> Result<(), ServeError> {
