@@ -39,6 +39,7 @@ put() {
     for suffix in .jar -sources.jar -javadoc.jar; do
       cp "${jar%.jar}$suffix" "$folder/$artifact-$version$suffix"
     done
+    make/jar_modes.py "$folder"/*.jar
   fi
   for file in "$folder"/*.pom "$folder"/*.jar; do
     [ ! -e "$file" ] || sha1sum "$file" | cut -d' ' -f1 | tr -d '\n' >"$file.sha1"
