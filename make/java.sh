@@ -192,6 +192,7 @@ case "${1:-build}" in
     publish "$BUILD/java"
     newer=$(newer_java)
     FETCHED=$fetched RESULTS=$results make/test_java_artifacts.sh
+    FETCHED=$fetched RESULTS=$results make/test_java_guide.sh
     build_examples
     test_examples
     if [ -n "$newer" ]; then

@@ -5,7 +5,9 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.GOODBYE;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.HELLO;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.PING;
 
+import java.io.File;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.SocketAddress;
 import java.nio.channels.SelectionKey;
 import java.util.ArrayList;
@@ -253,6 +255,18 @@ final class Link implements Connection.Hearing<Call> {
         Error.UNREACHABLE, "the connection to " + shown + " is lost: " + why);
   }
 
+  /** What was never reached is told apart, because most often no server runs there. */
+  private InterweaveException failed(IOException why) {
+    if (channel != null && channel.isConnected()) return lost(why.getMessage());
+    boolean isNobodyThere =
+        server.socketFile() == null
+            ? why instanceof ConnectException
+            : !new File(server.socketFile()).exists();
+    String advice = isNobodyThere ? "; is one running there? (interweave serve)" : "";
+    return InterweaveException.of(
+        Error.UNREACHABLE, "cannot reach a server at " + shown + ": " + why.getMessage() + advice);
+  }
+
   /** The library's thread then makes another connection. */
   private static InterweaveException broken(RuntimeException wrong) {
     if (wrong instanceof InterweaveException known) return known;
@@ -276,7 +290,7 @@ final class Link implements Connection.Hearing<Call> {
       if (key.isReadable()) receive();
       if (channel != null) channel.flush();
     } catch (IOException wrong) {
-      lose(wrong.getMessage());
+      lose(failed(wrong));
     } catch (RuntimeException wrong) {
       lose(broken(wrong));
     } finally {
@@ -305,7 +319,7 @@ final class Link implements Connection.Hearing<Call> {
         attendChannel(now);
       }
     } catch (IOException wrong) {
-      lose(wrong.getMessage());
+      lose(failed(wrong));
     } catch (RuntimeException wrong) {
       lose(broken(wrong));
     } finally {
@@ -342,7 +356,9 @@ final class Link implements Connection.Hearing<Call> {
     try {
       channel = Channel.connect(address, library.selector(), this, encryption());
       if (channel.isConnected()) greet();
-    } catch (IOException | UnsupportedOperationException wrong) {
+    } catch (IOException wrong) {
+      lose(failed(wrong));
+    } catch (UnsupportedOperationException wrong) {
       lose(wrong.getMessage());
     }
   }
