@@ -250,6 +250,11 @@ final class Link implements Connection.Hearing<Call> {
     }
   }
 
+  private InterweaveException told(InterweaveException why) {
+    if (why == null) return lost("the client was closed");
+    return why.code() == Error.UNREACHABLE ? why : lost(why.getMessage());
+  }
+
   private InterweaveException lost(String why) {
     return InterweaveException.of(
         Error.UNREACHABLE, "the connection to " + shown + " is lost: " + why);
@@ -311,7 +316,7 @@ final class Link implements Connection.Hearing<Call> {
     try {
       long now = Clock.now();
       if (isClosed && (channel == null || !channel.hasUnsent())) {
-        lose("the client was closed");
+        lose((InterweaveException) null);
         library.remove(this);
       } else if (channel == null) {
         if (!isClosed && now >= nextAttempt) connect(now);
@@ -423,6 +428,7 @@ final class Link implements Connection.Hearing<Call> {
     lose(lost(why));
   }
 
+  /** `why` is null if the client was closed: an exception that nobody sees would load classes. */
   private void lose(InterweaveException why) {
     if (connection == null) return;
     long now = Clock.now();
@@ -441,8 +447,13 @@ final class Link implements Connection.Hearing<Call> {
     if (wasLive && Flight.isOn()) reconnecting = ReconnectionEvent.begun(attempts);
     byNumber.clear();
     leaving.clear();
-    InterweaveException told = why.code() == Error.UNREACHABLE ? why : lost(why.getMessage());
-    for (Object call : unanswered) ((Call) call).failed(told);
+    InterweaveException told = null;
+    for (Object each : unanswered) {
+      Call call = (Call) each;
+      if (call.done == null) continue;
+      if (told == null) told = told(why);
+      call.failed(told);
+    }
     if (wasLive) for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionLost();
     changed.signalAll();
   }

@@ -4,7 +4,7 @@ import java.util.AbstractCollection;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
-import java.util.SplittableRandom;
+import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Values by serial, in the order in which they were put. An entry takes about 12 bytes, where one
@@ -12,8 +12,11 @@ import java.util.SplittableRandom;
  */
 final class SerialMap<V extends Numbered> extends AbstractCollection<V> {
   private static final int FIRST_CAPACITY = 16;
-  /** Not known to a peer, who could choose serials of one slot otherwise. */
-  private static final long SPREAD = new SplittableRandom().nextLong() | 1;
+  /**
+   * Not known to a peer, who could choose serials of one slot otherwise. SplittableRandom would
+   * load six classes more before the first value.
+   */
+  private static final long SPREAD = ThreadLocalRandom.current().nextLong() | 1;
 
   /** By the order; null where the entry was removed. */
   private Object[] values = new Object[FIRST_CAPACITY];
