@@ -2,8 +2,8 @@
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
 # translate, swizzle, optimisations, mining, server_costs, solver, frames, secure, rpc, am,
-# containers, ddss, dsm, dsm_faults, services, java_scimark, java_translate or java_frame (java runs
-# all figures of Java).
+# containers, ddss, dsm, dsm_faults, services, java_scimark, java_memory, java_translate or
+# java_frame (java runs all figures of Java).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -137,6 +137,13 @@ if [[ "$ONLY" =~ ^(java|java_scimark)?$ ]]; then
   begin java_scimark
   make/java.sh build
   bench/scimark.py "$IW_PROGRAM" "$BENCH_RESULTS"
+fi
+# What blocks take of Java's heap, and of its collections.
+if [[ "$ONLY" =~ ^(java|java_memory)?$ ]]; then
+  begin java_memory
+  make/java.sh build
+  bench/java_memory.py "$IW_PROGRAM" "$BENCH_RESULTS"
+  record_machine java_memory
 fi
 # Translation in Java: the JVM paper's Figures 7 to 9, and the shapes of Figure 4. The rivals come
 # from Maven's repository. PART=rows|shapes|partly runs a part.

@@ -39,6 +39,7 @@ put() {
     for suffix in .jar -sources.jar -javadoc.jar; do
       cp "${jar%.jar}$suffix" "$folder/$artifact-$version$suffix"
     done
+    make/jar_modes.py "$folder"/*.jar
   fi
   for file in "$folder"/*.pom "$folder"/*.jar; do
     [ ! -e "$file" ] || sha1sum "$file" | cut -d' ' -f1 | tr -d '\n' >"$file.sha1"
@@ -191,6 +192,7 @@ case "${1:-build}" in
     publish "$BUILD/java"
     newer=$(newer_java)
     FETCHED=$fetched RESULTS=$results make/test_java_artifacts.sh
+    FETCHED=$fetched RESULTS=$results make/test_java_guide.sh
     build_examples
     test_examples
     if [ -n "$newer" ]; then

@@ -49,6 +49,8 @@ run() {
 }
 said() { [ "$2" = "$3" ] || fail "$1: it says '$2' instead of '$3'"; }
 
+make/test_java_jars.py "$root" "$repository" >"$work/jars.log" 2>&1 || fail "jars"
+holds "jars are the same after each build"
 maven process-classes || fail "the project does not build"
 holds "a project outside builds offline"
 start_server "$program"

@@ -2,6 +2,7 @@ package translate;
 
 import org.interweave.diff.Changes;
 import org.interweave.diff.Copy;
+import org.interweave.objects.MappedBlocks;
 import org.interweave.objects.Neighbours;
 import org.interweave.objects.ObjectMap;
 
@@ -10,7 +11,7 @@ final class Section {
   private static final long MAX_BYTES = 1L << 30;
   private static final long SERIALS = 300_000;
 
-  final Copy copy = new Copy(MAX_BYTES);
+  final Copy copy = new Copy(MAX_BYTES, new MappedBlocks());
   final ObjectMap map;
   private final Neighbours.None client = new Neighbours.None();
   private Changes changes;

@@ -5,7 +5,9 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.GOODBYE;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.HELLO;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.PING;
 
+import java.io.File;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.SocketAddress;
 import java.nio.channels.SelectionKey;
 import java.util.ArrayList;
@@ -248,9 +250,26 @@ final class Link implements Connection.Hearing<Call> {
     }
   }
 
+  private InterweaveException told(InterweaveException why) {
+    if (why == null) return lost("the client was closed");
+    return why.code() == Error.UNREACHABLE ? why : lost(why.getMessage());
+  }
+
   private InterweaveException lost(String why) {
     return InterweaveException.of(
         Error.UNREACHABLE, "the connection to " + shown + " is lost: " + why);
+  }
+
+  /** What was never reached is told apart, because most often no server runs there. */
+  private InterweaveException failed(IOException why) {
+    if (channel != null && channel.isConnected()) return lost(why.getMessage());
+    boolean isNobodyThere =
+        server.socketFile() == null
+            ? why instanceof ConnectException
+            : !new File(server.socketFile()).exists();
+    String advice = isNobodyThere ? "; is one running there? (interweave serve)" : "";
+    return InterweaveException.of(
+        Error.UNREACHABLE, "cannot reach a server at " + shown + ": " + why.getMessage() + advice);
   }
 
   /** The library's thread then makes another connection. */
@@ -276,7 +295,7 @@ final class Link implements Connection.Hearing<Call> {
       if (key.isReadable()) receive();
       if (channel != null) channel.flush();
     } catch (IOException wrong) {
-      lose(wrong.getMessage());
+      lose(failed(wrong));
     } catch (RuntimeException wrong) {
       lose(broken(wrong));
     } finally {
@@ -297,7 +316,7 @@ final class Link implements Connection.Hearing<Call> {
     try {
       long now = Clock.now();
       if (isClosed && (channel == null || !channel.hasUnsent())) {
-        lose("the client was closed");
+        lose((InterweaveException) null);
         library.remove(this);
       } else if (channel == null) {
         if (!isClosed && now >= nextAttempt) connect(now);
@@ -305,7 +324,7 @@ final class Link implements Connection.Hearing<Call> {
         attendChannel(now);
       }
     } catch (IOException wrong) {
-      lose(wrong.getMessage());
+      lose(failed(wrong));
     } catch (RuntimeException wrong) {
       lose(broken(wrong));
     } finally {
@@ -342,7 +361,9 @@ final class Link implements Connection.Hearing<Call> {
     try {
       channel = Channel.connect(address, library.selector(), this, encryption());
       if (channel.isConnected()) greet();
-    } catch (IOException | UnsupportedOperationException wrong) {
+    } catch (IOException wrong) {
+      lose(failed(wrong));
+    } catch (UnsupportedOperationException wrong) {
       lose(wrong.getMessage());
     }
   }
@@ -407,6 +428,7 @@ final class Link implements Connection.Hearing<Call> {
     lose(lost(why));
   }
 
+  /** `why` is null if the client was closed: an exception that nobody sees would load classes. */
   private void lose(InterweaveException why) {
     if (connection == null) return;
     long now = Clock.now();
@@ -425,8 +447,13 @@ final class Link implements Connection.Hearing<Call> {
     if (wasLive && Flight.isOn()) reconnecting = ReconnectionEvent.begun(attempts);
     byNumber.clear();
     leaving.clear();
-    InterweaveException told = why.code() == Error.UNREACHABLE ? why : lost(why.getMessage());
-    for (Object call : unanswered) ((Call) call).failed(told);
+    InterweaveException told = null;
+    for (Object each : unanswered) {
+      Call call = (Call) each;
+      if (call.done == null) continue;
+      if (told == null) told = told(why);
+      call.failed(told);
+    }
     if (wasLive) for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionLost();
     changed.signalAll();
   }

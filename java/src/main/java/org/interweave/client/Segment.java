@@ -19,6 +19,7 @@ import org.interweave.coherence.Knowledge;
 import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
+import org.interweave.objects.MappedBlocks;
 import org.interweave.objects.ObjectMap;
 import org.interweave.session.Conversation;
 import org.interweave.types.Declared;
@@ -60,7 +61,7 @@ public final class Segment implements IW_Space, AutoCloseable {
     this.url = url;
     this.path = path;
     this.options = options;
-    copy = new Copy(options.maxBytes());
+    copy = new Copy(options.maxBytes(), new MappedBlocks());
     opening = new Opening(this, client, link, url, path, options);
     exchange = opening.exchange;
     objects = new SegmentObjects(this, client);
@@ -519,7 +520,8 @@ public final class Segment implements IW_Space, AutoCloseable {
   }
 
   private InterweaveException noBlock(String which) {
-    return InterweaveException.of(Error.NO_BLOCK, url + " has no block " + which);
+    return InterweaveException.of(
+        Error.NO_BLOCK, url + " has no block " + which + " in version " + copy.version());
   }
 
   /** The canonical URL that a slot's text stands for. */
@@ -583,7 +585,7 @@ public final class Segment implements IW_Space, AutoCloseable {
   /** Before a store into memory that a program makes by a view. */
   void touch(CopiedBlock block) {
     Changes changes = changes();
-    if (block.mapped != null) {
+    if (block.isMapped()) {
       throw InterweaveException.of(
           Error.BAD_ARGUMENT,
           url + "#" + block.serial + " has objects of a generated class in this program, which a"

@@ -124,7 +124,7 @@ public final class Changes {
       throw new InterweaveException(
           Error.INTERNAL, "the lock's block serials are used up, and no more were asked for");
     }
-    CopiedBlock block = new CopiedBlock(nextSerial++, type, count, name);
+    CopiedBlock block = copy.maker().make(nextSerial++, type, count, name);
     block.isNew = true;
     created.add(block);
     ++createdCount;
@@ -141,7 +141,9 @@ public final class Changes {
               + " control characters");
     }
     if (copy.block(name) != null) {
-      throw new InterweaveException(Error.BAD_NAME, "the name `" + name + "` is taken");
+      throw new InterweaveException(
+          Error.BAD_NAME,
+          "the name `" + name + "` is taken: ask the lock for that block, or use another name");
     }
   }
 
@@ -163,7 +165,7 @@ public final class Changes {
       CopiedBlock block = copy.block(serial);
       if (block == null) continue;
       copy.remove(serial);
-      if (block.mapped != null) block.mapped.freed();
+      block.freed();
       if (block.isNew) {
         block.isNew = false;
         --createdCount;

@@ -5,13 +5,24 @@ import org.interweave.types.Type;
 
 /**
  * An array of `count` elements of one type, in the cached copy. A segment may have millions of
- * blocks, so there is nothing here that can be computed.
+ * blocks, so there is nothing here that can be computed, and the room objects extends this class
+ * instead of having an object more.
  */
-public final class CopiedBlock implements Numbered {
-  /** What the program has of a block. */
-  public interface Mapped {
-    /** The section under way has freed the block. */
-    void freed();
+public class CopiedBlock implements Numbered {
+  /** Makes the blocks of a copy. A room that keeps more of each block makes its own. */
+  public interface Maker {
+    /** All zeros. */
+    CopiedBlock make(long serial, Type type, long count, String name);
+  }
+
+  /** For a copy of which the program has no objects. */
+  static final class Plain implements Maker {
+    static final Plain MAKER = new Plain();
+
+    @Override
+    public CopiedBlock make(long serial, Type type, long count, String name) {
+      return new CopiedBlock(serial, type, count, name);
+    }
   }
 
   public final long serial;
@@ -20,8 +31,6 @@ public final class CopiedBlock implements Numbered {
   /** "" for a block without a name. */
   public final String name;
   public final byte[] memory;
-  /** The program's objects of the block, for the room objects; null: it has none. */
-  public Mapped mapped;
   private boolean isLive = true;
   /** The memory before the writer's first store; null while no store is looked for. */
   byte[] pristine;
@@ -61,6 +70,14 @@ public final class CopiedBlock implements Numbered {
   public boolean isLive() {
     return isLive;
   }
+
+  /** Whether the program has objects of the block, which a release compares with it. */
+  public boolean isMapped() {
+    return false;
+  }
+
+  /** The section under way has freed the block. */
+  protected void freed() {}
 
   void live(boolean is) {
     isLive = is;

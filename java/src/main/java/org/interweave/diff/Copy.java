@@ -35,11 +35,18 @@ public final class Copy {
   /** Of all blocks in memory. */
   private long bytes;
   private final long maxBytes;
+  private final CopiedBlock.Maker maker;
   private final Spares spares = new Spares();
 
   /** `maxBytes` bounds the memory of all blocks [DIFF-2]. */
   public Copy(long maxBytes) {
+    this(maxBytes, CopiedBlock.Plain.MAKER);
+  }
+
+  /** `maker` makes all blocks. */
+  public Copy(long maxBytes, CopiedBlock.Maker maker) {
     this.maxBytes = maxBytes;
+    this.maker = maker;
   }
 
   public TypeTable types() {
@@ -98,7 +105,7 @@ public final class Copy {
       commit(diff, new DiffCheck(this, diff), new SerialMap<>());
       return;
     }
-    Copy fresh = new Copy(maxBytes);
+    Copy fresh = new Copy(maxBytes, maker);
     fresh.commit(diff, new DiffCheck(fresh, diff), blocks);
     for (CopiedBlock block : blocks) {
       if (fresh.blocks.get(block.serial) == block) continue;
@@ -146,7 +153,7 @@ public final class Copy {
       CopiedBlock place = places.get(made.serial());
       boolean stays = place != null && made.isLike(place);
       if (stays) Arrays.fill(place.memory, (byte) 0);
-      add(stays ? place : made.make());
+      add(stays ? place : made.make(maker));
     }
     Diff.Changes changes = diff.changes();
     for (Diff.Change change = changes.next(); change != null; change = changes.next()) {
@@ -183,6 +190,10 @@ public final class Copy {
   }
 
   // ---- for Changes ----
+
+  CopiedBlock.Maker maker() {
+    return maker;
+  }
 
   Spares spares() {
     return spares;

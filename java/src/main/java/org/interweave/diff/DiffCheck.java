@@ -23,8 +23,8 @@ final class DiffCheck {
 
   /** A block that the diff makes. */
   record Created(long serial, Type type, long count, String name) implements Numbered {
-    CopiedBlock make() {
-      return new CopiedBlock(serial, type, count, name);
+    CopiedBlock make(CopiedBlock.Maker maker) {
+      return maker.make(serial, type, count, name);
     }
 
     boolean isLike(CopiedBlock other) {

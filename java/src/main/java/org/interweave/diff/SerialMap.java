@@ -4,22 +4,32 @@ import java.util.AbstractCollection;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
-import java.util.SplittableRandom;
+import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Values by serial, in the order in which they were put. An entry takes about 12 bytes, where one
  * of LinkedHashMap takes 80: a segment may have millions of blocks.
+ *
+ * <p>Most serials come in ascending ranges. So the entry of a serial is looked for first where it
+ * is if the serial lies in the range of the one before: without a hash, beside what was read last.
  */
 final class SerialMap<V extends Numbered> extends AbstractCollection<V> {
   private static final int FIRST_CAPACITY = 16;
-  /** Not known to a peer, who could choose serials of one slot otherwise. */
-  private static final long SPREAD = new SplittableRandom().nextLong() | 1;
+  /**
+   * Not known to a peer, who could choose serials of one slot otherwise. SplittableRandom would
+   * load six classes more before the first value.
+   */
+  private static final long SPREAD = ThreadLocalRandom.current().nextLong() | 1;
 
   /** By the order; null where the entry was removed. */
   private Object[] values = new Object[FIRST_CAPACITY];
   /** Entries, with those that were removed. */
   private int used;
   private int live;
+  /** The largest serial that was ever put. */
+  private long most = Long.MIN_VALUE;
+  /** The index of the entry that was found last, less its serial: a guess, whatever it is. */
+  private long shift;
   /** By the hash: one more than the entry's index; 0: free. At most half are taken. */
   private int[] slots = new int[2 * FIRST_CAPACITY];
 
@@ -27,11 +37,19 @@ final class SerialMap<V extends Numbered> extends AbstractCollection<V> {
     return (int) ((serial * SPREAD) >>> 33) & (slots.length - 1);
   }
 
-  /** The index of the entry; -1: there is none. */
+  /** The index of the entry; -1: there is none. Several threads may call it at the same time. */
   private int find(long serial) {
+    if (serial > most) return -1;
+    long near = serial + shift;
+    if (near >= 0 && near < used && values[(int) near] != null
+        && at((int) near).serial() == serial) {
+      return (int) near;
+    }
     for (int at = slotOf(serial); slots[at] != 0; at = (at + 1) & (slots.length - 1)) {
       int index = slots[at] - 1;
-      if (values[index] != null && at(index).serial() == serial) return index;
+      if (values[index] == null || at(index).serial() != serial) continue;
+      shift = index - serial;
+      return index;
     }
     return -1;
   }
@@ -59,6 +77,7 @@ final class SerialMap<V extends Numbered> extends AbstractCollection<V> {
     }
     if (used == values.length) grow();
     values[used] = value;
+    most = Math.max(most, value.serial());
     ++live;
     enter(used++);
   }

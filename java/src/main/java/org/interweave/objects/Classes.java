@@ -29,6 +29,9 @@ final class Classes {
   private final Set<Class<?>> reported = new HashSet<>();
   /** Could not be constructed when so many sets of types were registered. */
   private final Map<Class<?>, NotMade> unmade = new HashMap<>();
+  /** The last answer of `classOf`, because most objects come after others of their class. */
+  private Type lastType;
+  private Class<? extends IW_Object> lastClass;
   /** How many sets of types were registered when `classes` and `unmade` were filled. */
   private int registered;
 
@@ -71,6 +74,7 @@ final class Classes {
   /** The class of a segment's type; null if no class is of that type. */
   Class<? extends IW_Object> classOf(Type type, TypeTable table) {
     look();
+    if (type == lastType) return lastClass;
     Class<? extends IW_Object> known = classes.get(type);
     if (known == null) {
       known = search(type, table);
@@ -79,7 +83,9 @@ final class Classes {
       }
       classes.put(type, known);
     }
-    return known == IW_Object.class ? null : known;
+    lastType = type;
+    lastClass = known == IW_Object.class ? null : known;
+    return lastClass;
   }
 
   /** Forgets earlier results if types were registered since, because the results may differ now. */
@@ -88,6 +94,7 @@ final class Classes {
     registered = IW_Types.count();
     classes.clear();
     unmade.clear();
+    lastType = null;
   }
 
   private static boolean isNamed(Type type) {

@@ -47,6 +47,6 @@ final class LiveObjects {
 
   /** An object that is being constructed has no place yet. */
   static boolean isFreed(IW_Object object) {
-    return object.iw_place() instanceof Place place && !place.mapped().block.isLive();
+    return object.iw_place() instanceof Place place && !place.mapped().isLive();
   }
 }

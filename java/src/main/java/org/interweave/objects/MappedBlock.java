@@ -11,22 +11,21 @@ import org.interweave.diff.CopiedBlock;
 import org.interweave.types.Type;
 
 /**
- * The objects of one block: that of its first byte, and those within. It is the place of the first
+ * A block and its objects: that of its first byte, and those within. It is the place of the first
  * one, because most blocks have no other.
  */
-final class MappedBlock extends Place implements CopiedBlock.Mapped {
+final class MappedBlock extends CopiedBlock implements Place {
   private record Key(int at, Class<?> type) {}
 
-  final ObjectMap map;
-  final CopiedBlock block;
+  /** Null: the program has no objects of the block. */
+  ObjectMap map;
   /** Of the block's type, if that has a class. */
   IW_Object first;
-  /** Has a field that owns this block, and is loaded with it; null: none has. */
-  IW_Object holder;
-  /** Null until there is any of it, because most blocks have none. */
-  private Rare rare;
+  /** Null until there is any, because most blocks have none; the holder alone, or a `Rare`. */
+  private Object more;
 
   private static final class Rare {
+    IW_Object holder;
     /** Of elements, by their number; null until there is one. */
     IW_Object[] elements;
     /** Other objects within the block. */
@@ -35,30 +34,60 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
     final Set<Integer> dangling = new HashSet<>();
   }
 
-  MappedBlock(ObjectMap map, CopiedBlock block) {
-    this.map = map;
-    this.block = block;
+  MappedBlock(long serial, Type type, long count, String name) {
+    super(serial, type, count, name);
   }
 
   /** Null: the program has no objects of the block. */
   static MappedBlock of(CopiedBlock block) {
-    return (MappedBlock) block.mapped;
+    MappedBlock mapped = (MappedBlock) block;
+    return mapped.map == null ? null : mapped;
   }
 
   @Override
-  MappedBlock mapped() {
+  public boolean isMapped() {
+    return map != null;
+  }
+
+  private Rare known() {
+    return more instanceof Rare rare ? rare : null;
+  }
+
+  private Rare rare() {
+    Rare known = known();
+    if (known != null) return known;
+    Rare made = new Rare();
+    made.holder = (IW_Object) more;
+    more = made;
+    return made;
+  }
+
+  /** Has a field that owns this block, and is loaded with it; null: none has. */
+  IW_Object holder() {
+    return more instanceof Rare rare ? rare.holder : (IW_Object) more;
+  }
+
+  void holder(IW_Object is) {
+    Rare rare = known();
+    if (rare == null) more = is;
+    else rare.holder = is;
+  }
+
+  @Override
+  public MappedBlock mapped() {
     return this;
   }
 
   @Override
-  int at() {
+  public int at() {
     return 0;
   }
 
   /** The next setter looks whether it may store. */
   @Override
-  public void freed() {
+  protected void freed() {
     if (first != null) first.iw_unmark();
+    Rare rare = known();
     if (rare == null) return;
     if (rare.elements != null) {
       for (IW_Object each : rare.elements) if (each != null) each.iw_unmark();
@@ -67,15 +96,17 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
   }
 
   boolean hasOthers() {
+    Rare rare = known();
     return rare != null && (rare.elements != null || !rare.others.isEmpty());
   }
 
   /** Null: not made yet. */
   IW_Object at(int at, Class<?> type) {
     if (at == 0 && first != null && first.getClass() == type) return first;
+    Rare rare = known();
     if (rare == null) return null;
     if (rare.elements != null) {
-      int size = (int) block.type.size();
+      int size = (int) this.type.size();
       IW_Object element = at % size == 0 ? rare.elements[at / size] : null;
       if (element != null && element.getClass() == type) return element;
     }
@@ -88,6 +119,7 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
    */
   boolean dangles(int at, boolean is) {
     if (!is) {
+      Rare rare = known();
       if (rare != null) rare.dangling.remove(at);
       return false;
     }
@@ -96,6 +128,7 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
 
   /** Whether the null of a field stands for the pointer at a byte, which leads to no object. */
   boolean isDangling(int at) {
+    Rare rare = known();
     return rare != null && rare.dangling.contains(at);
   }
 
@@ -103,8 +136,8 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
   List<IW_Object> elements(Class<? extends IW_Object> type) {
     if (!hasOthers() || type == null) return first == null ? List.of() : List.of(first);
     List<IW_Object> found = new ArrayList<>();
-    int size = (int) block.type.size();
-    for (int i = 0; i < block.count; ++i) {
+    int size = (int) this.type.size();
+    for (int i = 0; i < count; ++i) {
       IW_Object element = at(i * size, type);
       if (element != null) found.add(element);
     }
@@ -116,21 +149,17 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
       first = object;
       return;
     }
-    int size = (int) block.type.size();
-    boolean isElement = block.count > 1 && at % size == 0;
+    int size = (int) this.type.size();
+    boolean isElement = count > 1 && at % size == 0;
     if (!isElement || !addElement(at / size, object)) {
       rare().others.put(new Key(at, object.getClass()), object);
     }
   }
 
-  private Rare rare() {
-    if (rare == null) rare = new Rare();
-    return rare;
-  }
-
   /** False: the element has an object, and this one is of the element's beginning. */
   private boolean addElement(int number, IW_Object object) {
-    if (rare().elements == null) rare.elements = new IW_Object[block.count];
+    Rare rare = rare();
+    if (rare.elements == null) rare.elements = new IW_Object[count];
     if (rare.elements[number] != null) return false;
     rare.elements[number] = object;
     return true;
@@ -138,7 +167,7 @@ final class MappedBlock extends Place implements CopiedBlock.Mapped {
 
   /** The unit that begins at a byte; -1: it is in an arm of a union. */
   long unitAt(int at) {
-    Type type = block.type;
+    Type type = this.type;
     long unit = at / type.size() * type.units();
     long rest = at % type.size();
     while (rest > 0) {

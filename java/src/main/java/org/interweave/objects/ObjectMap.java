@@ -57,7 +57,7 @@ public final class ObjectMap implements IW_Space {
   private long unmarkedObjects;
   private long unmappedPointers;
 
-  /** Of a copy that is as its lock's holder sees it. */
+  /** Of a copy of mapped blocks that is as its lock's holder sees it. */
   public ObjectMap(Copy copy, String url, Neighbours neighbours) {
     this.copy = copy;
     this.url = url;
@@ -175,18 +175,16 @@ public final class ObjectMap implements IW_Space {
   }
 
   MappedBlock of(CopiedBlock block) {
-    MappedBlock found = MappedBlock.of(block);
-    if (found != null) return found;
-    MappedBlock made = new MappedBlock(this, block);
-    block.mapped = made;
-    return made;
+    MappedBlock mapped = (MappedBlock) block;
+    mapped.map = this;
+    return mapped;
   }
 
   /** The object at a byte, made if it is not there; `loadPending` loads it. */
   <T extends IW_Object> T object(MappedBlock block, int at, Class<T> type) {
     IW_Object known = block.at(at, type);
     if (known != null) return type.cast(known);
-    boolean isFirst = at == 0 && classes.classOf(block.block.type, copy.types()) == type;
+    boolean isFirst = at == 0 && classes.classOf(block.type, copy.types()) == type;
     T made = classes.make(type, isFirst ? block : new Place.Inner(block, at));
     block.add(at, made, isFirst);
     pending.add(made);
@@ -383,13 +381,13 @@ public final class ObjectMap implements IW_Space {
   private void loadLater(CopiedBlock block) {
     MappedBlock known = MappedBlock.of(block);
     if (known == null || !block.isLive()) return;
-    if (known.holder != null) pending.add(known.holder);
+    if (known.holder() != null) pending.add(known.holder());
     pending.addAll(elementsOf(known));
   }
 
   /** The objects of a block's elements, which carry those within. */
   private List<IW_Object> elementsOf(MappedBlock block) {
-    return block.elements(block.hasOthers() ? classOf(block.block.type) : null);
+    return block.elements(block.hasOthers() ? classOf(block.type) : null);
   }
 
   /** Loads all objects again, as after changes were undone. */
@@ -403,7 +401,7 @@ public final class ObjectMap implements IW_Space {
       withArrays.clear();
       abroad.clear();
       for (CopiedBlock each : copy.blocks()) {
-        if (each.mapped != null) pending.addAll(elementsOf(MappedBlock.of(each)));
+        if (each.isMapped()) pending.addAll(elementsOf(MappedBlock.of(each)));
       }
       loadPending();
     } finally {
@@ -448,7 +446,7 @@ public final class ObjectMap implements IW_Space {
         return made;
       } finally {
         // The constructor throws, and nobody has the object.
-        if (!isDone) writing().free(made.block);
+        if (!isDone) writing().free(made);
       }
     } finally {
       gate.unlock();
@@ -483,7 +481,7 @@ public final class ObjectMap implements IW_Space {
     }
     gate.lock();
     try {
-      writing().free(mapped.block);
+      writing().free(mapped);
     } finally {
       gate.unlock();
     }
@@ -516,7 +514,7 @@ public final class ObjectMap implements IW_Space {
 
   private void flushAll() {
     for (CopiedBlock each : new ArrayList<>(copy.blocks())) {
-      if (each.mapped == null || !each.isLive()) continue;
+      if (!each.isMapped() || !each.isLive()) continue;
       for (IW_Object element : elementsOf(MappedBlock.of(each))) storing.carry(element);
     }
     unmarkAll();

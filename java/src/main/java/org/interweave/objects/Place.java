@@ -6,13 +6,13 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 
 /** An object's first byte in its block. */
-abstract class Place implements IW_Place {
-  abstract MappedBlock mapped();
+interface Place extends IW_Place {
+  MappedBlock mapped();
 
-  abstract int at();
+  int at();
 
   /** A place behind the block's first byte, or of a part that begins there. */
-  static final class Inner extends Place {
+  final class Inner implements Place {
     private final MappedBlock mapped;
     private final int at;
 
@@ -22,53 +22,53 @@ abstract class Place implements IW_Place {
     }
 
     @Override
-    MappedBlock mapped() {
+    public MappedBlock mapped() {
       return mapped;
     }
 
     @Override
-    int at() {
+    public int at() {
       return at;
     }
   }
 
   @Override
-  public final void checkLive() {
+  default void checkLive() {
     MappedBlock mapped = mapped();
     mapped.map.checkOpen();
-    if (mapped.block.isLive()) return;
-    throw InterweaveException.of(Error.NO_BLOCK, "block " + mapped.block.serial + " was freed");
+    if (mapped.isLive()) return;
+    throw InterweaveException.of(Error.NO_BLOCK, "block " + mapped.serial + " was freed");
   }
 
   @Override
-  public final void checkWritable() {
+  default void checkWritable() {
     checkLive();
     mapped().map.writing();
   }
 
   @Override
-  public final void modified(IW_Object object) {
+  default void modified(IW_Object object) {
     mapped().map.marked(object);
   }
 
   @Override
-  public final long serial() {
-    return mapped().block.serial;
+  default long serial() {
+    return mapped().serial;
   }
 
   @Override
-  public final long unit() {
+  default long unit() {
     return mapped().unitAt(at());
   }
 
   @Override
-  public final String mip() {
+  default String mip() {
     checkLive();
     long unit = unit();
     if (unit < 0) {
       throw InterweaveException.of(
           Error.BAD_POINTER, "an object in an arm of a union has no address");
     }
-    return mapped().map.mip(mapped().block, unit);
+    return mapped().map.mip(mapped(), unit);
   }
 }

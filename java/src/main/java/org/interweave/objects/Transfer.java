@@ -62,7 +62,7 @@ final class Transfer extends IW_Memory {
     carried = object;
     isChanged = false;
     hasArrays = false;
-    begin(place.mapped().block.memory, place.at(), place.mapped());
+    begin(place.mapped().memory, place.at(), place.mapped());
     try {
       object.iw_transfer(this);
       if (isStoring) map.stored(object, isChanged);
@@ -83,7 +83,7 @@ final class Transfer extends IW_Memory {
   /** Before each store. */
   private void change() {
     isChanged = true;
-    map.writing().touch(mapped.block);
+    map.writing().touch(mapped);
   }
 
   private static InterweaveException bad(String text) {
@@ -128,7 +128,7 @@ final class Transfer extends IW_Memory {
     if (value == null || Array.getLength(value) != count) {
       throw bad("needs an array of length " + count);
     }
-    storeRow(mapped.block, value, base + at, elements);
+    storeRow(mapped, value, base + at, elements);
     return value;
   }
 
@@ -161,13 +161,13 @@ final class Transfer extends IW_Memory {
   private CopiedBlock ownedAt(int at) {
     WirePointer pointer = WirePointer.at(memory, base + at);
     CopiedBlock owned = pointer.isNull() ? null : map.copy().block(pointer.serial());
-    if (owned != null) map.of(owned).holder = carried;
+    if (owned != null) map.of(owned).holder(carried);
     return owned;
   }
 
   /** The type of the field at a byte, for which generated classes have no word. */
   private Type fieldType(int at) {
-    return OwnedField.typeAt(mapped.block, base + at, memory);
+    return OwnedField.typeAt(mapped, base + at, memory);
   }
 
   private CopiedBlock replaceOwned(int at, Type element, long count) {
@@ -177,8 +177,8 @@ final class Transfer extends IW_Memory {
     if (count > 0 && map.writing().serialsLeft() <= 0) throw new NoSerials();
     CopiedBlock made = count == 0 ? null : map.writing().allocate(element, count, "");
     // A sequence of structs is resized without being carried; its elements are objects themselves.
-    if (made != null && carried != null) map.of(made).holder = carried;
-    map.writing().freeOwned(mapped.block, field, base + at);
+    if (made != null && carried != null) map.of(made).holder(carried);
+    map.writing().freeOwned(mapped, field, base + at);
     WirePointer pointer = made == null ? WirePointer.NULL : new WirePointer(0, made.serial, 0);
     pointer.put(memory, base + at);
     return made;
@@ -335,9 +335,9 @@ final class Transfer extends IW_Memory {
   @Override
   public void select(int discriminant) {
     if (!isStoring || LittleEndian.getInt(memory, base) == discriminant) return;
-    Type type = OwnedField.unionAt(mapped.block, base, memory);
+    Type type = OwnedField.unionAt(mapped, base, memory);
     change();
-    map.writing().freeOwned(mapped.block, type, base);
+    map.writing().freeOwned(mapped, type, base);
     Arrays.fill(memory, base, (int) (base + type.size()), (byte) 0);
     LittleEndian.putInt(memory, base, discriminant);
   }
@@ -384,7 +384,7 @@ final class Transfer extends IW_Memory {
     CopiedBlock owned = ownedAt(at);
     if (isStoring) {
       MappedBlock held = value == null ? null : ((Elements<T>) value).mapped;
-      if (value == null || (held == null ? null : held.block) != owned) {
+      if (value == null || (held) != owned) {
         throw bad("owns its elements: resize it, and store into the elements");
       }
       return value;
@@ -415,7 +415,7 @@ final class Transfer extends IW_Memory {
       holder.checkWritable();
       map.lockForBlocks();
       try {
-        begin(holder.block.memory, begin, holder);
+        begin(holder.memory, begin, holder);
         CopiedBlock made = replaceOwned(at, elementType(at), count);
         return made == null ? null : map.of(made);
       } finally {
@@ -462,7 +462,7 @@ final class Transfer extends IW_Memory {
     try {
       return references(0, count, value, type);
     } finally {
-      begin(holder.block.memory, place, holder);
+      begin(holder.memory, place, holder);
     }
   }
 

@@ -2,15 +2,20 @@ package org.interweave.client;
 
 import static org.interweave.client.SegmentTest.fails;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.interweave.Interface.Error;
+import org.interweave.InterweaveException;
 import org.interweave.objects.shapes.node;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Lists and removes the segments of a real server. */
 @Timeout(60)
@@ -71,5 +76,16 @@ class DirectoryTest {
     String url = server.url("/");
     server.kill();
     fails(Error.UNREACHABLE, () -> client.list(url));
+  }
+
+  @Test
+  void anErrorSaysHowAnAbsentServerIsStarted(@TempDir Path folder) throws Exception {
+    server.kill();
+    for (String url : List.of(server.url("/"), "unix:FILE:" + folder.resolve("none:/"))) {
+      InterweaveException told =
+          assertThrows(InterweaveException.class, () -> client.list(url), url);
+      assertEquals(Error.UNREACHABLE, told.code());
+      assertTrue(told.getMessage().endsWith("is one running there? (interweave serve)"), url);
+    }
   }
 }

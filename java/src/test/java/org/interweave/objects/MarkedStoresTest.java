@@ -43,8 +43,8 @@ class MarkedStoresTest {
   /** Releases from one copy into another. */
   static final class Program {
     private static final long SERIALS = 100;
-    private static final Copy COPY = new Copy(1 << 20);
-    private static final Copy READER = new Copy(1 << 20);
+    private static final Copy COPY = new Copy(1 << 20, new MappedBlocks());
+    private static final Copy READER = new Copy(1 << 20, new MappedBlocks());
     private static final Neighbours.None CLIENT = new Neighbours.None();
     private static final ObjectMap MAP = new ObjectMap(COPY, "iw://here/a", CLIENT);
     private static final ObjectMap READ =

@@ -18,8 +18,8 @@ import org.junit.jupiter.api.Test;
 
 /** Classes of which no object can be constructed hold up no other object. */
 class UnmadeTest {
-  private final Copy copy = new Copy(1 << 20);
-  private final Copy reader = new Copy(1 << 20);
+  private final Copy copy = new Copy(1 << 20, new MappedBlocks());
+  private final Copy reader = new Copy(1 << 20, new MappedBlocks());
   private final Neighbours.None writing = new Neighbours.None();
   private final Neighbours.None reading = new Neighbours.None();
   private final ObjectMap map = new ObjectMap(copy, "iw://here/a", writing);

@@ -27,137 +27,65 @@ public abstract class XdrCodec<T> {
     return value;
   }
 
-  public static final XdrCodec<Byte> I8 = new XdrCodec<>() {
-    @Override
-    public Byte decode(XdrReader r) {
-      return r.i8();
+  public static final XdrCodec<Byte> I8 = new Primitive<>(0);
+  public static final XdrCodec<Integer> U8 = new Primitive<>(1);
+  public static final XdrCodec<Short> I16 = new Primitive<>(2);
+  public static final XdrCodec<Integer> U16 = new Primitive<>(3);
+  public static final XdrCodec<Integer> I32 = new Primitive<>(4);
+  public static final XdrCodec<Long> U32 = new Primitive<>(5);
+  public static final XdrCodec<Long> I64 = new Primitive<>(6);
+  public static final XdrCodec<Long> U64 = new Primitive<>(7);
+  public static final XdrCodec<Float> F32 = new Primitive<>(8);
+  public static final XdrCodec<Double> F64 = new Primitive<>(9);
+  public static final XdrCodec<Boolean> BOOL = new Primitive<>(10);
+
+  /**
+   * All of them in one class. With a class each, a program would load ten more before its first
+   * value.
+   */
+  private static final class Primitive<T> extends XdrCodec<T> {
+    private final int number;
+
+    Primitive(int number) {
+      this.number = number;
     }
 
     @Override
-    public void encode(XdrWriter w, Byte value) {
-      w.i8(value);
-    }
-  };
-
-  public static final XdrCodec<Integer> U8 = new XdrCodec<>() {
-    @Override
-    public Integer decode(XdrReader r) {
-      return r.u8();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Integer value) {
-      w.u8(value);
-    }
-  };
-
-  public static final XdrCodec<Short> I16 = new XdrCodec<>() {
-    @Override
-    public Short decode(XdrReader r) {
-      return r.i16();
+    @SuppressWarnings("unchecked")
+    public T decode(XdrReader r) {
+      Object value = switch (number) {
+        case 0 -> r.i8();
+        case 1 -> r.u8();
+        case 2 -> r.i16();
+        case 3 -> r.u16();
+        case 4 -> r.i32();
+        case 5 -> r.u32();
+        case 6 -> r.i64();
+        case 7 -> r.u64();
+        case 8 -> r.f32();
+        case 9 -> r.f64();
+        default -> r.bool();
+      };
+      return (T) value;
     }
 
     @Override
-    public void encode(XdrWriter w, Short value) {
-      w.i16(value);
+    public void encode(XdrWriter w, T value) {
+      switch (number) {
+        case 0 -> w.i8((Byte) value);
+        case 1 -> w.u8((Integer) value);
+        case 2 -> w.i16((Short) value);
+        case 3 -> w.u16((Integer) value);
+        case 4 -> w.i32((Integer) value);
+        case 5 -> w.u32((Long) value);
+        case 6 -> w.i64((Long) value);
+        case 7 -> w.u64((Long) value);
+        case 8 -> w.f32((Float) value);
+        case 9 -> w.f64((Double) value);
+        default -> w.bool((Boolean) value);
+      }
     }
-  };
-
-  public static final XdrCodec<Integer> U16 = new XdrCodec<>() {
-    @Override
-    public Integer decode(XdrReader r) {
-      return r.u16();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Integer value) {
-      w.u16(value);
-    }
-  };
-
-  public static final XdrCodec<Integer> I32 = new XdrCodec<>() {
-    @Override
-    public Integer decode(XdrReader r) {
-      return r.i32();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Integer value) {
-      w.i32(value);
-    }
-  };
-
-  public static final XdrCodec<Long> U32 = new XdrCodec<>() {
-    @Override
-    public Long decode(XdrReader r) {
-      return r.u32();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Long value) {
-      w.u32(value);
-    }
-  };
-
-  public static final XdrCodec<Long> I64 = new XdrCodec<>() {
-    @Override
-    public Long decode(XdrReader r) {
-      return r.i64();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Long value) {
-      w.i64(value);
-    }
-  };
-
-  public static final XdrCodec<Long> U64 = new XdrCodec<>() {
-    @Override
-    public Long decode(XdrReader r) {
-      return r.u64();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Long value) {
-      w.u64(value);
-    }
-  };
-
-  public static final XdrCodec<Float> F32 = new XdrCodec<>() {
-    @Override
-    public Float decode(XdrReader r) {
-      return r.f32();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Float value) {
-      w.f32(value);
-    }
-  };
-
-  public static final XdrCodec<Double> F64 = new XdrCodec<>() {
-    @Override
-    public Double decode(XdrReader r) {
-      return r.f64();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Double value) {
-      w.f64(value);
-    }
-  };
-
-  public static final XdrCodec<Boolean> BOOL = new XdrCodec<>() {
-    @Override
-    public Boolean decode(XdrReader r) {
-      return r.bool();
-    }
-
-    @Override
-    public void encode(XdrWriter w, Boolean value) {
-      w.bool(value);
-    }
-  };
+  }
 
   /** `opaque[size]` */
   public static XdrCodec<byte[]> fixed(long size) {
