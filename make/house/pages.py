@@ -60,8 +60,9 @@ def check_codes(codes, lines):
             break
 
 
-def anchor(heading):
-    """What a heading is called in addresses, as GitHub and the site make it."""
+def anchor(heading, _separator="-"):
+    """What a heading is called in addresses. The site calls this, too, so that links to headings
+    lead to the same place in the repository and in the site."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
