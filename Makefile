@@ -43,7 +43,7 @@ java:  ## the Java client: jar, sources and javadoc in the Maven repository buil
 	@make/setup.sh java
 	@make/java.sh build
 
-docs:  ## the documents as a site, with references of C and Python: build/site
+docs:  ## the documents as a site, with references of C, Python and Java: build/site
 	@make/setup.sh docs
 	@make/docs.sh
 

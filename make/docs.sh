@@ -15,6 +15,8 @@ export PYTHONPATH=$PWD/make:$PWD/make/docs PYTHONDONTWRITEBYTECODE=1 NO_MKDOCS_2
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 [ -n "$version" ] || { echo "docs: Cargo.toml has no version" >&2; exit 1; }
 "$venv/bin/python" make/docs/stage.py "$out/docs/pages"
+javadoc -quiet -Xdoclint:none -notimestamp --module org.interweave \
+  --module-source-path org.interweave=java/src/main/java -d "$out/docs/pages/reference/java"
 # What differs from one build to the next: version and folders.
 cat >"$out/docs/mkdocs.yml" <<END
 INHERIT: $PWD/make/docs/mkdocs.yml

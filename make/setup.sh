@@ -59,7 +59,10 @@ set_java() {
   needs_java=yes
 }
 
-set_docs() { packages+=(git python3 python3-venv ca-certificates); }
+set_docs() {
+  packages+=(git python3 python3-venv ca-certificates)
+  needs_java=yes  # javadoc
+}
 
 set_tidy() {
   packages+=(git python3 clang-format ca-certificates)
