@@ -88,6 +88,7 @@ set_fuzz() {
 set_test-deep() {
   set_test
   set_fuzz
+  set_docs
   packages+=(nftables)  # a network that loses packets
   emulated "$everyday_machines"
 }
