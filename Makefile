@@ -10,7 +10,7 @@ SIMULATOR ?=
 TARGET ?=
 export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup build python java demo test test-deep test-machines test-rdma test-long bench fuzz tidy format generate \
+.PHONY: help setup build python java docs demo test test-deep test-machines test-rdma test-long bench fuzz tidy format generate \
   install clean
 
 help:  ## show this list
@@ -42,6 +42,10 @@ python:  ## the Python package: wheel and source distribution in build/python/di
 java:  ## the Java client: jar, sources and javadoc in the Maven repository build/java/repository
 	@make/setup.sh java
 	@make/java.sh build
+
+docs:  ## the documents as a site, with references of C, Python and Java: build/site
+	@make/setup.sh docs
+	@make/docs.sh
 
 test-deep:  ## sanitizers, four emulated machines, random worlds, fuzz, lossy networks: three quarters of an hour; ONLY=sanitizers|machines|... for one stage
 	@make/setup.sh test-deep

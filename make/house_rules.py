@@ -1,6 +1,7 @@
 """Checks the rules of the house that no compiler checks (CONTRIBUTING.md): who may know whom, where
 time is read, how long files, lines and functions may be, names of folders, words, commits, and that
-a test cites every rule of the specification.
+a test cites every rule of the specification, that a page explains every error code, and that links
+lead somewhere.
 
 Run from the repository's root; prints every breach and ends with status 1 if there is one.
 Wide lines and phrases that the tree had when the rule came are counted in make/house/allowed.txt:
@@ -11,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-from house import allowance, citations, commits, edges, shape, words
+from house import allowance, citations, commits, edges, pages, shape, words
 
 
 def tracked_files():
@@ -75,6 +76,7 @@ def beyond_the_allowance(counted, allowed):
 def main():
     paths = tracked_files()
     texts = [f"{path}:{number}: {text}" for path, number, text in citations.check(paths)]
+    texts += [f"{path}:{number}: {text}" for path, number, text in pages.check(paths)]
     texts += commits.check()
     counted = []
     for path in paths:

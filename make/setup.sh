@@ -3,8 +3,8 @@
 # Cargo, npm, pip and Maven fetch the packages that the lock files name, each when it is called.
 # Does nothing when everything is there.
 #
-#   make/setup.sh SET...    demo, build, python, java, tidy, test, fuzz, test-deep, test-machines,
-#                           bench, rdma
+#   make/setup.sh SET...    demo, build, python, java, docs, tidy, test, fuzz, test-deep,
+#                           test-machines, bench, rdma
 #
 # MACHINES="alpha mips" limits the cross compilers of test-machines to these machines.
 # IW_SETUP=skip installs nothing: the packages are somebody else's care.
@@ -59,6 +59,11 @@ set_java() {
   needs_java=yes
 }
 
+set_docs() {
+  packages+=(git python3 python3-venv ca-certificates)
+  needs_java=yes  # javadoc
+}
+
 set_tidy() {
   packages+=(git python3 clang-format ca-certificates)
   rust_programs+=(cargo rustc rustfmt cargo-clippy)
@@ -83,6 +88,7 @@ set_fuzz() {
 set_test-deep() {
   set_test
   set_fuzz
+  set_docs
   packages+=(nftables)  # a network that loses packets
   emulated "$everyday_machines"
 }
@@ -176,8 +182,8 @@ fetch_guest_kernel() {
 }
 
 [ $# -gt 0 ] || {
-  echo "setup: name a set: demo, build, python, java, tidy, test, fuzz, test-deep, test-machines," \
-    "bench, rdma" >&2
+  echo "setup: name a set: demo, build, python, java, docs, tidy, test, fuzz, test-deep," \
+    "test-machines, bench, rdma" >&2
   exit 2
 }
 for name in "$@"; do

@@ -3,7 +3,7 @@
 
   make/test.py             what `make test` runs: every room and language in the ordinary build
   make/test.py deep        what `make test-deep` runs: sanitizers, other machines, random worlds,
-                           fuzz, lossy networks
+                           fuzz, lossy networks, the site of the documents
   make/test.py WORD        one stage of these (web, sanitizers, machines ...), or one room: a room
                            of native/, cluster/, server/ or examples/, idl, cli, fuzz
 
@@ -52,6 +52,7 @@ DEEP = [
     Stage("lossy-network", ["make/test_native.sh", "--deep"], after=("build",), cores=1),
     Stage("thread-safety", ["make/thread_safety.sh"]),
     Stage("fuzz", ["make/fuzz.sh", "--short"], after=("build",)),
+    Stage("docs", ["make/docs.sh"], cores=0.5),
 ]
 
 CRATES = ("wire", "master", "access", "store", "server", "cli", "idl")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs docs/tutorial.md as its reader would: every command in order, each file
-saved, every output compared.
+"""Runs docs/tutorial.md, then docs/recipes.md, as their reader would: every command in order, each
+file saved, every output compared.
 
   ```sh                a shell's commands; the shell lives as long as the page
   ```text              what the block before has printed, to the letter
@@ -10,7 +10,8 @@ saved, every output compared.
   ```LANG file=NAME    a file to save in the shell's folder
 
 $HOME is a folder of its own, and 127.0.0.1/ the address of the server, which takes whatever port is
-free. The clone's own build is what is installed: `make build` has nothing left to do.
+free. The clone's own build is what is installed: `make build` has nothing left to do. What a page
+tells its reader to install by pip, the environment of the package's tests has.
 """
 
 import os
@@ -22,7 +23,9 @@ import sys
 import tempfile
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
-PAGE = REPOSITORY / "docs/tutorial.md"
+# A page, and the folder in $HOME where its reader works. Later pages use what earlier ones
+# installed.
+PAGES = {"docs/tutorial.md": "todo", "docs/recipes.md": "recipes"}
 BLOCK = re.compile(r"^```(\w+)(?: +(?:file=(\S+)|(\w+)))?\n(.*?)^```$", re.S | re.M)
 END = "the block has ended"
 
@@ -75,13 +78,21 @@ class Wrong(Exception):
 
 class Reader:
     def __init__(self, home):
-        self.replaced = {
-            "$HOME": home, "build/python/": os.environ.get("BUILD", "build") + "/python/"
-        }
-        self.folder = pathlib.Path(home) / "todo"
+        self.home = pathlib.Path(home)
+        self.build = os.environ.get("BUILD", "build")
+        self.replaced = {"$HOME": home, "build/python/": self.build + "/python/"}
+        self.folder = None
         self.shell = Shell()
         self.terminals = {}
         self.printed = ""
+
+    def opens(self, folder):
+        """Begins a page whose files are saved in this folder."""
+        self.folder = self.home / folder
+        packages = [*(REPOSITORY / self.build / "python/venv").glob("lib/python3*/site-packages")]
+        for own in self.home.glob("todo/venv/lib/python3*/site-packages"):
+            # Behind the reader's own packages, so that it adds to them alone.
+            (own / "more.pth").write_text(f"{packages[0]}\n", encoding="utf-8")
 
     def does(self, language, file, terminal, text):
         if language != "text":
@@ -105,6 +116,8 @@ class Reader:
     def begins(self, terminal, command):
         """A server listens wherever there is room: another one may have the usual place."""
         elsewhere = " --listen 127.0.0.1:0 --http 127.0.0.1:0"
+        if terminal in self.terminals:
+            self.terminals.pop(terminal).end()
         self.terminals[terminal] = Terminal(command.replace(" serve", " serve" + elsewhere))
         word, _, address = self.terminals[terminal].lines[0].strip().partition(" ")
         if word == "listening":
@@ -116,22 +129,32 @@ class Reader:
             terminal.end()
 
 
+def follow(page, reader):
+    """Does what the page says. Returns how many blocks it has."""
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    blocks = list(BLOCK.finditer(text))
+    if len(blocks) * 2 != text.count("```"):
+        sys.exit(f"{page}: a fence of a kind that this test does not know")
+    for block in blocks:
+        try:
+            reader.does(*block.groups())
+        except Wrong as wrong:
+            line = text.count("\n", 0, block.start()) + 1
+            sys.exit(f"{page}:{line}: {wrong}")
+    return len(blocks)
+
+
 def main():
-    page = PAGE.read_text(encoding="utf-8")
-    blocks = list(BLOCK.finditer(page))
-    if len(blocks) * 2 != page.count("```"):
-        sys.exit(f"{PAGE.name}: a fence of a kind that this test does not know")
     with tempfile.TemporaryDirectory() as home:
         reader = Reader(home)
         try:
-            for block in blocks:
-                reader.does(*block.groups())
-        except Wrong as wrong:
-            line = page.count("\n", 0, block.start()) + 1
-            sys.exit(f"{PAGE.name}:{line}: {wrong}")
+            for page, folder in PAGES.items():
+                reader.opens(folder)
+                blocks = follow(page, reader)
+                print(f"{page}: all {blocks} blocks do what they say", flush=True)
         finally:
             reader.leaves()
-    print(f"tutorial: all {len(blocks)} blocks do what they say")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
-from . import citations, commits, edges, shape, words
+from . import citations, commits, edges, pages, shape, words
 
 
 def texts(breaches):
@@ -101,6 +101,32 @@ class Citations(unittest.TestCase):
 
     def test_a_rule_of_two_words_is_not_the_rule_of_its_second(self):
         self.assertTrue(self.uncited("[DDSS-NAME-1]", "// [NAME-1]"))
+
+
+class Pages(unittest.TestCase):
+    def codes(self, *names):
+        lines = ["# Page", "## Stumbles", "### Not a code", "## Error codes",
+                 *[f"### {name}" for name in names]]
+        return [text for _, _, text in pages.check_codes(["DENIED", "NO_LOCK"], lines)]
+
+    def test_each_error_code_has_its_heading_in_order(self):
+        self.assertFalse(self.codes("DENIED", "NO_LOCK"))
+        self.assertEqual(self.codes("NO_LOCK"), ["the error code DENIED has no heading"])
+        self.assertEqual(len(self.codes("DENIED", "NO_LOCK", "NO_LUCK")), 1)
+        self.assertEqual(self.codes("NO_LOCK", "DENIED"), ["NO_LOCK is here, where DENIED must be"])
+
+    def test_codes_are_those_of_the_specification(self):
+        text = "enum error_code {\n  OK = 0,\n  /* Why. */\n  DENIED = 5,\n  NO_LOCK = 12\n};\n"
+        self.assertEqual(pages.codes_of(text), ["DENIED", "NO_LOCK"])
+
+    def test_a_link_leads_to_a_file_and_a_heading(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            page = pathlib.Path("docs/a.md")
+            page.parent.mkdir()
+            page.write_text("# The `A` page, v2\n[x](#the-a-page-v2) [y](a.md#b)\n"
+                            "```\n[code](none)\n```\n[away](https://x.y/z) [none](../b.md)\n"
+                            "![picture](none.png)\n", encoding="utf-8")
+            self.assertEqual([number for _, number, _ in pages.check_links({page})], [2, 6, 7])
 
 
 class Commits(unittest.TestCase):
