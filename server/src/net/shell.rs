@@ -4,7 +4,7 @@
 //! their sockets at once, and lets the engine settle what it told. Then comes the next event.
 
 use super::allocator::Ebb;
-use super::audit::{AuditLog, AuditNumbers};
+use super::audit::{AuditLog, AuditNumbers, Notes};
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
 use super::spinning::Spinning;
@@ -263,6 +263,11 @@ impl Shell {
         if let Some(log) = self.audit_log.get() {
             log.note(audited.into());
         }
+    }
+
+    /// Where the threads beside the engine's put their lines. None: the server keeps no audit log.
+    pub fn audit_notes(&self) -> Option<Notes> {
+        self.audit_log.get().map(AuditLog::notes)
     }
 
     /// Opens the file of the audit log anew.
