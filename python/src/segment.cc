@@ -160,7 +160,8 @@ void end_callbacks() {
 }
 
 Segment::Segment(const std::string& url, bool create, bool read_only, int durability,
-                 double timeout, const std::optional<std::string>& token, std::uint64_t quota)
+                 double timeout, std::uint64_t quota, const Text& token, const Text& ca,
+                 const Text& cert, const Text& key)
     : timeout_(timeout) {
   IW_open_options options{};
   options.size = sizeof options;
@@ -168,8 +169,12 @@ Segment::Segment(const std::string& url, bool create, bool read_only, int durabi
   if (read_only) options.flags |= IW_READ_ONLY;
   options.durability = durability;
   options.timeout = timeout;
-  options.token = token ? token->c_str() : nullptr;
   options.quota = quota;
+  const auto text = [](const Text& one) { return one ? one->c_str() : nullptr; };
+  options.token = text(token);
+  options.ca = text(ca);
+  options.cert = text(cert);
+  options.key = text(key);
   state_ = state_of(waiting_for([&] { return IW_open_segment_with(url.c_str(), &options); }));
   state_->openings.fetch_add(1);
 }
