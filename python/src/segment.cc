@@ -343,10 +343,10 @@ void Segment::set_on_connection(nb::object call) {
 void bind_segment(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Segment>(module, "Segment")
-      .def(nb::init<const std::string&, bool, bool, int, double, const std::optional<std::string>&,
-                    std::uint64_t>(),
-           "url"_a, "create"_a, "read_only"_a, "durability"_a, "timeout"_a, "token"_a.none(),
-           "quota"_a)
+      .def(nb::init<const std::string&, bool, bool, int, double, std::uint64_t, const Text&,
+                    const Text&, const Text&, const Text&>(),
+           "url"_a, "create"_a, "read_only"_a, "durability"_a, "timeout"_a, "quota"_a,
+           "token"_a.none(), "ca"_a.none(), "cert"_a.none(), "key"_a.none())
       .def("close", &Segment::close)
       .def_prop_ro("is_closed", &Segment::is_closed)
       .def_prop_ro("identity", &Segment::identity)
