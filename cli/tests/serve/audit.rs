@@ -156,7 +156,7 @@ fn audit_4_many_clients_that_tls_does_not_take_make_few_lines() {
     let lines = lines(&file);
     let refused: Vec<_> = lines.iter().filter(|l| l["act"] == "login").collect();
     let count = |line: &&Json| line["count"].as_u64().unwrap_or(1);
-    assert_eq!(refused.iter().map(|line| count(line)).sum::<u64>(), MANY);
+    assert_eq!(refused.iter().map(count).sum::<u64>(), MANY);
     assert!((refused.len() as u64) < MANY, "{} lines", refused.len());
 }
 

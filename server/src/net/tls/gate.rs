@@ -1,10 +1,10 @@
 //! The thread through which TCP connections pass: it tells TLS from plain bytes, shakes hands, and
 //! shuttles bytes.
 
-use super::super::audit::Notes;
 use super::certificate::{ClientCertificate, HostNames, Number};
 use super::revocation::Revoked;
 use super::settings::{Configs, Settings, TlsOptions};
+use crate::net::audit::Notes;
 use crate::session::{Act, Audited, Place};
 use interweave_access::Peer;
 use interweave_wire::protocol::ErrorCode;
