@@ -198,3 +198,4 @@ find_missing
   exit 1
 }
 [[ " $* " != *" rdma "* ]] || fetch_guest_kernel
+[[ " $* " != *" test-deep "* ]] || make/sysroots.sh

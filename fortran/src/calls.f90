@@ -42,39 +42,51 @@ contains
 
   ! Flags: IW_CREATE + IW_READ_ONLY, or one of them, or none. Without IW_CREATE a missing segment is
   ! IW_ENO_SEGMENT.
-  function IW_open_segment_with(url, flags, durability, timeout, token, quota_bytes) result(h)
+  function IW_open_segment_with(url, flags, durability, timeout, token, quota_bytes, ca, cert, &
+    key) result(h)
     character(len=*), intent(in) :: url
     integer(c_int), intent(in), optional :: flags, durability
     real(c_double), intent(in), optional :: timeout
-    character(len=*), intent(in), optional :: token
+    character(len=*), intent(in), optional :: token, ca, cert, key
     integer(c_int64_t), intent(in), optional :: quota_bytes
     type(IW_handle_t) :: h
     type(IW_open_options), target :: options
 
-    options = IW_open_options(0, 0, 0, 0.0_c_double, c_null_ptr, 0)
+    options = IW_open_options(0, 0, 0, 0.0_c_double, c_null_ptr, 0, c_null_ptr, c_null_ptr, &
+      c_null_ptr)
     options%size_bytes = size(transfer(options, (/ ' ' /)), kind=c_size_t)
     if (present(flags)) options%flags = flags
     if (present(durability)) options%durability = durability
     if (present(timeout)) options%timeout = timeout
     if (present(quota_bytes)) options%quota = quota_bytes
-    if (present(token)) then
-      h%address = open_with_token(url, options, c_string(token))
-    else
-      h%address = c_open_segment_with(c_string(url), options)
-    end if
+    h%address = open_with_texts(url, options, c_string(or_empty(token)), c_string(or_empty(ca)), &
+      c_string(or_empty(cert)), c_string(or_empty(key)), &
+      (/ present(token), present(ca), present(cert), present(key) /))
   end function IW_open_segment_with
 
   ! Texts for C are made by c_string in an argument, never by `allocate`: gfortran would write the
   ! path of this file into the library.
-  function open_with_token(url, options, token) result(address)
+  function open_with_texts(url, options, token, ca, cert, key, are_given) result(address)
     character(len=*), intent(in) :: url
     type(IW_open_options), intent(inout), target :: options
-    character(kind=c_char), intent(in), target :: token(*)
+    character(kind=c_char), intent(in), target :: token(*), ca(*), cert(*), key(*)
+    logical, intent(in) :: are_given(4)
     type(c_ptr) :: address
 
-    options%token = c_loc(token(1))
+    if (are_given(1)) options%token = c_loc(token(1))
+    if (are_given(2)) options%ca = c_loc(ca(1))
+    if (are_given(3)) options%cert = c_loc(cert(1))
+    if (are_given(4)) options%key = c_loc(key(1))
     address = c_open_segment_with(c_string(url), options)
-  end function open_with_token
+  end function open_with_texts
+
+  pure function or_empty(text) result(given)
+    character(len=*), intent(in), optional :: text
+    character(len=:), allocatable :: given
+
+    given = ''
+    if (present(text)) given = text
+  end function or_empty
 
   function IW_is_open(h) result(is_open)
     type(IW_handle_t), intent(in) :: h

@@ -142,7 +142,10 @@ module interweave_interface
   ! on the disk: survives loss of power; the default
   integer(c_int), parameter :: IW_SYNCED = 3
 
-  ! What IW_open_segment_with is told. Whatever is 0 has its default.
+  ! What IW_open_segment_with is told. Whatever is 0 has its default. [CRED-1] token, ca, cert and
+  ! key go before the environment. They count when the process connects to the server. All segments
+  ! of the server share that connection. So an opening that gives another one of the four is
+  ! BAD_ARGUMENT while the process has segments of the server open.
   type, bind(C) :: IW_open_options
     integer(c_size_t) :: size_bytes
     ! IW_CREATE, IW_READ_ONLY
@@ -155,6 +158,12 @@ module interweave_interface
     type(c_ptr) :: token
     ! bytes in wire format that the segment may hold; 0: the default
     integer(c_int64_t) :: quota
+    ! PEM file of the authorities that iws:// trusts; NULL: IW_CA
+    type(c_ptr) :: ca
+    ! PEM file of this client's certificate; NULL: IW_CERT
+    type(c_ptr) :: cert
+    ! PEM file of the certificate's key; given with cert; NULL: IW_KEY
+    type(c_ptr) :: key
   end type IW_open_options
 
   ! IW_rl_acquire_for's flags

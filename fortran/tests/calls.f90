@@ -44,8 +44,9 @@ program calls
 
   address = argument(1)
   segment = IW_open_segment_with(trim(address) // '/calls', flags=IW_CREATE, durability=IW_MEMORY, &
-    timeout=20d0, token='', quota_bytes=1000000_c_int64_t)
+    timeout=20d0, token='', quota_bytes=1000000_c_int64_t, ca='', cert='', key='')
   call check(IW_is_open(segment), 'open')
+  call credentials_reach_the_library()
   call blocks_are_allocated_named_iterated_and_freed()
   call arrays_are_pointers_of_every_rank()
   call arrays_lie_in_their_blocks()
@@ -59,6 +60,30 @@ program calls
   call check(IW_close_segment(segment) == IW_OK, 'close')
 
 contains
+
+  ! [CRED-1]: each one differs from that of the open segment's connection.
+  subroutine credentials_reach_the_library()
+    character(len=*), parameter :: name = '/nowhere.pem'
+    type(IW_handle_t) :: none
+
+    none = IW_open_segment_with(trim(address) // '/other', token=name)
+    call check(refused(none, 'option token'), 'token')
+    none = IW_open_segment_with(trim(address) // '/other', ca=name)
+    call check(refused(none, 'option ca'), 'ca')
+    none = IW_open_segment_with(trim(address) // '/other', cert=name)
+    call check(refused(none, 'option cert'), 'cert')
+    none = IW_open_segment_with(trim(address) // '/other', key=name)
+    call check(refused(none, 'option key'), 'key')
+  end subroutine credentials_reach_the_library
+
+  function refused(h, word)
+    type(IW_handle_t), intent(in) :: h
+    character(len=*), intent(in) :: word
+    logical :: refused
+
+    refused = .not. IW_is_open(h) .and. IW_errno() == IW_EBAD_ARGUMENT .and. &
+      index(IW_strerror(), word) > 0
+  end function refused
 
   subroutine blocks_are_allocated_named_iterated_and_freed()
     type(c_ptr) :: one, two, three

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "abi/thread_error.h"
+#include "client/credentials.h"
 #include "client/log.h"
 #include "client/runtime.h"
 #include "client/segment.h"
@@ -59,12 +60,6 @@ char* text_for_caller(const std::string& text) {
   if (out == nullptr) throw std::bad_alloc();
   std::memcpy(out, text.c_str(), text.size() + 1);
   return out;
-}
-
-std::string token_of(const IW_open_options* options) {
-  if (options != nullptr && options->token != nullptr) return options->token;
-  const char* const from_environment = std::getenv("IW_TOKEN");
-  return from_environment == nullptr ? "" : from_environment;
 }
 
 Result read_options(const IW_open_options* given, IW_open_options& options,
@@ -155,7 +150,8 @@ IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* given) 
     Runtime* runtime = nullptr;
     IW_handle_t opened = nullptr;
     Result result = Runtime::get(runtime);
-    if (result) result = runtime->open(parsed, token_of(given), wish, opened);
+    const iw::client::Credentials credentials(options.token, options.ca, options.cert, options.key);
+    if (result) result = runtime->open(parsed, credentials, wish, opened);
     return result.ok() ? opened : fail_null(result, parsed.text());
   } catch (const std::bad_alloc&) {
     return fail_null(Result::no_memory());
@@ -367,7 +363,7 @@ void* IW_mip_to_ptr(const char* text) {
     Runtime* runtime = nullptr;
     void* out = nullptr;
     Result result = Runtime::get(runtime);
-    if (result) result = runtime->place_of(mip, token_of(nullptr), out);
+    if (result) result = runtime->place_of(mip, out);
     return result.ok() ? out : fail_null(result, text);
   } catch (const std::bad_alloc&) {
     return fail_null(Result::no_memory());

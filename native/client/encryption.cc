@@ -1,25 +1,10 @@
 #include "client/encryption.h"
 
-#include <cstdlib>
-
 namespace iw::client {
 
 using platform::TlsTrouble;
 using protocol::error_code;
 using types::Result;
-
-namespace {
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
-
-platform::TlsFiles tls_files() {
-  return {variable("IW_CA"), variable("IW_CERT"), variable("IW_KEY")};
-}
 
 Result result_of(const platform::TlsResult& tls, const std::string& server) {
   switch (tls.trouble) {
@@ -33,15 +18,16 @@ Result result_of(const platform::TlsResult& tls, const std::string& server) {
     case TlsTrouble::files:
       return {error_code::DENIED, "no secure connection to " + server + ": " + tls.text};
     case TlsTrouble::not_trusted:
+      return {error_code::DENIED, "the certificate of " + server + " is not trusted: " + tls.text +
+                                      "; name the file of its authority in IW_CA or the option ca, "
+                                      "and a host that is in the "
+                                      "certificate in the URL"};
+    case TlsTrouble::refused:
       return {
           error_code::DENIED,
-          "the certificate of " + server + " is not trusted: " + tls.text +
-              "; name the file of its authority in IW_CA, and a host that is in the certificate "
-              "in the URL"};
-    case TlsTrouble::refused:
-      return {error_code::DENIED,
-              server + " refuses this client: " + tls.text +
-                  "; name a certificate that the server takes in IW_CERT, and its key in IW_KEY"};
+          server + " refuses this client: " + tls.text +
+              "; name a certificate that the server takes in IW_CERT and its key in IW_KEY, or in "
+              "the options cert and key"};
     case TlsTrouble::not_tls:
       return {error_code::UNREACHABLE, "the server " + server +
                                            " does not answer with TLS: " + tls.text +

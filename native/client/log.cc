@@ -34,14 +34,14 @@ LogChoice read_choice() {
   return choice;
 }
 
-struct Listener {
+struct LogFunction {
   platform::Mutex mutex;
   IW_log_fn function IW_GUARDED_BY(mutex) = nullptr;
   void* arg IW_GUARDED_BY(mutex) = nullptr;
 };
 
-Listener& listener() {
-  static Listener* const one = new Listener;  // used until the process ends
+LogFunction& listener() {
+  static LogFunction* const one = new LogFunction;  // used until the process ends
   return *one;
 }
 

@@ -33,6 +33,9 @@ constexpr std::int64_t attempt_ns = 2'000'000'000;
 constexpr std::int64_t shortage_pause_ns = 1'000'000'000;
 // Until a segment that nobody needs, and somebody looked at, is looked at again.
 constexpr std::int64_t forgetting_pause_ns = 100'000'000;
+// For an opening that needs them to be forgotten.
+constexpr std::int64_t forgetting_patience_ns = 2'000'000'000;
+constexpr std::int64_t forgetting_look_ns = 1'000'000;
 
 Result missing(const std::string& what, const platform::Status& status) {
   const std::string why = platform::shortage_text(status.code);
@@ -122,10 +125,11 @@ Result Runtime::begin() {
 
 // ---- segments, their links and their handles ----
 
-Result Runtime::open(const types::Url& url, const std::string& token, const OpenWish& wish,
+Result Runtime::open(const types::Url& url, const Credentials& credentials, const OpenWish& wish,
                      IW_segment*& out) {
   while (true) {
-    std::shared_ptr<Segment> segment = segment_for(url, token);
+    std::shared_ptr<Segment> segment;
+    if (Result bad = segment_for(url, credentials, segment); !bad) return bad;
     const Result opened = types::or_no_memory([&] { return segment->open(wish); });
     if (opened) {
       try {
@@ -143,8 +147,9 @@ Result Runtime::open(const types::Url& url, const std::string& token, const Open
   }
 }
 
-Result Runtime::place_of(const types::Mip& mip, const std::string& token, void*& out) {
-  std::shared_ptr<Segment> segment = segment_for(mip.url, token);
+Result Runtime::place_of(const types::Mip& mip, void*& out) {
+  std::shared_ptr<Segment> segment;
+  if (Result bad = segment_for(mip.url, {}, segment); !bad) return bad;
   Result result = types::or_no_memory([&] {
     Result opened = segment->open_for_pointers(segment->wish_for(-1).deadline_ns);
     return opened ? segment->place_of(mip, out) : opened;
@@ -153,29 +158,71 @@ Result Runtime::place_of(const types::Mip& mip, const std::string& token, void*&
   return result;
 }
 
-std::shared_ptr<Segment> Runtime::segment_for(const types::Url& url, const std::string& token) {
+Result Runtime::segment_for(const types::Url& url, const Credentials& credentials,
+                            std::shared_ptr<Segment>& out) {
   if (url.secure) leave_before_openssl();
-  const MutexLock lock(mutex_);
+  const std::int64_t deadline_ns = now_ns() + forgetting_patience_ns;
+  while (true) {
+    std::shared_ptr<ServerLink> idle;
+    bool may_pass = false;
+    Result agreed;
+    {
+      const MutexLock lock(mutex_);
+      agreed = check_credentials(url, credentials, idle, may_pass);
+      if (agreed) out = known_or_made(url, credentials);
+    }
+    if (idle != nullptr) idle->leave();
+    if (agreed || !may_pass || now_ns() >= deadline_ns) return agreed;
+    wake();
+    sleep_for(forgetting_look_ns);
+  }
+}
+
+// `idle`: the link had other credentials, and nobody needs it. BAD_ARGUMENT with `may_pass`: only
+// segments that the program has closed have the link, and these are about to be forgotten.
+Result Runtime::check_credentials(const types::Url& url, const Credentials& credentials,
+                                  std::shared_ptr<ServerLink>& idle, bool& may_pass) {
+  const auto server = servers_.find(url.server());
+  if (server == servers_.end()) return {};
+  const ServerLink& link = *server->second.link;
+  Result same = link.credentials().check_same(credentials, link.name());
+  if (same) return same;
+  if (server->second.segments == 0) {
+    idle = std::move(server->second.link);
+    servers_.erase(server);
+    return {};
+  }
+  const auto is_needed = [&](const std::shared_ptr<Segment>& one) {
+    return &one->link() == &link && one->need() == Need::some;
+  };
+  may_pass = std::none_of(segments_.begin(), segments_.end(),
+                          [&](const auto& entry) { return is_needed(entry.second); }) &&
+             std::none_of(lost_.begin(), lost_.end(), is_needed);
+  return same;
+}
+
+std::shared_ptr<Segment> Runtime::known_or_made(const types::Url& url,
+                                                const Credentials& credentials) {
   const auto known = segments_.find(url.text());
   if (known != segments_.end()) {
     if (!known->second->is_lost()) return known->second;
     lost_.push_back(known->second);  // [LOST-6]
     segments_.erase(known);
   }
-  Server& server = server_for(url, token);
+  Server& server = server_for(url, credentials);
   auto segment = std::make_shared<Segment>(*this, url, *server.link);
   segments_.emplace(segment->name(), segment);
   ++server.segments;
   return segment;
 }
 
-Runtime::Server& Runtime::server_for(const types::Url& url, const std::string& token) {
+Runtime::Server& Runtime::server_for(const types::Url& url, const Credentials& credentials) {
   const std::string name = url.server();
   if (const auto known = servers_.find(name); known != servers_.end()) return known->second;
   session::SessionIdentity identity;
-  identity.token = token;
+  identity.token = credentials.token();
   identity.client = "libinterweave (C++)";
-  Server made{std::make_shared<ServerLink>(url, std::move(identity), wake_)};
+  Server made{std::make_shared<ServerLink>(url, std::move(identity), wake_, credentials)};
   return servers_.emplace(name, std::move(made)).first->second;
 }
 
@@ -304,7 +351,8 @@ std::vector<std::shared_ptr<ServerLink>> Runtime::links() {
 
 Result Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials,
                          std::int64_t deadline_ns) {
-  std::shared_ptr<Segment> segment = segment_for(url, {});
+  std::shared_ptr<Segment> segment;
+  if (Result bad = segment_for(url, Credentials::of_a_pointer(), segment); !bad) return bad;
   Result result = segment->open_for_pointers(deadline_ns);
   // Memory or descriptors for a connection may be there later: such stubs are healed.
   if (result.code == protocol::error_code::NO_MEMORY) {

@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/credentials.h"
 #include "client/handle.h"
 #include "client/segment.h"
 #include "client/server_link.h"
@@ -40,13 +41,14 @@ class Runtime {
   // attempt, and the next call makes another.
   static Result get(Runtime*& out);
 
-  // Opens the segment for the program. The token counts when the server's link is made.
-  Result open(const types::Url& url, const std::string& token, const OpenWish& wish,
+  // Opens the segment for the program. BAD_ARGUMENT: the server's link, which other segments have,
+  // has other credentials [CRED-1].
+  Result open(const types::Url& url, const Credentials& credentials, const OpenWish& wish,
               IW_segment*& out);
   // After a close, outside of the call on the handle.
   void closed(IW_segment& handle) noexcept;
   // Where the MIP leads; its segment is opened for pointers.
-  Result place_of(const types::Mip& mip, const std::string& token, void*& out);
+  Result place_of(const types::Mip& mip, void*& out);
   // Null: never heard of, lost, or forgotten.
   std::shared_ptr<Segment> find_segment(const types::Url& url);
 
@@ -100,8 +102,13 @@ class Runtime {
   std::vector<std::shared_ptr<Segment>> segments();
   std::vector<std::shared_ptr<ServerLink>> links();
   // Made at the first call for a URL; not yet opened.
-  std::shared_ptr<Segment> segment_for(const types::Url& url, const std::string& token);
-  Server& server_for(const types::Url& url, const std::string& token) IW_REQUIRES(mutex_);
+  Result segment_for(const types::Url& url, const Credentials& credentials,
+                     std::shared_ptr<Segment>& out);
+  std::shared_ptr<Segment> known_or_made(const types::Url& url, const Credentials& credentials)
+      IW_REQUIRES(mutex_);
+  Result check_credentials(const types::Url& url, const Credentials& credentials,
+                           std::shared_ptr<ServerLink>& idle, bool& may_pass) IW_REQUIRES(mutex_);
+  Server& server_for(const types::Url& url, const Credentials& credentials) IW_REQUIRES(mutex_);
   IW_segment& handle_for(Segment& segment);
   void done_with(std::shared_ptr<Segment> segment) noexcept;
   Need forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept IW_REQUIRES(mutex_);

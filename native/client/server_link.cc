@@ -99,9 +99,10 @@ class Announced {
 }  // namespace
 
 ServerLink::ServerLink(types::Url any_segment, session::SessionIdentity identity,
-                       const platform::WakeUp& library_thread)
+                       const platform::WakeUp& library_thread, Credentials credentials)
     : server_(std::move(any_segment)),
       name_(server_.server()),
+      credentials_(std::move(credentials)),
       library_thread_(library_thread),
       identity_(std::move(identity)) {}
 
@@ -159,7 +160,8 @@ Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out,
       platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
   if (!status) return not_connected(name_, status);
   if (!server_.secure) return {};
-  return result_of(platform::begin_tls(out, server_.host, tls_files(), deadline_ns), name_);
+  return result_of(platform::begin_tls(out, server_.host, credentials_.files(), deadline_ns),
+                   name_);
 }
 
 Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
@@ -600,6 +602,11 @@ std::uint64_t ServerLink::next_sequence(protocol::session_id& session) {
   const MutexLock lock(mutex_);
   session = identity_.id;
   return ++sequence_;
+}
+
+void ServerLink::leave() {
+  const std::shared_ptr<Live> live = current();
+  if (live != nullptr) (void)tell(live, message_type::GOODBYE, {});
 }
 
 void ServerLink::goodbye() {

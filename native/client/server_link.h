@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client/credentials.h"
 #include "client/waiting.h"
 #include "platform/briskness.h"
 #include "platform/mutex.h"
@@ -96,7 +97,7 @@ class ServerLink {
  public:
   // `library_thread` is woken when it has to read again.
   ServerLink(types::Url any_segment, session::SessionIdentity identity,
-             const platform::WakeUp& library_thread);
+             const platform::WakeUp& library_thread, Credentials credentials = {});
 
   // The live connection. Without one, it is made: by trying once (`keep_trying` false) or until the
   // deadline. UNREACHABLE with the address otherwise; or NO_MEMORY, if descriptors, memory or a
@@ -139,9 +140,12 @@ class ServerLink {
   void unlisten(const std::shared_ptr<Live>& live, std::uint32_t number, const Listener& segment);
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const Credentials& credentials() const { return credentials_; }
   // The session, and the number of its next release.
   std::uint64_t next_sequence(protocol::session_id& session);
   void goodbye();
+  // Ends the session of a link that is not used any more.
+  void leave();
 
  private:
   Result connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out);
@@ -170,6 +174,7 @@ class ServerLink {
 
   const types::Url server_;  // path unused
   const std::string name_;
+  const Credentials credentials_;
   const platform::WakeUp& library_thread_;
   Turn connecting_;  // of making a connection
   platform::Mutex mutex_;

@@ -41,7 +41,7 @@
  * waits as long as the segment's timeout (IW_open_options.timeout).
  *
  * Environment:
- * - IW_TOKEN: the token to show to servers.
+ * - IW_TOKEN: the token to show to servers. IW_open_options go before this and the next two lines.
  * - IW_CA: the authorities (a PEM file) whose servers iws:// trusts; by default the system's.
  * - IW_CERT, IW_KEY: this client's certificate and its key (PEM files), if a server asks for one.
  * - IW_TRACKER: wp-async, scan, sigsegv or compare.

@@ -53,14 +53,20 @@ bool is_refusal(unsigned long reason) {
          alert == access_denied || alert == certificate_required;
 }
 
-TlsResult unusable(const openssl::Functions& library, const char* variable,
+// `option` and `variable`: where the file may be named.
+TlsResult unusable(const openssl::Functions& library, const char* variable, const char* option,
                    const std::string& file) {
   const unsigned long error = library.ERR_peek_error();
   const bool is_of_system = (error & openssl::system_error) != 0;
   const int code = is_of_system ? static_cast<int>(error & ~openssl::system_error) : 0;
   if (is_shortage(code)) return shortage_of(code);
   const char* const why = is_of_system ? error_text(code) : reason_text(library);
-  return {TlsTrouble::files, std::string(variable) + "=" + file + " cannot be used: " + why};
+  const char* const instead = is_of_system ? "a file that this program may read"
+                              : std::strcmp(option, "key") == 0
+                                  ? "the PEM file of the certificate's key"
+                                  : "a PEM file of certificates";
+  return {TlsTrouble::files, "the file " + file + " of " + variable + " or of the option " +
+                                 option + " cannot be used: " + why + "; name " + instead};
 }
 
 TlsResult use_files(const openssl::Functions& library, openssl::Context* context,
@@ -69,18 +75,19 @@ TlsResult use_files(const openssl::Functions& library, openssl::Context* context
     library.SSL_CTX_set_default_verify_paths(context);
   } else if (library.SSL_CTX_load_verify_locations(context, files.authorities.c_str(), nullptr) !=
              1) {
-    return unusable(library, "IW_CA", files.authorities);
+    return unusable(library, "IW_CA", "ca", files.authorities);
   }
   if (files.certificate.empty() != files.key.empty()) {
-    return {TlsTrouble::files, "IW_CERT and IW_KEY go together, and one of them is not set"};
+    return {TlsTrouble::files,
+            "IW_CERT and IW_KEY, or the options cert and key, go together, and one is not set"};
   }
   if (files.certificate.empty()) return {};
   if (library.SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
-    return unusable(library, "IW_CERT", files.certificate);
+    return unusable(library, "IW_CERT", "cert", files.certificate);
   }
   if (library.SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), openssl::file_is_pem) != 1 ||
       library.SSL_CTX_check_private_key(context) != 1) {
-    return unusable(library, "IW_KEY", files.key);
+    return unusable(library, "IW_KEY", "key", files.key);
   }
   return {};
 }

@@ -17,7 +17,7 @@ from .interface import CopyState, Stats
 from .layouts import address_of
 from .objects import Array as ArrayOf
 from .objects import Reference, Struct, Union, snapshot
-from .segment import Block, Segment, at
+from .segment import Block, PathLike, Segment, at
 from .server import Server, serve
 from .xfile import load_types
 
@@ -51,15 +51,18 @@ atexit.register(_core.end_callbacks)
 
 def open(url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
          token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
-         coherence: Model = FULL) -> Segment:
+         coherence: Model = FULL, ca: Optional[PathLike] = None, cert: Optional[PathLike] = None,
+         key: Optional[PathLike] = None) -> Segment:
     """Opens a segment, `[iw://|iws://]host[:port]/path` or `unix:FILE:/path`, or makes it.
 
     `timeout`: seconds that a lock waits if its call gives no time. `coherence`: the model of reader
     locks whose call gives none. `durability` (memory, written, synced) and `quota` (bytes) count
-    when the segment is made.
+    when the segment is made. `token`, and the PEM files `ca`, `cert` and `key`, go before the
+    environment's IW_TOKEN, IW_CA, IW_CERT and IW_KEY; all segments of a server share them.
     """
     return Segment(url, create=create, read_only=read_only, timeout=timeout, token=token,
-                   durability=durability, quota=quota, coherence=coherence)
+                   durability=durability, quota=quota, coherence=coherence, ca=ca, cert=cert,
+                   key=key)
 
 
 def mip(value: Any) -> str:

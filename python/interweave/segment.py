@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import re
 import threading
 import time
@@ -32,6 +33,7 @@ from .views import end_writing, view
 
 T = TypeVar("T")
 Shape = Either[int, Tuple[int, ...]]
+PathLike = Either[str, "os.PathLike[str]"]
 # Their values are views, not numbers.
 _NumberType = Either[Type[bool], Type[int], Type[float], Type[str], Type["np.generic"]]
 CONNECTION_STATES = {state.value: state.name.lower() for state in interface.Connection}
@@ -228,13 +230,16 @@ class Segment:
 
     def __init__(self, url: str, *, create: bool = True, read_only: bool = False,
                  timeout: float = 30.0, token: Optional[str] = None,
-                 durability: Optional[str] = None, quota: int = 0, coherence: Model = FULL) -> None:
+                 durability: Optional[str] = None, quota: int = 0, coherence: Model = FULL,
+                 ca: Optional[PathLike] = None, cert: Optional[PathLike] = None,
+                 key: Optional[PathLike] = None) -> None:
         if durability not in DURABILITY:
             raise ValueError(f"durability {durability!r} is not one of memory, written, synced")
         if not timeout > 0:
             raise ValueError("a timeout is more than 0 seconds")
-        self._core = _core.Segment(url, create, read_only, DURABILITY[durability], timeout, token,
-                                   quota)
+        files = [None if one is None else os.fspath(one) for one in (ca, cert, key)]
+        self._core = _core.Segment(url, create, read_only, DURABILITY[durability], timeout, quota,
+                                   token, *files)
         self.url = url
         self.identity: int = self._core.identity
         self._coherence = coherence

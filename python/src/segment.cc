@@ -160,7 +160,8 @@ void end_callbacks() {
 }
 
 Segment::Segment(const std::string& url, bool create, bool read_only, int durability,
-                 double timeout, const std::optional<std::string>& token, std::uint64_t quota)
+                 double timeout, std::uint64_t quota, const Text& token, const Text& ca,
+                 const Text& cert, const Text& key)
     : timeout_(timeout) {
   IW_open_options options{};
   options.size = sizeof options;
@@ -168,8 +169,12 @@ Segment::Segment(const std::string& url, bool create, bool read_only, int durabi
   if (read_only) options.flags |= IW_READ_ONLY;
   options.durability = durability;
   options.timeout = timeout;
-  options.token = token ? token->c_str() : nullptr;
   options.quota = quota;
+  const auto text = [](const Text& one) { return one ? one->c_str() : nullptr; };
+  options.token = text(token);
+  options.ca = text(ca);
+  options.cert = text(cert);
+  options.key = text(key);
   state_ = state_of(waiting_for([&] { return IW_open_segment_with(url.c_str(), &options); }));
   state_->openings.fetch_add(1);
 }
@@ -338,10 +343,10 @@ void Segment::set_on_connection(nb::object call) {
 void bind_segment(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Segment>(module, "Segment")
-      .def(nb::init<const std::string&, bool, bool, int, double, const std::optional<std::string>&,
-                    std::uint64_t>(),
-           "url"_a, "create"_a, "read_only"_a, "durability"_a, "timeout"_a, "token"_a.none(),
-           "quota"_a)
+      .def(nb::init<const std::string&, bool, bool, int, double, std::uint64_t, const Text&,
+                    const Text&, const Text&, const Text&>(),
+           "url"_a, "create"_a, "read_only"_a, "durability"_a, "timeout"_a, "quota"_a,
+           "token"_a.none(), "ca"_a.none(), "cert"_a.none(), "key"_a.none())
       .def("close", &Segment::close)
       .def_prop_ro("is_closed", &Segment::is_closed)
       .def_prop_ro("identity", &Segment::identity)

@@ -43,10 +43,14 @@ Holds* holds_of(const State* state);
 void need_lock(const State* state);
 void need_writer_lock(const State* state);
 
+// The options token, ca, cert and key; none: the environment's.
+using Text = std::optional<std::string>;
+
 class Segment {
  public:
   Segment(const std::string& url, bool create, bool read_only, int durability, double timeout,
-          const std::optional<std::string>& token, std::uint64_t quota);
+          std::uint64_t quota, const Text& token, const Text& ca, const Text& cert,
+          const Text& key);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;

@@ -1,6 +1,6 @@
 /** The clients of a test, on its real server. */
 import assert from "node:assert/strict";
-import { connect, InterweaveError, type Client } from "../src/node.js";
+import { connect, InterweaveError, type Client, type NodeConnectOptions } from "../src/node.js";
 import type { Server } from "./processes.js";
 
 /** Those of one test, which are closed together. */
@@ -11,8 +11,8 @@ export class Clients {
     return this.connectTo(server.url);
   }
 
-  async connectTo(url: string): Promise<Client> {
-    return this.add(await connect(url, { timeoutMs: 10_000 }));
+  async connectTo(url: string, options: NodeConnectOptions = {}): Promise<Client> {
+    return this.add(await connect(url, { timeoutMs: 10_000, ...options }));
   }
 
   add(made: Client): Client {

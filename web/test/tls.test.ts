@@ -56,7 +56,7 @@ test("a server that cannot be trusted is left", async () => {
   trust(makeCertificates());
   await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /not trusted/));
   process.env["IW_CA"] = "/nowhere/ca.pem";
-  await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /IW_CA names/));
+  await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /nowhere.*IW_CA/));
 });
 
 test("a client shows its certificate", async () => {
@@ -66,6 +66,30 @@ test("a client shows its certificate", async () => {
   await assert.rejects(clients.connectTo(secure(server)), fails("DENIED", /IW_CERT/));
   be(certificates, "alice");
   await (await clients.connectTo(secure(server))).open("/s");
+});
+
+test("options go before the environment [CRED-1]", async () => {
+  const authority = join(certificates, "ca.pem");
+  server = await serveWith(certificates, "--tls", "required", "--client-ca", authority);
+  const alice = {
+    ca: authority,
+    cert: join(certificates, "alice.pem"),
+    key: join(certificates, "alice.key"),
+  };
+  trust("/nowhere");
+  be("/nowhere", "bob");
+  const url = secure(server);
+  await (await clients.connectTo(url, alice)).open("/s");
+  const refusals: [object, RegExp][] = [
+    [{ ...alice, ca: "/nowhere/ca" }, /nowhere\/ca of IW_CA or of the option ca/],
+    [{ ...alice, cert: alice.key }, /alice\.key of IW_CERT or of the option cert/],
+    [{ ...alice, key: join(certificates, "server.key") }, /server\.key of IW_KEY.*option key/],
+    [{ ca: alice.ca, cert: alice.cert }, /options cert and key, belong together/],
+    [{ ca: alice.ca, cert: "", key: "" }, /refused this client's certificate/],
+  ];
+  for (const [options, text] of refusals) {
+    await assert.rejects(clients.connectTo(url, options), fails("DENIED", text));
+  }
 });
 
 test("a server without TLS is named", async () => {

@@ -2,10 +2,13 @@
 
 use crate::clients::{connect, open, write, PATIENT};
 use crate::server::{Directory, Server};
+use crate::tls::{raw_as, revoke, Caller, Certificates};
 use interweave_server::client::{Client, ClientError, Copy, Greeting, OpenOptions};
 use interweave_wire::protocol::{Durability, ErrorCode};
 use interweave_wire::Json;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -73,6 +76,88 @@ fn audit_1_and_5_what_clients_did_is_in_the_file_after_a_clean_stop() {
     }
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// Not one for each of them, so that a flood does not fill the disk [AUDIT-4].
+#[test]
+fn audit_1_clients_whose_certificates_are_not_taken_make_lines() {
+    let certificates = Certificates::new();
+    let others = Certificates::new();
+    certificates.make(&["client", &certificates.folder(), "bob"]);
+    revoke(&certificates, &["bob"]).unwrap();
+    let folder = Directory::new();
+    let file = log_in(&folder);
+    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
+    let name = file.display().to_string();
+    let mut server = certificates.serve(&[
+        "--client-ca",
+        &authority,
+        "--client-crl",
+        &list,
+        "--audit",
+        &name,
+    ]);
+    let caller = || Caller::trusting(&certificates);
+    let refused = [
+        (caller(), "the client shows no certificate"),
+        (
+            caller().named(&others, "alice"),
+            "the client's certificate is not of an authority of --client-ca",
+        ),
+        (
+            caller().named(&certificates, "bob"),
+            "the client's certificate was revoked",
+        ),
+        (
+            caller().named(&certificates, "server"),
+            "the client's certificate was not made for clients",
+        ),
+    ];
+    for (caller, _) in &refused {
+        caller.list(&server).expect_err("it is not let in");
+    }
+    let alice = caller().named(&certificates, "alice");
+    alice.list(&server).expect("she is let in");
+    // These bytes are not a handshake, so the server refuses nobody.
+    let mut stranger = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    stranger.write_all(b"\x16 is not TLS").unwrap();
+    let _ = stranger.read_to_end(&mut Vec::new());
+    assert!(server.stop().success());
+    let lines = lines(&file);
+    let logins: Vec<_> = lines.iter().filter(|l| l["act"] == "login").collect();
+    assert_eq!(logins.len(), refused.len() + 1, "{logins:?}");
+    for (line, (_, text)) in logins.iter().zip(&refused) {
+        assert_eq!(line["allowed"], false, "{line}");
+        assert_eq!(line["error"], "DENIED", "{line}");
+        assert_eq!(line["text"], *text, "{line}");
+        let from = line["from"].as_str().expect("where it is");
+        assert!(from.starts_with("127.0.0.1:"), "{line}");
+    }
+    assert_eq!(logins[refused.len()]["who"], "cert:alice");
+}
+
+/// Lines of one place and reason become one.
+#[test]
+fn audit_4_many_clients_that_tls_does_not_take_make_few_lines() {
+    const MANY: u64 = 200;
+    let certificates = Certificates::new();
+    let folder = Directory::new();
+    let file = log_in(&folder);
+    let authority = certificates.file("ca.pem");
+    let name = file.display().to_string();
+    let mut server = certificates.serve(&["--client-ca", &authority, "--audit", &name]);
+    for _ in 0..MANY {
+        let mut nobody = raw_as(&certificates, None, server.port, &[]);
+        let _ = nobody
+            .write_all(b"something")
+            .and_then(|()| nobody.read_to_end(&mut Vec::new()));
+    }
+    assert!(server.stop().success());
+    let lines = lines(&file);
+    let refused: Vec<_> = lines.iter().filter(|l| l["act"] == "login").collect();
+    let count = |line: &&Json| line["count"].as_u64().unwrap_or(1);
+    assert_eq!(refused.iter().map(count).sum::<u64>(), MANY);
+    assert!((refused.len() as u64) < MANY, "{} lines", refused.len());
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn watching(
     (child, heard)
 }
 
-fn revoke(certificates: &Certificates, names: &[&str]) -> Result<String, String> {
+pub fn revoke(certificates: &Certificates, names: &[&str]) -> Result<String, String> {
     let files = names
         .iter()
         .map(|name| certificates.file(&format!("{name}.pem")));

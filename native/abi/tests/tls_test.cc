@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "abi/tests/authority.h"
 #include "abi/tests/server_process.h"
 #include "interweave.h"
 #include "platform/clock.h"
@@ -29,43 +30,6 @@
 
 namespace iw::test {
 namespace {
-
-// An authority in a folder, with a server's certificate for this host, and alice's.
-class Authority {
- public:
-  Authority() {
-    make({"authority", folder_.path()});
-    make({"server", folder_.path()});
-    make({"client", folder_.path(), "alice"});
-  }
-
-  [[nodiscard]] std::string file(const std::string& name) const {
-    return folder_.path() + "/" + name;
-  }
-  [[nodiscard]] std::vector<std::string> serving(const std::string& store = "memory",
-                                                 std::vector<std::string> more = {}) const {
-    std::vector<std::string> options{"--store",          store,       "--tls-cert",
-                                     file("server.pem"), "--tls-key", file("server.key")};
-    options.insert(options.end(), more.begin(), more.end());
-    return options;
-  }
-
- private:
-  static void make(const std::vector<std::string>& what) {
-    std::vector<std::string> command{server_program(), "cert"};
-    command.insert(command.end(), what.begin(), what.end());
-    Child program(command);
-    while (!program.read_line().empty()) {
-    }
-    ASSERT_EQ(program.wait(), 0);
-  }
-
-  TemporaryDirectory folder_;
-};
-
-std::string secure(const Server& server, const std::string& path) {
-  return "iws://" + server.url(path);
-}
 
 IW_handle_t open(const std::string& url) {
   IW_open_options options{};
@@ -262,12 +226,12 @@ TEST_F(Tls, AFileThatCannotBeUsedIsNamed) {
   ASSERT_TRUE(server.good());
   {
     const EnvironmentVariable trust("IW_CA", authority_.file("nothing.pem"));
-    expect_refused(secure(server, "/s"), IW_EDENIED, "IW_CA=");
+    expect_refused(secure(server, "/s"), IW_EDENIED, "nothing.pem of IW_CA");
   }
   const EnvironmentVariable certificate("IW_CERT", authority_.file("alice.pem"));
   expect_refused(secure(server, "/s"), IW_EDENIED, "IW_KEY");
   const EnvironmentVariable key("IW_KEY", authority_.file("server.key"));
-  expect_refused(secure(server, "/s"), IW_EDENIED, "IW_KEY=");
+  expect_refused(secure(server, "/s"), IW_EDENIED, "server.key of IW_KEY");
 }
 
 // The socket takes the last descriptor, and IW_CA cannot be read.

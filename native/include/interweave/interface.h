@@ -62,7 +62,10 @@ enum {
   IW_SYNCED = 3   /* on the disk: survives loss of power; the default */
 };
 
-/* What IW_open_segment_with is told. Whatever is 0 has its default. */
+/* What IW_open_segment_with is told. Whatever is 0 has its default. [CRED-1] token, ca, cert and
+ * key go before the environment. They count when the process connects to the server. All segments
+ * of the server share that connection. So an opening that gives another one of the four is
+ * BAD_ARGUMENT while the process has segments of the server open. */
 typedef struct IW_open_options {
   size_t size;       /* sizeof(IW_open_options); members may be added at the end */
   unsigned flags;    /* IW_CREATE, IW_READ_ONLY */
@@ -70,6 +73,9 @@ typedef struct IW_open_options {
   double timeout;    /* seconds that calls without a deadline of their own wait; 0: 30 */
   const char* token; /* shown to the server when connecting; NULL: the environment's IW_TOKEN */
   uint64_t quota;    /* bytes in wire format that the segment may hold; 0: the default */
+  const char* ca;    /* PEM file of the authorities that iws:// trusts; NULL: IW_CA */
+  const char* cert;  /* PEM file of this client's certificate; NULL: IW_CERT */
+  const char* key;   /* PEM file of the certificate's key; given with cert; NULL: IW_KEY */
 } IW_open_options;
 
 /* IW_rl_acquire_for's flags */

@@ -294,7 +294,8 @@ async fn begin_listening(
     let mut gate = None;
     let mut gated = None;
     if let Some(tls) = &options.tls {
-        let (opened, passed) = Gate::open(tls.clone()).map_err(ServeError::Tls)?;
+        let (opened, passed) =
+            Gate::open(tls.clone(), shell.audit_notes()).map_err(ServeError::Tls)?;
         let serve = listen::serve_admitted(shell.clone(), passed.programs, tls.admits_plain);
         tasks::spawn(shell, "connections behind the gate of TLS", serve);
         gated = Some(Gated {

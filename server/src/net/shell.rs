@@ -5,7 +5,7 @@
 
 use super::allocator::Ebb;
 use super::appends::Appends;
-use super::audit::{AuditLog, AuditNumbers};
+use super::audit::{AuditLog, AuditNumbers, Notes};
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
 use super::spinning::Spinning;
@@ -270,6 +270,11 @@ impl Shell {
         if let Some(log) = self.audit_log.get() {
             log.note(audited.into());
         }
+    }
+
+    /// Where the threads beside the engine's put their lines. None: the server keeps no audit log.
+    pub fn audit_notes(&self) -> Option<Notes> {
+        self.audit_log.get().map(AuditLog::notes)
     }
 
     /// Opens the file of the audit log anew.

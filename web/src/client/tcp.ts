@@ -5,7 +5,7 @@
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { DEFAULT_PORT, parseAddress, serverPart } from "../wire/mip.js";
 import { ownToken } from "./own_token.js";
-import { connectSecurely, tlsError, tlsRefusal } from "./tls.js";
+import { connectSecurely, tlsError, tlsRefusal, type TlsFiles } from "./tls.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import {
@@ -43,9 +43,10 @@ function placesOf(url: string): Place[] {
   return isHere ? [plain({ path: `\0interweave-${port}` }), byTcp] : [byTcp];
 }
 
-function open({ options, secure }: Place, timeoutMs: number): Promise<Socket> {
+function open({ options, secure }: Place, timeoutMs: number, files: TlsFiles): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = secure === null ? connect(options) : connectSecurely(secure.host, secure.port);
+    const socket =
+      secure === null ? connect(options) : connectSecurely(secure.host, secure.port, files);
     const fail = (error: Error) => {
       socket.destroy();
       reject(error);
@@ -101,7 +102,17 @@ async function tokenOf({ options, secure }: Place): Promise<string> {
   return secure !== null || host === undefined || port === undefined ? "" : ownToken(host, port);
 }
 
-export const dialNode: Dial = async (url, events, options) => {
+/** Dials with these files in place of those that the environment names. */
+export function dialNode(files: TlsFiles): Dial {
+  return (url, events, options) => dial(url, events, options, files);
+}
+
+async function dial(
+  url: string,
+  events: TransportEvents,
+  options: DialOptions,
+  files: TlsFiles,
+): Promise<Transport> {
   if (/^(ws|http)s?:/.test(url)) {
     checkWebSocket(url, options);
     // Before the connection, which could otherwise end unseen meanwhile.
@@ -112,7 +123,7 @@ export const dialNode: Dial = async (url, events, options) => {
   for (const place of placesOf(url)) {
     try {
       const token = await tokenOf(place);
-      const socket = await open(place, options.timeoutMs);
+      const socket = await open(place, options.timeoutMs, files);
       return { ...transportOf(url, socket, events), ownToken: () => token };
     } catch (error) {
       if (error instanceof InterweaveError) throw error;
@@ -122,4 +133,4 @@ export const dialNode: Dial = async (url, events, options) => {
     }
   }
   throw unreachable(url, failure);
-};
+}

@@ -1,10 +1,11 @@
 /**
- * TLS 1.3 from Node [NET-5]. The environment names PEM files: IW_CA the authorities that are
- * trusted instead of Node's own, IW_CERT and IW_KEY the client's certificate and its key.
+ * TLS 1.3 from Node [NET-5]. PEM files are named by the options ca, cert and key, or else by IW_CA,
+ * IW_CERT and IW_KEY in the environment [CRED-1]: the authorities that are trusted instead of
+ * Node's own, the client's certificate, and its key.
  */
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { connect, createSecureContext, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 
@@ -15,21 +16,65 @@ const distrust = /CERT|ISSUER|SIGNATURE|ALTNAME|PURPOSE|INVALID_CA|PATH_LENGTH/;
 /** The other end sends something else than TLS, or nothing. */
 const otherwise = /^(ERR_SSL_(?!.*ALERT)|ECONNRESET)/;
 
-function file(name: string): Buffer | undefined {
-  const path = process.env[name];
-  if (path === undefined || path === "") return undefined;
+/** Paths of PEM files; what is not given, the environment says. */
+export interface TlsFiles {
+  ca?: string | undefined;
+  cert?: string | undefined;
+  key?: string | undefined;
+}
+
+type Kind = keyof TlsFiles;
+
+function unusable(path: string, kind: Kind, error: unknown, instead: string): InterweaveError {
+  const variable = `IW_${kind.toUpperCase()}`;
+  return new InterweaveError(
+    ErrorCode.DENIED,
+    `the file ${path} of ${variable} or of the option ${kind} cannot be used: ` +
+      `${(error as Error).message}; name ${instead}`,
+  );
+}
+
+function contents(path: string, kind: Kind): Buffer | undefined {
+  if (path === "") return undefined;
   try {
     return readFileSync(path);
   } catch (error) {
-    const why = (error as Error).message;
-    throw new InterweaveError(ErrorCode.DENIED, `${name} names ${path}: ${why}`);
+    throw unusable(path, kind, error, "a file that this program may read");
   }
 }
 
-function credentials(): ConnectionOptions {
-  const [ca, cert, key] = [file("IW_CA"), file("IW_CERT"), file("IW_KEY")];
+/** Node would say of the file only that it failed. */
+function check(path: string, kind: Kind, context: ConnectionOptions, instead: string): void {
+  try {
+    createSecureContext(context);
+  } catch (error) {
+    throw unusable(path, kind, error, instead);
+  }
+}
+
+function variable(name: string): string {
+  return process.env[name] ?? "";
+}
+
+/** A certificate of the program's does not go with a key of the environment's. */
+function credentials(files: TlsFiles): ConnectionOptions {
+  const hasOwn = files.cert !== undefined || files.key !== undefined;
+  const [certFile, keyFile] = hasOwn
+    ? [files.cert ?? "", files.key ?? ""]
+    : [variable("IW_CERT"), variable("IW_KEY")];
+  const caFile = files.ca ?? variable("IW_CA");
+  const ca = contents(caFile, "ca");
+  const [cert, key] = [contents(certFile, "cert"), contents(keyFile, "key")];
   if ((cert === undefined) !== (key === undefined)) {
-    throw new InterweaveError(ErrorCode.DENIED, "IW_CERT and IW_KEY belong together; set both");
+    throw new InterweaveError(
+      ErrorCode.DENIED,
+      "IW_CERT and IW_KEY, or the options cert and key, belong together; set both",
+    );
+  }
+  if (ca !== undefined) check(caFile, "ca", { ca }, "a PEM file of certificates");
+  if (cert !== undefined) {
+    check(certFile, "cert", { cert }, "a PEM file of certificates");
+    check(keyFile, "key", { cert, key }, "the PEM file of the certificate's key");
   }
   return {
     ...(ca === undefined ? {} : { ca }),
@@ -38,14 +83,14 @@ function credentials(): ConnectionOptions {
 }
 
 /** Begins a connection, which says "secureConnect" once the handshake is complete. */
-export function connectSecurely(host: string, port: number): TLSSocket {
+export function connectSecurely(host: string, port: number, files: TlsFiles): TLSSocket {
   return connect({
     host,
     port,
     ...(isIP(host) === 0 ? { servername: host } : {}),
     minVersion: "TLSv1.3",
     ALPNProtocols: ["iw/2"],
-    ...credentials(),
+    ...credentials(files),
   });
 }
 
@@ -60,7 +105,8 @@ export function tlsRefusal(url: string, error: Error): InterweaveError | null {
   return new InterweaveError(
     ErrorCode.DENIED,
     `${url} refused this client's certificate, or wants one (${code}); name one of an ` +
-      "authority that the server trusts in IW_CERT, and its key in IW_KEY",
+      "authority that the server trusts in IW_CERT and its key in IW_KEY, or in the options " +
+      "cert and key",
   );
 }
 
@@ -80,6 +126,6 @@ export function tlsError(url: string, error: Error): InterweaveError | null {
   return new InterweaveError(
     ErrorCode.DENIED,
     `the certificate of ${url} is not trusted: ${error.message}; name the file of its authority ` +
-      "in IW_CA",
+      "in IW_CA or the option ca",
   );
 }

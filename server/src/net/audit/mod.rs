@@ -90,19 +90,13 @@ impl AuditLog {
         Ok(AuditLog { shared, ended })
     }
 
-    /// Takes a line. Waits for no disk.
+    /// Where other threads than the engine's put their lines.
+    pub fn notes(&self) -> Notes {
+        Notes(self.shared.clone())
+    }
+
     pub fn note(&self, audited: Box<Audited>) {
-        let mut state = self.shared.state();
-        // The thread sleeps only while the queue is empty.
-        let was_empty = state.queue.is_empty();
-        let dropped = state.queue.push(now_us(), audited);
-        drop(state);
-        if dropped {
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-        if was_empty {
-            self.shared.changed.notify_one();
-        }
+        self.shared.note(audited);
     }
 
     /// Opens the file anew, because another program has renamed it.
@@ -136,7 +130,32 @@ impl AuditLog {
     }
 }
 
+/// Takes lines from any thread.
+#[derive(Clone)]
+pub struct Notes(Arc<Shared>);
+
+impl Notes {
+    pub fn note(&self, audited: Audited) {
+        self.0.note(Box::new(audited));
+    }
+}
+
 impl Shared {
+    /// Takes a line. Waits for no disk.
+    fn note(&self, audited: Box<Audited>) {
+        let mut state = self.state();
+        // The thread sleeps only while the queue is empty.
+        let was_empty = state.queue.is_empty();
+        let dropped = state.queue.push(now_us(), audited);
+        drop(state);
+        if dropped {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        if was_empty {
+            self.changed.notify_one();
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // Each change of the state is whole, also where somebody panicked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -4,11 +4,14 @@
 use super::certificate::{ClientCertificate, HostNames, Number};
 use super::revocation::Revoked;
 use super::settings::{Configs, Settings, TlsOptions};
+use crate::net::audit::Notes;
+use crate::session::{Act, Audited, Place};
 use interweave_access::Peer;
+use interweave_wire::protocol::ErrorCode;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::TcpStream as StdTcpStream;
+use std::net::{SocketAddr, TcpStream as StdTcpStream};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::pin;
 use std::rc::Rc;
@@ -22,6 +25,7 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet, LocalSet};
 use tokio::time::{interval, sleep, timeout};
+use tokio_rustls::rustls::{CertificateError, Error as TlsError};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::TlsAcceptor;
 
@@ -106,8 +110,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Reads the certificates and begins.
-    pub fn open(options: TlsOptions) -> Result<(Gate, Passed), String> {
+    /// Reads the certificates and begins. `notes`: where the refusals of clients go.
+    pub fn open(options: TlsOptions, notes: Option<Notes>) -> Result<(Gate, Passed), String> {
         let settings = Settings::new(options)?;
         let (entrance, arriving) = mpsc::channel(MOST_ARRIVING);
         let (to_programs, programs) = mpsc::unbounded_channel();
@@ -118,7 +122,7 @@ impl Gate {
         };
         let (end, ended) = oneshot::channel();
         let (begin, begun) = std::sync::mpsc::sync_channel(1);
-        let run = move || match run(settings, arriving, exits, begin) {
+        let run = move || match run(settings, arriving, exits, notes, begin) {
             // The server may have gone before.
             Ok(()) => drop(end.send(())),
             Err(error) => tracing::error!(%error, "the thread of TLS cannot work"),
@@ -156,18 +160,20 @@ fn run(
     settings: Settings,
     arriving: mpsc::Receiver<Arrival>,
     exits: Exits,
+    notes: Option<Notes>,
     begin: SyncSender<()>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, exits, begin))
+    LocalSet::new().block_on(&runtime, keep_gate(settings, arriving, exits, notes, begin))
 }
 
 async fn keep_gate(
     mut settings: Settings,
     mut arriving: mpsc::Receiver<Arrival>,
     exits: Exits,
+    notes: Option<Notes>,
     begin: SyncSender<()>,
 ) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
@@ -184,6 +190,7 @@ async fn keep_gate(
                     configs: settings.configs(),
                     revoked: settings.revoked(),
                     exits: exits.clone(),
+                    notes: notes.clone(),
                 };
                 let visit = visit(arrival, guard, uncounted.clone());
                 let handle = visits.spawn_local(visit);
@@ -262,6 +269,46 @@ struct Guard {
     configs: Configs,
     revoked: watch::Receiver<Arc<Revoked>>,
     exits: Exits,
+    notes: Option<Notes>,
+}
+
+impl Guard {
+    /// Notes that a client was not let in [AUDIT-1], if that is why the handshake failed.
+    fn note_refusal(&self, error: &io::Error, from: Option<SocketAddr>) {
+        let reason = error.get_ref().and_then(|error| error.downcast_ref());
+        let (Some(notes), Some(text)) = (&self.notes, reason.and_then(refusal)) else {
+            return;
+        };
+        notes.note(Audited {
+            from: from.map_or(Place::Unknown, Place::Address),
+            error: Some(ErrorCode::Denied),
+            ..Audited::of_server(Act::Login, false, text)
+        });
+    }
+}
+
+/// Why a client is not let in; None: something else went wrong. Has few texts and none with a time,
+/// so that the lines of a flood become one [AUDIT-4].
+fn refusal(error: &TlsError) -> Option<&'static str> {
+    use CertificateError as Wrong;
+    let TlsError::InvalidCertificate(wrong) = error else {
+        let shows_none = matches!(error, TlsError::NoCertificatesPresented);
+        return shows_none.then_some("the client shows no certificate");
+    };
+    Some(match wrong {
+        Wrong::Expired | Wrong::ExpiredContext { .. } => "the client's certificate has expired",
+        Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
+            "the client's certificate is not valid yet"
+        }
+        Wrong::Revoked => "the client's certificate was revoked",
+        Wrong::UnknownIssuer | Wrong::BadSignature => {
+            "the client's certificate is not of an authority of --client-ca"
+        }
+        Wrong::InvalidPurpose | Wrong::InvalidPurposeContext { .. } => {
+            "the client's certificate was not made for clients"
+        }
+        _ => "the client's certificate is not valid",
+    })
 }
 
 /// A connection from its first byte to its end, or until it goes to the engine as it is.
@@ -335,7 +382,9 @@ async fn greet((stream, wanted): Arrival, guard: &Guard) -> io::Result<Greeted> 
         Use::Programs => guard.configs.programs.clone(),
         Use::Http => guard.configs.http.clone(),
     };
-    let secure = TlsAcceptor::from(config).accept(stream).await?;
+    let from = stream.peer_addr().ok();
+    let accepted = TlsAcceptor::from(config).accept(stream).await;
+    let secure = accepted.inspect_err(|error| guard.note_refusal(error, from))?;
     let wanted = match secure.get_ref().1.alpn_protocol() {
         Some(HTTP_NAME) => Use::Http,
         _ => wanted,

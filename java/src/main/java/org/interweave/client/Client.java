@@ -31,7 +31,7 @@ public final class Client implements AutoCloseable {
   private final ReentrantLock lock = new ReentrantLock();
   /** A secret. */
   private final String token;
-  /** Null: those that the environment names. */
+  /** Null: none is given. */
   private final TlsFiles files;
   private final Map<String, Link> links = new HashMap<>();
   /** Read without the lock. */
@@ -57,7 +57,16 @@ public final class Client implements AutoCloseable {
     this(token, null);
   }
 
-  /** With files in place of those that the environment names. */
+  /**
+   * A client that shows a token or a certificate to servers, and trusts those of an authority.
+   *
+   * @param credentials of which token, ca, cert and key count; what they do not give, the
+   *     environment says
+   */
+  public Client(OpenOptions credentials) {
+    this(credentials.tokenOr(System.getenv().getOrDefault("IW_TOKEN", "")), credentials.files());
+  }
+
   Client(String token, TlsFiles files) {
     this.token = OpenOptions.checkedToken(token);
     this.files = files;
@@ -152,8 +161,11 @@ public final class Client implements AutoCloseable {
         forget(known);
         known = null;
       }
+      Link linked = links.get(parsed.server().text());
+      if (linked != null) linked.checkSame(options.token(), options.files());
       if (known == null) {
-        Link link = link(parsed.server(), address, options.tokenOr(token));
+        Link link =
+            link(parsed.server(), address, options.tokenOr(token), options.filesOr(files));
         if (link == null) return null;
         known = new Segment(this, link, url, parsed.path(), options);
         segments.put(url, known.opening());
@@ -185,11 +197,11 @@ public final class Client implements AutoCloseable {
   }
 
   /** Null: the link has gone, and no address for another is known. */
-  private Link link(Address server, SocketAddress address, String shown) {
+  private Link link(Address server, SocketAddress address, String shown, TlsFiles named) {
     Link known = links.get(server.text());
     if (known != null || address == null) return known;
     Library library = Library.get();
-    Link made = new Link(library, address, server, introduction(), shown, files);
+    Link made = new Link(library, address, server, introduction(), shown, named);
     links.put(server.text(), made);
     library.add(made);
     return made;
@@ -288,7 +300,7 @@ public final class Client implements AutoCloseable {
       SocketAddress address = lookUp(server);
       lock.lock();
       try {
-        Link link = link(server, address, token);
+        Link link = link(server, address, token, files);
         if (link == null) continue;
         ++link.borrowers;
         return link;

@@ -21,6 +21,7 @@ import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.Base64;
+import java.util.Locale;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -64,8 +65,8 @@ final class Credentials {
 
   /** Null: Java's own authorities. */
   private TrustManager[] trusted() {
-    if (files.authorities().isEmpty()) return null;
-    Certificate[] authorities = certificates("IW_CA", files.authorities());
+    if (files.ca().isEmpty()) return null;
+    Certificate[] authorities = certificates("ca", files.ca());
     try {
       KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
       store.load(null, null);
@@ -77,17 +78,18 @@ final class Credentials {
       factory.init(store);
       return factory.getTrustManagers();
     } catch (GeneralSecurityException | IOException wrong) {
-      throw unusable("IW_CA", files.authorities(), wrong.getMessage());
+      throw unusable("ca", files.ca(), wrong.getMessage());
     }
   }
 
   /** Null: the client shows no certificate. */
   private KeyManager[] own() {
-    if (files.certificate().isEmpty() != files.key().isEmpty()) {
-      throw denied("IW_CERT and IW_KEY go together, and one of them is not set");
+    if (files.cert().isEmpty() != files.key().isEmpty()) {
+      throw denied(
+          "IW_CERT and IW_KEY, or the options cert and key, go together, and one is not set");
     }
-    if (files.certificate().isEmpty()) return null;
-    Certificate[] chain = certificates("IW_CERT", files.certificate());
+    if (files.cert().isEmpty()) return null;
+    Certificate[] chain = certificates("cert", files.cert());
     PublicKey shown = chain[0].getPublicKey();
     byte[] coded = key();
     try {
@@ -97,7 +99,7 @@ final class Credentials {
     } catch (GeneralSecurityException wrong) {
       // Said below: a key of another kind does not belong to the certificate, either.
     }
-    throw unusable("IW_KEY", files.key(), "it is not the private key of IW_CERT");
+    throw unusable("key", files.key(), "it is not the private key of " + files.cert());
   }
 
   /** Whether what the one signs the other verifies. */
@@ -115,10 +117,10 @@ final class Credentials {
   }
 
   /** At least one; those of X.509 in an array of that type. */
-  private Certificate[] certificates(String variable, String file) {
-    byte[] text = bytes(variable, file);
+  private Certificate[] certificates(String option, String file) {
+    byte[] text = bytes(option, file);
     if (!new String(text, StandardCharsets.ISO_8859_1).contains("-----BEGIN ")) {
-      throw unusable(variable, file, "it holds no certificate in PEM form");
+      throw unusable(option, file, "it holds no certificate in PEM form");
     }
     X509Certificate[] found;
     try {
@@ -127,43 +129,46 @@ final class Credentials {
               .generateCertificates(new ByteArrayInputStream(text))
               .toArray(new X509Certificate[0]);
     } catch (GeneralSecurityException wrong) {
-      throw unusable(variable, file, "a certificate in it cannot be read");
+      throw unusable(option, file, "a certificate in it cannot be read");
     }
-    if (found.length == 0) throw unusable(variable, file, "it holds no certificate in PEM form");
+    if (found.length == 0) throw unusable(option, file, "it holds no certificate in PEM form");
     return found;
   }
 
   /** PKCS#8 */
   private byte[] key() {
-    String text = new String(bytes("IW_KEY", files.key()), StandardCharsets.ISO_8859_1);
+    String text = new String(bytes("key", files.key()), StandardCharsets.ISO_8859_1);
     int begin = text.indexOf(KEY_BEGIN);
     int end = text.indexOf(KEY_END, Math.max(begin, 0));
     if (begin < 0 || end < 0) {
       throw unusable(
-          "IW_KEY", files.key(), "it holds no private key in PKCS#8 PEM form, which begins with "
+          "key", files.key(), "it holds no private key in PKCS#8 PEM form, which begins with "
               + KEY_BEGIN + " (openssl pkcs8 -topk8 -nodes makes this form of others)");
     }
     try {
       return Base64.getMimeDecoder().decode(text.substring(begin + KEY_BEGIN.length(), end));
     } catch (IllegalArgumentException wrong) {
-      throw unusable("IW_KEY", files.key(), "its private key cannot be read");
+      throw unusable("key", files.key(), "its private key cannot be read");
     }
   }
 
-  private byte[] bytes(String variable, String file) {
+  private byte[] bytes(String option, String file) {
     try {
       return Files.readAllBytes(Path.of(file));
     } catch (NoSuchFileException wrong) {
-      throw unusable(variable, file, "the file does not exist");
+      throw unusable(option, file, "the file does not exist");
     } catch (AccessDeniedException wrong) {
-      throw unusable(variable, file, "this program may not read it");
+      throw unusable(option, file, "this program may not read it");
     } catch (IOException | InvalidPathException wrong) {
-      throw unusable(variable, file, wrong.getMessage());
+      throw unusable(option, file, wrong.getMessage());
     }
   }
 
-  private InterweaveException unusable(String variable, String file, String why) {
-    return denied(variable + "=" + file + " cannot be used: " + why);
+  private InterweaveException unusable(String option, String file, String why) {
+    String variable = "IW_" + option.toUpperCase(Locale.ROOT);
+    return denied(
+        "the file " + file + " of " + variable + " or of the option " + option
+            + " cannot be used: " + why + "; name a PEM file that this program may read");
   }
 
   private InterweaveException denied(String why) {

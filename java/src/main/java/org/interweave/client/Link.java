@@ -97,6 +97,18 @@ final class Link implements Connection.Hearing<Call> {
     nextAttempt = Clock.now();
   }
 
+  /** BAD_ARGUMENT if an opening gives credentials that this connection does not have [CRED-1]. */
+  void checkSame(String shownToken, TlsFiles given) {
+    String other = given == null ? null : given.another(files());
+    if (shownToken != null && !shownToken.equals(token)) other = "token";
+    if (other == null) return;
+    throw InterweaveException.of(
+        Error.BAD_ARGUMENT,
+        "the option " + other + " is another than that of this client's connection to " + shown
+            + ", which all its segments of the server share; close them first, or use another"
+            + " Client");
+  }
+
   // ---- for threads of the program, which hold the lock ----
 
   void add(Exchange exchange) {
@@ -151,18 +163,30 @@ final class Link implements Connection.Hearing<Call> {
     return isLive ? connection.heartbeat() : 0;
   }
 
-  /** Waits for a live connection. `failsAtOnce`: not longer than one attempt takes. */
+  /**
+   * Waits for a live connection. `failsAtOnce`: not longer than one attempt takes. A refusal that
+   * time does not change is told after one attempt in any case; the next call makes another.
+   */
   Connection connected(long deadline, boolean failsAtOnce, boolean isInterruptible) {
     long before = attempts;
-    if (!isLive) library.wakeup();
+    if (!isLive) {
+      if (failure != null && !mayPass(failure)) nextAttempt = Math.min(nextAttempt, Clock.now());
+      library.wakeup();
+    }
     while (!isLive) {
       if (isClosed) throw InterweaveException.of(Error.NOT_OPEN, "the client was closed");
-      if (failsAtOnce && attempts > before && failure != null) throw failure;
+      boolean isTold = failure != null && (failsAtOnce || !mayPass(failure));
+      if (isTold && attempts > before) throw failure;
       if (!await(changed, deadline, isInterruptible)) {
         throw failure != null ? failure : lost("no new connection before the deadline");
       }
     }
     return connection;
+  }
+
+  private static boolean mayPass(InterweaveException wrong) {
+    Error code = wrong.code();
+    return code == Error.UNREACHABLE || code == Error.STOPPING || code == Error.NO_MEMORY;
   }
 
   /** Waits for a signal; false: the deadline has passed. CANCELLED if the thread is interrupted. */
@@ -370,7 +394,13 @@ final class Link implements Connection.Hearing<Call> {
 
   private Encryption encryption() {
     if (!server.secure()) return null;
-    return Encryption.begin(server, files == null ? TlsFiles.ofEnvironment() : files, library);
+    return Encryption.begin(server, files(), library);
+  }
+
+  /** As they are now. */
+  private TlsFiles files() {
+    TlsFiles others = TlsFiles.ofEnvironment();
+    return files == null ? others : files.or(others);
   }
 
   private void greet() throws IOException {

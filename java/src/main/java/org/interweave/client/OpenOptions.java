@@ -15,7 +15,7 @@ public final class OpenOptions {
   /** The segment is made if it does not exist. */
   public static final OpenOptions DEFAULT =
       new OpenOptions(
-          true, false, Durability.SYNCED, 0, DEFAULT_MAX_BYTES, DEFAULT_TIMEOUT, null);
+          true, false, Durability.SYNCED, 0, DEFAULT_MAX_BYTES, DEFAULT_TIMEOUT, null, null);
 
   private final boolean creates;
   private final boolean isReadOnly;
@@ -25,6 +25,8 @@ public final class OpenOptions {
   private final long timeout;
   /** A secret. Null: the client's. */
   private final String token;
+  /** Null: none is given. Programs without TLS do not load the class. */
+  private final TlsFiles files;
 
   private OpenOptions(
       boolean creates,
@@ -33,7 +35,8 @@ public final class OpenOptions {
       long quotaBytes,
       long maxBytes,
       long timeout,
-      String token) {
+      String token,
+      TlsFiles files) {
     this.creates = creates;
     this.isReadOnly = isReadOnly;
     this.durability = durability;
@@ -41,6 +44,7 @@ public final class OpenOptions {
     this.maxBytes = maxBytes;
     this.timeout = timeout;
     this.token = token;
+    this.files = files;
   }
 
   /**
@@ -49,7 +53,8 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions existing() {
-    return new OpenOptions(false, isReadOnly, durability, quotaBytes, maxBytes, timeout, token);
+    return new OpenOptions(
+        false, isReadOnly, durability, quotaBytes, maxBytes, timeout, token, files);
   }
 
   /**
@@ -58,7 +63,7 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions readOnly() {
-    return new OpenOptions(false, true, durability, quotaBytes, maxBytes, timeout, token);
+    return new OpenOptions(false, true, durability, quotaBytes, maxBytes, timeout, token, files);
   }
 
   /**
@@ -68,7 +73,7 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions durability(Durability is) {
-    return new OpenOptions(creates, isReadOnly, is, quotaBytes, maxBytes, timeout, token);
+    return new OpenOptions(creates, isReadOnly, is, quotaBytes, maxBytes, timeout, token, files);
   }
 
   /**
@@ -78,7 +83,8 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions quotaBytes(long bytes) {
-    return new OpenOptions(creates, isReadOnly, durability, bytes, maxBytes, timeout, token);
+    return new OpenOptions(
+        creates, isReadOnly, durability, bytes, maxBytes, timeout, token, files);
   }
 
   /**
@@ -88,7 +94,8 @@ public final class OpenOptions {
    * @return such options
    */
   public OpenOptions maxBytes(long bytes) {
-    return new OpenOptions(creates, isReadOnly, durability, quotaBytes, bytes, timeout, token);
+    return new OpenOptions(
+        creates, isReadOnly, durability, quotaBytes, bytes, timeout, token, files);
   }
 
   /**
@@ -99,19 +106,60 @@ public final class OpenOptions {
    */
   public OpenOptions timeout(Duration longest) {
     return new OpenOptions(
-        creates, isReadOnly, durability, quotaBytes, maxBytes, longest.toNanos(), token);
+        creates, isReadOnly, durability, quotaBytes, maxBytes, longest.toNanos(), token, files);
   }
 
   /**
-   * The token that is shown to the server. It counts when the client's connection to that server is
-   * made, which the client's segments of the server share.
+   * The token that is shown to the server [CRED-1]. It counts when the client's connection to that
+   * server is made, which the client's segments of the server share. Another one is BAD_ARGUMENT
+   * while the client has segments of the server open; this also holds for ca, cert and key.
    *
    * @param shown at most 4096 bytes; unless it is said otherwise, the client's token
    * @return such options
    */
   public OpenOptions token(String shown) {
     return new OpenOptions(
-        creates, isReadOnly, durability, quotaBytes, maxBytes, timeout, checkedToken(shown));
+        creates, isReadOnly, durability, quotaBytes, maxBytes, timeout, checkedToken(shown),
+        files);
+  }
+
+  /**
+   * The authorities whose servers `iws://` trusts.
+   *
+   * @param file a PEM file; unless it is said otherwise, that of IW_CA
+   * @return such options
+   */
+  public OpenOptions ca(String file) {
+    return with(new TlsFiles(file, given().cert(), given().key()));
+  }
+
+  /**
+   * The certificate that is shown to servers that ask for one; `key` goes with it.
+   *
+   * @param file a PEM file; unless it is said otherwise, that of IW_CERT
+   * @return such options
+   */
+  public OpenOptions cert(String file) {
+    return with(new TlsFiles(given().ca(), file, given().key()));
+  }
+
+  /**
+   * The certificate's private key; `cert` goes with it.
+   *
+   * @param file a PEM file in PKCS#8 form; unless it is said otherwise, that of IW_KEY
+   * @return such options
+   */
+  public OpenOptions key(String file) {
+    return with(new TlsFiles(given().ca(), given().cert(), file));
+  }
+
+  private TlsFiles given() {
+    return files == null ? new TlsFiles(null, null, null) : files;
+  }
+
+  private OpenOptions with(TlsFiles chosen) {
+    return new OpenOptions(
+        creates, isReadOnly, durability, quotaBytes, maxBytes, timeout, token, chosen);
   }
 
   /** BAD_ARGUMENT if the token is too long; the text does not show it. */
@@ -151,5 +199,21 @@ public final class OpenOptions {
   /** The options' own, or else that one. */
   String tokenOr(String clients) {
     return token == null ? clients : token;
+  }
+
+  /** Null: it is not given. */
+  String token() {
+    return token;
+  }
+
+  /** Null: none is given. */
+  TlsFiles files() {
+    return files;
+  }
+
+  /** The options' own, and for the rest those; null: none is given. */
+  TlsFiles filesOr(TlsFiles clients) {
+    if (files == null) return clients;
+    return clients == null ? files : files.or(clients);
   }
 }

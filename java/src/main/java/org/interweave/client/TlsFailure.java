@@ -45,15 +45,16 @@ final class TlsFailure {
       throw because(
           wrong, Error.DENIED,
           server + " refuses this client: " + alert.replace('_', ' ')
-              + "; name a certificate that the server takes in IW_CERT, and its key in IW_KEY");
+              + "; name a certificate that the server takes in IW_CERT and its key in IW_KEY, or"
+              + " in the options cert and key");
     }
     String distrust = distrust(host, wrong);
     if (distrust != null) {
       throw because(
           wrong, Error.DENIED,
           "the certificate of " + server + " is not trusted: " + distrust
-              + "; name the file of its authority in IW_CA, and a host that is in the certificate"
-              + " in the URL");
+              + "; name the file of its authority in IW_CA or the option ca, and a host that is in"
+              + " the certificate in the URL");
     }
     if (isReady) return wrong;
     throw because(

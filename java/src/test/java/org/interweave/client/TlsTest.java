@@ -162,20 +162,21 @@ class TlsTest {
     try (Server server = authority.serve()) {
       String url = secure(server, "/s");
       refuses(url, new TlsFiles(authority.file("nothing.pem"), "", ""), Error.DENIED,
-          "IW_CA=" + authority.file("nothing.pem"), "the file does not exist");
-      refuses(url, new TlsFiles(empty.toString(), "", ""), Error.DENIED, "IW_CA=",
+          "nothing.pem of IW_CA or of the option ca", "the file does not exist");
+      refuses(url, new TlsFiles(empty.toString(), "", ""), Error.DENIED, "IW_CA",
           "no certificate");
-      refuses(url, new TlsFiles(broken.toString(), "", ""), Error.DENIED, "IW_CA=",
+      refuses(url, new TlsFiles(broken.toString(), "", ""), Error.DENIED, "IW_CA",
           "cannot be read");
-      refuses(url, new TlsFiles(ca, alice, ""), Error.DENIED, "IW_CERT and IW_KEY");
+      refuses(url, new TlsFiles(ca, alice, ""), Error.DENIED, "IW_CERT and IW_KEY, or the options");
       refuses(url, new TlsFiles(ca, "", authority.file("alice.key")), Error.DENIED,
-          "IW_CERT and IW_KEY");
+          "IW_CERT and IW_KEY, or the options");
       refuses(url, new TlsFiles(ca, empty.toString(), authority.file("alice.key")), Error.DENIED,
-          "IW_CERT=");
+          "empty.pem of IW_CERT");
       refuses(url, new TlsFiles(ca, alice, authority.file("server.key")), Error.DENIED,
-          "IW_KEY=", "not the private key of IW_CERT");
-      refuses(url, new TlsFiles(ca, alice, alice), Error.DENIED, "IW_KEY=", "PKCS#8");
-      refuses(url, new TlsFiles(ca, alice, older.toString()), Error.DENIED, "IW_KEY=", "PKCS#8");
+          "server.key of IW_KEY", "not the private key of", "alice.pem");
+      refuses(url, new TlsFiles(ca, alice, alice), Error.DENIED, "option key", "PKCS#8");
+      refuses(url, new TlsFiles(ca, alice, older.toString()), Error.DENIED,
+          "older.key of IW_KEY or of the option key", "PKCS#8");
     }
   }
 
