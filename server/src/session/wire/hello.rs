@@ -44,7 +44,9 @@ impl Wire {
         if is_stopping {
             return Err(stopping());
         }
-        let login = access.login(&hello.token, &c.peer).map_err(not_let_in)?;
+        let login = access
+            .login(&hello.token, &c.peer)
+            .map_err(|why| not_let_in(why, access))?;
         let resumed = self.sessions.find(&session_hash(&hello.session));
         let is_same = |number: &u64| {
             let session = self.sessions.get(*number);
@@ -139,15 +141,32 @@ fn agreed_version(hello: &Hello) -> Result<u32, Rejection> {
 }
 
 /// Makes the refusal of a client that is not let in [ACC-2..4].
-fn not_let_in(why: NotLetIn) -> Rejection {
-    let text = match why {
-        NotLetIn::NotValid => {
+fn not_let_in(why: NotLetIn, access: &Access) -> Rejection {
+    let own = access.own_folder().map(|folder| {
+        format!(
+            "its user's programs find its token at iw://127.0.0.1 by themselves; elsewhere set \
+             IW_TOKEN to the token that is in PORT.token of {}",
+            folder.display()
+        )
+    });
+    let text = match (why, own) {
+        (NotLetIn::NotValid, None) => {
             "the token is not valid here: this server does not know it, or it has expired; set \
              IW_TOKEN to another one, which `interweave token new` makes"
+                .to_string()
         }
-        NotLetIn::ShowedNothing => {
+        (NotLetIn::NotValid, Some(own)) => {
+            format!(
+                "the token is not valid here: unset IW_TOKEN, if it is of another server; {own}"
+            )
+        }
+        (NotLetIn::ShowedNothing, None) => {
             "this server lets nobody in who shows nothing: set IW_TOKEN to a token that \
              `interweave token new` made for this server, or IW_CERT and IW_KEY to a certificate"
+                .to_string()
+        }
+        (NotLetIn::ShowedNothing, Some(own)) => {
+            format!("this server lets in the programs of its own user alone: {own}")
         }
     };
     Rejection::new(ErrorCode::Denied, text)
