@@ -1,8 +1,8 @@
 # For tests that are shell scripts (POSIX): a server of their own and a folder for their logs, both
 # gone at the end. To be sourced. Gives $work, a folder; $server, $address after `start_server
 # PROGRAM [OPTION]...`; `fail TEXT...`; `field FILE NAME`, `refused STATUS TEXT PROGRAM
-# [ARGUMENT]...`, `watch_over SECONDS PROGRAM`, `own_token PORT`; and processes named in $others are ended with the
-# test.
+# [ARGUMENT]...`, `watch_over SECONDS PROGRAM`, `own_token PORT`; and processes named in $others are
+# ended with the test.
 work=$(mktemp -d)
 server=
 others=

@@ -118,8 +118,8 @@ struct AccessArgs {
     /// a client that is let in may do everything
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Without --tokens and --rules: let in the programs of this user alone, which find a token that
-    /// the server makes at its start. This is the default
+    /// Let in the programs of this user alone, which find a token that the server makes at its
+    /// start. This is the default without --tokens and --rules
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_value_t = false,
           default_missing_value = "true")]
     own_token: bool,
@@ -135,7 +135,7 @@ const UNIX_SOCKET_OF_ALL: &str =
      its own user alone; say by --rules who may do what, or leave --unix-socket out";
 
 impl AccessArgs {
-    /// Whether the server makes a token of its own [OWN-1]. An error: options contradict each other.
+    /// Whether the server makes a token of its own [OWN-1]. An error: two options contradict.
     fn makes_token(&self) -> Result<bool, String> {
         let file = match (&self.tokens, &self.rules) {
             (Some(_), _) => Some("--tokens"),

@@ -130,7 +130,8 @@ Status connect_unix(const std::string&, std::int64_t, Socket&) {
 bool Socket::is_to_loopback_v4() const {
   sockaddr_in peer{};
   int size = sizeof peer;
-  const bool is_known = getpeername(socket_of(fd()), reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+  const bool is_known =
+      getpeername(socket_of(fd()), reinterpret_cast<sockaddr*>(&peer), &size) == 0;
   return is_known && peer.sin_family == AF_INET && peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK);
 }
 

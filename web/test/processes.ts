@@ -109,7 +109,7 @@ async function freeAddress(): Promise<string> {
   }
 }
 
-/** Lets everybody in, pages and plain requests over HTTP too, unless the options say who comes in. */
+/** Lets everybody in, also pages and plain requests over HTTP, unless the options say who may. */
 async function begin(listen: string, http: string, options: string[]) {
   const saysWho = options.some((option) => /^--(tokens|rules|own-token)$/.test(option));
   const who = saysWho ? [] : ["--insecure"];

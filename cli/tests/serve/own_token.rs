@@ -171,7 +171,7 @@ fn own_2_the_file_is_the_users_alone_and_goes_with_the_server() {
     assert!(!file.exists());
 }
 
-/// On a terminal of its own, which `script` makes. What it prints until there is a link.
+/// The terminal is one that `script` makes.
 #[test]
 fn own_4_a_terminal_shows_the_link_with_the_token() {
     let runtime = Directory::new();

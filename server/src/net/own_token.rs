@@ -15,7 +15,7 @@ const OWNER: &str = "owner";
 pub struct OwnToken {
     /// None: this server makes none.
     token: Option<String>,
-    /// Or why there is none that may be used.
+    /// Or why no folder may be used.
     folder: Result<PathBuf, String>,
     files: Vec<PathBuf>,
     /// Why a file could not be written.
@@ -69,19 +69,22 @@ impl OwnToken {
         }
     }
 
-    /// Warns if programs do not find the token. They can still come by a Unix socket.
-    pub fn warn_of_failure(&self, listening: &[ListenAddress]) {
-        let is_tcp = |address: &ListenAddress| matches!(address, ListenAddress::Tcp(_));
-        let is_here = |address: &ListenAddress| matches!(address, ListenAddress::Tcp(tcp) if tcp.ip() == Ipv4Addr::LOCALHOST);
+    /// Warns if programs do not find the token. They can still come by a Unix socket, and with TLS
+    /// by their certificates.
+    pub fn warn_of_failure(&self, listening: &[ListenAddress], has_tls: bool) {
+        let tcp = || {
+            listening.iter().filter_map(|address| match address {
+                ListenAddress::Tcp(address) => Some(address.ip()),
+                ListenAddress::Unix(_) => None,
+            })
+        };
+        let is_here = tcp().any(|ip| ip == Ipv4Addr::LOCALHOST);
         if let Some(text) = &self.failure {
             tracing::warn!(
                 "the server's token is not written for its clients: {text}; set XDG_RUNTIME_DIR to \
                  a folder of this user alone, or start the server with --tokens"
             );
-        } else if self.token.is_some()
-            && listening.iter().any(is_tcp)
-            && !listening.iter().any(is_here)
-        {
+        } else if self.token.is_some() && !has_tls && tcp().next().is_some() && !is_here {
             tracing::warn!(
                 "programs look for the server's token at 127.0.0.1 alone, where the server does \
                  not listen: listen there, too, or start the server with --tokens"
@@ -89,17 +92,19 @@ impl OwnToken {
         }
     }
 
-    /// Says how people log in to the viewer [OWN-4]. `has_terminal`: nothing collects what this
-    /// process prints on stderr, so the token may be printed.
-    pub fn tell(&self, http: Option<SocketAddr>, has_terminal: bool) {
-        let Some((token, http)) = self.token.as_ref().zip(http) else {
+    /// Says how people log in to the viewer [OWN-4]. `page`: where it is, and its scheme.
+    /// `has_terminal`: nothing collects what this process prints on stderr, so the token may be
+    /// printed.
+    pub fn tell(&self, page: Option<(&str, SocketAddr)>, has_terminal: bool) {
+        let page = page.filter(|(_, http)| !http.ip().is_unspecified());
+        let Some((token, (scheme, http))) = self.token.as_ref().zip(page) else {
             return;
         };
         if has_terminal {
             // The terminal may be gone.
             let _ = writeln!(
                 io::stderr(),
-                "the viewer, with this server's token: http://{http}/login#{token}"
+                "the viewer, with this server's token: {scheme}://{http}/login#{token}"
             );
         }
         let name = own_token::file_name(http.port());
@@ -107,7 +112,7 @@ impl OwnToken {
             _ if has_terminal => {}
             Some(file) => tracing::info!(
                 token = %file.display(),
-                viewer = %format_args!("http://{http}/login"),
+                viewer = %format_args!("{scheme}://{http}/login"),
                 "the viewer asks for the token that is in a file"
             ),
             None => tracing::warn!(

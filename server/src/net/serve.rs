@@ -311,10 +311,11 @@ async fn begin_listening(
         (&mut bound, &mut own_token),
     )?;
     listen(shell, options, gate.as_ref(), (&mut bound, &mut own_token)).await?;
-    own_token.tell(bound.http, options.has_terminal);
-    if options.tls.is_none() {
-        own_token.warn_of_failure(&bound.addresses);
-    }
+    let is_encrypted = options.tls.as_ref().is_some_and(|tls| !tls.admits_plain);
+    let scheme = if is_encrypted { "https" } else { "http" };
+    let page = bound.http.map(|http| (scheme, http));
+    own_token.tell(page, options.has_terminal);
+    own_token.warn_of_failure(&bound.addresses, options.tls.is_some());
     for address in &bound.addresses {
         tracing::info!(%address, "listening");
         ready(address);

@@ -33,9 +33,8 @@ impl Wire {
             return Ok(());
         };
         let Some(unused_id) = c.unused_id.take() else {
-            return Err(Rejection::malformed(
-                "hello was said on this connection already",
-            ));
+            let text = "hello was said on this connection already";
+            return Err(Rejection::malformed(text));
         };
         let version = agreed_version(hello)?;
         let fields = Fields::of(&hello.fields)?;
@@ -44,9 +43,8 @@ impl Wire {
         if is_stopping {
             return Err(stopping());
         }
-        let login = access
-            .login(&hello.token, &c.peer)
-            .map_err(|why| not_let_in(why, access))?;
+        let login = access.login(&hello.token, &c.peer);
+        let login = login.map_err(|why| not_let_in(why, access))?;
         let resumed = self.sessions.find(&session_hash(&hello.session));
         let is_same = |number: &u64| {
             let session = self.sessions.get(*number);
