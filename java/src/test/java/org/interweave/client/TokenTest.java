@@ -108,8 +108,9 @@ class TokenTest {
         segment.write(lock -> lock.value("n").set(2));
       }
       try (Client other = new Client(TOKEN)) {
-        Segment refused = other.open(server.url("/a"));
-        InterweaveException wrong = assertThrows(InterweaveException.class, refused::read);
+        InterweaveException wrong =
+            assertThrows(
+                InterweaveException.class, () -> other.open(server.url("/a")).read().close());
         assertEquals(Error.DENIED, wrong.code());
         assertTrue(wrong.getMessage().contains("IW_TOKEN"), wrong.getMessage());
       }
