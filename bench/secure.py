@@ -46,10 +46,11 @@ class Child:
 
 
 def serve(folder, scheme):
-    """The process, and its address. 127.0.0.2 has no Unix socket, so iw:// is TCP there."""
+    """The process, and its address. 127.0.0.2 has no Unix socket, so iw:// is TCP there. Neither
+    there nor by TLS do clients find a token of the server's own."""
     listen = "127.0.0.1:0" if scheme == "iws" else "127.0.0.2:0"
     command = [sys.argv[1], "serve", "--listen", listen, "--http", "none", "--store", "memory",
-               "--max-connections", "100",
+               "--max-connections", "100", "--insecure",
                "--tls-cert", f"{folder}/server.pem", "--tls-key", f"{folder}/server.key"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                text=True)

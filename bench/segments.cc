@@ -154,7 +154,7 @@ int free_port() {
   return ntohs(at.sin_port);
 }
 
-// Asks for /status again and again.
+// Asks for /status again and again, without a token.
 void ask(int port, std::FILE* out) {
   const std::string request =
       "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -223,7 +223,7 @@ class Measurement {
     return bench::ChildServer::listening({program ? program : "interweave", "serve", "--listen",
                                           "127.0.0.1:0", "--http",
                                           "127.0.0.1:" + std::to_string(http_port_), "--store",
-                                          store_, "--max-segments", "2000000"});
+                                          store_, "--max-segments", "2000000", "--insecure"});
   }
 
   void measure(const bench::ChildServer& server) {

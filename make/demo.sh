@@ -81,7 +81,11 @@ http=$(sed -n 's/.*HTTP: .*address=//p' "$work/server.log" | head -n 1)
 # The density's heat map, and beside it what the simulator obeys: its CFL
 # number's range is solver.h's.
 steered=header.want_cfl:0.05:0.8,header.want_problem,header.want_pause
-echo "demo: watch and steer it in a browser: http://$http/#/astroflow?block=density&steer=$steered"
+# Logged by file, because the log is not a terminal.
+token=$(sed -n 's/.* token=\([^ ]*\).*/\1/p' "$work/server.log" | head -n 1)
+[ -s "$token" ] || fail "the server's log does not say where its token is"
+link="http://$http/login#$(cat "$token")/astroflow?block=density&steer=$steered"
+echo "demo: watch and steer it in a browser: $link"
 echo "demo: server at $address, store in $work/store"
 echo "demo: simulating $PROBLEM into $url ($simulation)"
 echo "demo: or look from another terminal:"

@@ -1,8 +1,8 @@
 # For tests that are shell scripts (POSIX): a server of their own and a folder for their logs, both
 # gone at the end. To be sourced. Gives $work, a folder; $server, $address after `start_server
 # PROGRAM [OPTION]...`; `fail TEXT...`; `field FILE NAME`, `refused STATUS TEXT PROGRAM
-# [ARGUMENT]...`, `watch_over SECONDS PROGRAM`; and processes named in $others are ended with the
-# test.
+# [ARGUMENT]...`, `watch_over SECONDS PROGRAM`, `own_token PORT`; and processes named in $others are
+# ended with the test.
 work=$(mktemp -d)
 server=
 others=
@@ -72,6 +72,15 @@ print(held.getsockname()[1], flush=True)
 signal.pause()' >"$work/port" &
   holder=$!
   read -r port <"$work/port"
+}
+
+# own_token PORT: the token of the server of this user that has the port of 127.0.0.1.
+own_token() {
+  for folder in ${XDG_RUNTIME_DIR:+"$XDG_RUNTIME_DIR/interweave"} \
+    "/run/user/$(id -u)/interweave" "/tmp/interweave-$(id -u)"; do
+    test ! -f "$folder/$1.token" || { cat "$folder/$1.token"; return; }
+  done
+  fail "no file has the token of port $1"
 }
 
 start_server() {

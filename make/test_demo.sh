@@ -10,13 +10,14 @@ for simulator in fortran cpp; do
 done
 python3 - "$work/fortran" "$work/cpp" <<'PY'
 import json, re, sys
-VIEW = re.escape("#/astroflow?block=density&steer=header.want_cfl:0.05:0.8,header.want_problem,header.want_pause")
+VIEW = re.escape("/astroflow?block=density&steer=header.want_cfl:0.05:0.8,header.want_problem,header.want_pause")
+TOKEN = "iw_[0-9a-f]{12}_[0-9a-f]{64}"
 REFERENCE_ERROR = 0.0034  # second order, N = 256
 checksums = set()
 for path in sys.argv[1:]:
     text = open(path).read()
     first = text.splitlines()[0]
-    assert re.fullmatch(r"demo: watch and steer it in a browser: http://127\.0\.0\.1:\d+/" + VIEW, first), first
+    assert re.fullmatch(r"demo: watch and steer it in a browser: http://127\.0\.0\.1:\d+/login#" + TOKEN + VIEW, first), first
     summaries = [json.loads(found) for found in re.findall(r"^\{.*\}$", text, re.M)]
     assert len(summaries) == 2, text
     simulator, viewer = summaries

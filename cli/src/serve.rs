@@ -20,7 +20,8 @@ use tracing_subscriber::prelude::*;
 const EXAMPLES: &str = "\
 Examples:
   interweave serve
-      on 127.0.0.1:7747, HTTP on 127.0.0.1:7748, data in ~/.local/share/interweave
+      on 127.0.0.1:7747, HTTP on 127.0.0.1:7748, data in ~/.local/share/interweave; for the
+      programs of this user, and for browsers with the link that it prints
   interweave serve --store memory --listen 127.0.0.1:0
       keeps nothing; prints which port it was given
   interweave serve --store /var/lib/interweave --listen unix:/run/interweave.sock --http none
@@ -45,8 +46,8 @@ pub struct Serve {
     /// this server may always ask
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<Origin>,
-    /// The users that the Unix sockets admit: the one who runs the server and root, or all.
-    /// TCP on this host admits every local user
+    /// The users that the Unix sockets admit: the one who runs the server and root, or all, which
+    /// needs --tokens, --rules or --insecure
     #[arg(long, value_enum, default_value_t = Peers::Own)]
     unix_socket: Peers,
     /// The directory that keeps segments, or `memory` [default: $XDG_DATA_HOME/interweave or
@@ -109,16 +110,51 @@ pub struct Serve {
 #[command(next_help_heading = "Who may do what")]
 struct AccessArgs {
     /// The tokens of clients, made by `interweave token new`; read again when it changes. With it a
-    /// client must show a token or a certificate, or come by a Unix socket
+    /// client must show a token or a certificate, or come by a Unix socket. Without it and --rules
+    /// the server lets in the programs of this user alone, which find a token that it makes
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
     /// What each client may do, as docs/operations.md says; read again when it changes. Without it
     /// a client that is let in may do everything
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Let in the programs of this user alone: they find a token that the server makes at its start
-    #[arg(long, conflicts_with_all = ["tokens", "rules"])]
+    /// Let in the programs of this user alone, which find a token that the server makes at its
+    /// start. This is the default without --tokens and --rules
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_value_t = false,
+          default_missing_value = "true")]
     own_token: bool,
+    /// Without --tokens and --rules: let everybody who can connect do everything, at addresses that
+    /// other hosts reach, too, and without encryption
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false,
+          default_missing_value = "true", value_name = "true|false")]
+    insecure: bool,
+}
+
+const UNIX_SOCKET_OF_ALL: &str =
+    "--unix-socket all lets in other users, and without --tokens and --rules this server lets in \
+     its own user alone; say by --rules who may do what, or leave --unix-socket out";
+
+impl AccessArgs {
+    /// Whether the server makes a token of its own [OWN-1]. An error: two options contradict.
+    fn makes_token(&self) -> Result<bool, String> {
+        let file = match (&self.tokens, &self.rules) {
+            (Some(_), _) => Some("--tokens"),
+            (None, Some(_)) => Some("--rules"),
+            (None, None) => None,
+        };
+        let wished = match (self.own_token, self.insecure) {
+            (true, true) => return Err("choose one of --own-token and --insecure".to_string()),
+            (true, false) => Some("--own-token is for servers without tokens and rules"),
+            (false, true) => Some("--insecure lets everybody in"),
+            (false, false) => None,
+        };
+        match (file, wished) {
+            (Some(file), Some(wished)) => Err(format!(
+                "{wished}, and {file} says whom to let in: choose one"
+            )),
+            (file, _) => Ok(file.is_none() && !self.insecure),
+        }
+    }
 }
 
 /// A store, and what was found in it.
@@ -244,15 +280,19 @@ impl Serve {
         }
         let http = self.http.address();
         let tls = self.tls.take_options(http.is_some());
-        if self.access.own_token && matches!(self.unix_socket, Peers::All) {
-            let text =
-                "--own-token lets in this user alone, and --unix-socket all lets in others: \
-                        choose one";
-            return Err(text.to_string());
+        let makes_token = self.access.makes_token()?;
+        if makes_token && matches!(self.unix_socket, Peers::All) {
+            return Err(UNIX_SOCKET_OF_ALL.to_string());
         }
-        let has_access = self.access.tokens.is_some() || self.access.rules.is_some();
-        let refusal = serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access);
-        refusal.map_or(Ok(()), Err)?;
+        match self.access.insecure {
+            true => tracing::warn!("{}", serve_tls::warning_of_insecure(&self.listen, http)),
+            false => {
+                let has_access = !makes_token;
+                let refusal =
+                    serve_tls::refusal_of_open(&self.listen, http, tls.as_ref(), has_access);
+                refusal.map_or(Ok(()), Err)?;
+            }
+        }
         // Before the store, because a large one is read for a while.
         tls.as_ref().map_or(Ok(()), TlsOptions::check)?;
         let access = AccessOptions {
@@ -270,7 +310,8 @@ impl Serve {
                 Peers::Own => UnixPeers::Own,
                 Peers::All => UnixPeers::All,
             },
-            makes_token: self.access.own_token,
+            makes_token,
+            has_terminal: std::io::stderr().is_terminal(),
             tls,
             access,
             max_connections: self.max_connections,

@@ -66,12 +66,7 @@ pub fn refusal_of_open(
     if is_guarded {
         return None;
     }
-    let of_programs = listen.iter().find_map(|address| match address {
-        ListenAddress::Tcp(address) if !address.ip().is_loopback() => Some(("--listen", *address)),
-        _ => None,
-    });
-    let of_http = || http.filter(|address| !address.ip().is_loopback());
-    let (option, open) = of_programs.or_else(|| of_http().map(|address| ("--http", address)))?;
+    let (option, open) = open_address(listen, http)?;
     let port = open.port();
     Some(format!(
         "{option} {open} can be reached from other hosts. There a server must encrypt, and know \
@@ -82,8 +77,35 @@ pub fn refusal_of_open(
          Tokens or rules (--tokens, --rules) do instead of --client-ca; \
          `interweave serve --init DIR` makes all that such a server needs.\n\
          Otherwise it listens on loopback only: use 127.0.0.1:{port}, and a tunnel \
-         (ssh -L {port}:127.0.0.1:{port}) for other hosts"
+         (ssh -L {port}:127.0.0.1:{port}) for other hosts. --insecure lets everybody in, without \
+         encryption"
     ))
+}
+
+/// Returns the first address that other hosts reach, and its option.
+fn open_address(
+    listen: &[ListenAddress],
+    http: Option<SocketAddr>,
+) -> Option<(&'static str, SocketAddr)> {
+    let of_programs = listen.iter().find_map(|address| match address {
+        ListenAddress::Tcp(address) if !address.ip().is_loopback() => Some(("--listen", *address)),
+        _ => None,
+    });
+    let of_http = || http.filter(|address| !address.ip().is_loopback());
+    of_programs.or_else(|| of_http().map(|address| ("--http", address)))
+}
+
+/// Returns the warning of a server that lets everybody in [OWN-5].
+pub fn warning_of_insecure(listen: &[ListenAddress], http: Option<SocketAddr>) -> String {
+    let who = match open_address(listen, http) {
+        None => "every user of this machine who can connect".to_string(),
+        Some((_, open)) => format!("everybody who reaches {open}, from other machines, too,"),
+    };
+    format!(
+        "--insecure: {who} may read, change and remove every segment; without this option the \
+         server lets in your own programs alone, and `interweave serve --init DIR` makes what a \
+         server for others needs"
+    )
 }
 
 #[cfg(test)]
@@ -106,6 +128,9 @@ mod tests {
         ] {
             assert!(refusal.contains(way), "{refusal}");
         }
+        let here = ["127.0.0.1:1".parse().unwrap()];
+        assert!(warning_of_insecure(&here, None).contains("this machine"));
+        assert!(warning_of_insecure(&open, None).contains("other machines"));
         assert!(!refused("127.0.0.1", None));
         assert!(!refused("[::1]:99", None));
         assert!(!refused("unix:/tmp/socket", None));

@@ -11,13 +11,14 @@ namespace {
 
 constexpr std::size_t most_bytes = 4096;
 
-// At another address of loopback another user's server may have the port.
-bool is_for_host(const std::string& host) { return host == "127.0.0.1"; }
+bool is_for_host(const std::string& host) { return host == "127.0.0.1" || host == "localhost"; }
 
 }  // namespace
 
-std::string own_token(const types::Url& server) {
+std::string own_token(const types::Url& server, bool is_to_loopback_v4) {
   if (server.is_unix() || server.secure || !is_for_host(server.host)) return {};
+  // At another address of loopback another user's server may have the port.
+  if (!is_to_loopback_v4) return {};
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
   const std::string user = std::to_string(platform::user_number());
   const std::array<std::string, 3> folders = {

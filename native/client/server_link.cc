@@ -210,7 +210,9 @@ Result ServerLink::greet(Live& live, bool is_unix, std::int64_t deadline_ns) {
     identity = identity_;
   }
   // A server that began anew has another token.
-  if (identity.token.empty() && !is_unix) identity.token = own_token(server_);
+  if (identity.token.empty() && !is_unix) {
+    identity.token = own_token(server_, live.socket_.is_to_loopback_v4());
+  }
   identity.origin = {platform::program_name(), platform::host_name(),
                      static_cast<std::uint64_t>(platform::process_id())};
   const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));

@@ -42,6 +42,8 @@ class Socket {
     tls_ = static_cast<std::shared_ptr<TlsStream>&&>(stream);
   }
   [[nodiscard]] bool is_secure() const { return tls_ != nullptr; }
+  // Whether the connection's other end is 127.0.0.1.
+  [[nodiscard]] bool is_to_loopback_v4() const;
   // Bytes have arrived of which wait_for() does not know, because TLS has decrypted them.
   [[nodiscard]] bool has_pending() const;
   // The process ends: OpenSSL is not called any more, and sending and receiving fail with EPIPE.

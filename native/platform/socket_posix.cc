@@ -141,6 +141,13 @@ Status connect_unix(const std::string& path, std::int64_t deadline_ns, Socket& o
   return connect_to(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), size, deadline_ns, out);
 }
 
+bool Socket::is_to_loopback_v4() const {
+  sockaddr_in peer{};
+  socklen_t size = sizeof peer;
+  const bool is_known = getpeername(fd(), reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+  return is_known && peer.sin_family == AF_INET && peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+}
+
 Status send_plain(int fd, std::span<const Slice> slices, std::size_t& sent_bytes) {
   sent_bytes = 0;
   std::array<iovec, 64> vector;

@@ -58,6 +58,7 @@ TEST(Socket, ConnectsOverTcpByAddressAndByName) {
     Socket client;
     const Status status = connect_tcp(host, listener.port, now_ns() + 10 * second_ns, client);
     ASSERT_TRUE(status.ok()) << status.what;
+    EXPECT_TRUE(client.is_to_loopback_v4());
     Socket server = listener.accepted();
     expect_exchange(client, server);
   }
@@ -69,6 +70,7 @@ TEST(Socket, ConnectsOverIpv6WithBracketsOrWithout) {
   for (const char* host : {"::1", "[::1]"}) {
     Socket client;
     ASSERT_TRUE(connect_tcp(host, listener.port, now_ns() + 10 * second_ns, client).ok());
+    EXPECT_FALSE(client.is_to_loopback_v4());
     Socket server = listener.accepted();
     expect_exchange(client, server);
   }

@@ -127,6 +127,14 @@ Status connect_unix(const std::string&, std::int64_t, Socket&) {
   return {EAFNOSUPPORT, "Unix sockets are not supported on Windows: give the server's TCP address"};
 }
 
+bool Socket::is_to_loopback_v4() const {
+  sockaddr_in peer{};
+  int size = sizeof peer;
+  const bool is_known =
+      getpeername(socket_of(fd()), reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+  return is_known && peer.sin_family == AF_INET && peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+}
+
 Status send_plain(int fd, std::span<const Slice> slices, std::size_t& sent_bytes) {
   sent_bytes = 0;
   std::array<WSABUF, 64> vector;

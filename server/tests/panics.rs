@@ -69,6 +69,7 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             origins: Vec::new(),
             unix_peers: net::UnixPeers::Own,
             makes_token: false,
+            has_terminal: false,
             tls: None,
             access: net::AccessOptions::default(),
             spin: std::time::Duration::ZERO,

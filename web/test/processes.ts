@@ -109,8 +109,11 @@ async function freeAddress(): Promise<string> {
   }
 }
 
+/** Lets everybody in, also pages and plain requests over HTTP, unless the options say who may. */
 async function begin(listen: string, http: string, options: string[]) {
-  const child = spawn(program, ["serve", "--listen", listen, "--http", http, ...options], {
+  const saysWho = options.some((option) => /^--(tokens|rules|own-token)$/.test(option));
+  const who = saysWho ? [] : ["--insecure"];
+  const child = spawn(program, ["serve", "--listen", listen, "--http", http, ...who, ...options], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, NO_COLOR: "1" },
   });

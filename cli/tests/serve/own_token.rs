@@ -1,21 +1,29 @@
 //! A server's own token [OWN-1..3]: the programs of its user find it, and nobody else comes in.
 
-use crate::clients::{connect, open, write};
+use crate::clients::{open, write};
 use crate::server::{Directory, Server};
-use interweave_server::client::{Client, Greeting};
+use interweave_server::client::{Client, Greeting, Transport};
 use interweave_wire::protocol::{Durability, ErrorCode};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
-/// A server with a token of its own, in a runtime folder of its own.
+const SOMEBODY: u32 = 65_533;
+
+/// A server that nobody told whom to let in.
 fn serve(runtime: &Directory) -> Server {
-    Server::with_environment(&[("XDG_RUNTIME_DIR", runtime.path())], &["--own-token"])
+    Server::with_own_token(runtime, &[])
 }
 
 fn list(server: &Server, runtime: &Directory) -> Output {
+    list_at("127.0.0.1", server, runtime)
+}
+
+fn list_at(host: &str, server: &Server, runtime: &Directory) -> Output {
     let listed = Command::new(env!("CARGO_BIN_EXE_interweave"))
-        .args(["ls", &format!("127.0.0.1:{}", server.port)])
+        .args(["ls", &format!("{host}:{}", server.port)])
         .env("XDG_RUNTIME_DIR", runtime.path())
         .env_remove("IW_TOKEN")
         .output();
@@ -36,7 +44,102 @@ fn own_1_the_users_programs_find_the_token_and_others_are_not_let_in() {
     let refused = list(&server, &other);
     assert!(!refused.status.success());
     let text = String::from_utf8_lossy(&refused.stderr);
-    assert!(text.contains("IW_TOKEN"), "{text}");
+    let folder = runtime.path().join("interweave").display().to_string();
+    for word in ["IW_TOKEN", "iw://127.0.0.1", "PORT.token", &folder] {
+        assert!(text.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn own_1_http_lets_nobody_in_without_the_token() {
+    let runtime = Directory::new();
+    let server = serve(&runtime);
+    let status = |path: &str| server.get(path, "localhost").0;
+    for closed in ["/status", "/metrics", "/viewer.js"] {
+        assert!(status(closed).contains("401"), "{closed}");
+    }
+    assert!(status("/").contains("303"));
+    for open in ["/login", "/login.js", "/viewer.css", "/healthz"] {
+        assert!(status(open).contains("200"), "{open}");
+    }
+}
+
+#[test]
+fn own_1_another_user_is_let_in_by_no_way() {
+    let is_root = Command::new("id").arg("-u").output().expect("id runs");
+    if is_root.stdout != b"0\n" {
+        return;
+    }
+    let (runtime, place) = (Directory::new(), Directory::new());
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path(), open.clone()).expect("another mode");
+    std::fs::set_permissions(runtime.path(), open).expect("another mode");
+    let socket = format!("unix:{}", place.path().join("socket").display());
+    let server = Server::with_own_token(&runtime, &["--listen", &socket]);
+    let mode = std::fs::Permissions::from_mode(0o666);
+    std::fs::set_permissions(place.path().join("socket"), mode).expect("another mode");
+    let program = place.path().join("interweave");
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_interweave"))
+        .arg(&program)
+        .status();
+    assert!(copied.expect("cp runs").success());
+    let list_as = |user: u32, url: &str| {
+        Command::new(&program)
+            .args(["ls", url])
+            .current_dir("/")
+            .env("XDG_RUNTIME_DIR", runtime.path())
+            .env_remove("IW_TOKEN")
+            .uid(user)
+            .gid(user)
+            .output()
+            .expect("it runs")
+    };
+    for url in [socket, format!("127.0.0.1:{}", server.port)] {
+        assert!(list_as(0, &url).status.success(), "{url}");
+        let refused = list_as(SOMEBODY, &url);
+        assert!(!refused.status.success(), "{url}: {refused:?}");
+    }
+}
+
+#[test]
+fn own_1_options_that_contradict_each_other_are_refused() {
+    let refused = |options: &[&str]| {
+        let ended = Command::new(env!("CARGO_BIN_EXE_interweave"))
+            .args(["serve", "--store", "memory", "--http", "none"])
+            .args(options)
+            .output()
+            .expect("the program runs");
+        assert_eq!(ended.status.code(), Some(1), "{options:?}");
+        String::from_utf8_lossy(&ended.stderr).into_owned()
+    };
+    let says = |options: &[&str], words: &[&str]| {
+        let text = refused(options);
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    };
+    says(
+        &["--insecure", "--tokens", "/t"],
+        &["--insecure", "--tokens"],
+    );
+    says(&["--insecure", "--rules", "/r"], &["--insecure", "--rules"]);
+    says(
+        &["--own-token", "--tokens", "/t"],
+        &["--own-token", "--tokens"],
+    );
+    says(
+        &["--own-token", "--insecure"],
+        &["--own-token", "--insecure"],
+    );
+    says(&["--unix-socket", "all"], &["--unix-socket all", "--rules"]);
+    says(&["--listen", "0.0.0.0:0"], &["serve --init", "--insecure"]);
+}
+
+#[test]
+fn own_token_says_the_same_as_nothing() {
+    let runtime = Directory::new();
+    let server = Server::with_own_token(&runtime, &["--own-token"]);
+    assert!(token_file(&server, &runtime).exists());
+    assert!(list(&server, &runtime).status.success());
 }
 
 #[test]
@@ -53,8 +156,67 @@ fn own_2_the_file_is_the_users_alone_and_goes_with_the_server() {
         !server.first_words.contains(token.trim()),
         "the log has the token"
     );
+    assert!(
+        server.first_words.is_empty() || !server.first_words.contains("--insecure"),
+        "{}",
+        server.first_words
+    );
+    let named = server.logs(&["the viewer asks for the token", "/login"]);
+    let of_http = format!("{}.token", server.http.port());
+    assert!(
+        named.contains(&of_http) && !named.contains("iw_"),
+        "{named}"
+    );
     assert!(server.stop().success());
     assert!(!file.exists());
+}
+
+/// The terminal is one that `script` makes.
+#[test]
+fn own_4_a_terminal_shows_the_link_with_the_token() {
+    let runtime = Directory::new();
+    let serve = format!(
+        "exec {} serve --store memory --listen 127.0.0.1:0 --http 127.0.0.1:0",
+        env!("CARGO_BIN_EXE_interweave")
+    );
+    let mut script = Command::new("script")
+        .args(["--quiet", "--return", "--command", &serve, "/dev/null"])
+        .env("XDG_RUNTIME_DIR", runtime.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script runs");
+    let said = BufReader::new(script.stdout.take().expect("its output"));
+    let link = said.lines().map_while(Result::ok);
+    let link = link.map(|line| line.trim().to_string());
+    let link = link
+        .filter_map(|line| Some(line.split_once("/login#")?.1.to_string()))
+        .next();
+    let folder = runtime.path().join("interweave");
+    let files = std::fs::read_dir(folder).expect("the token's folder");
+    let tokens = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    let tokens: Vec<String> = tokens.map(|token| token.trim().to_string()).collect();
+    // The end of the terminal is the end of the server.
+    script.kill().expect("a signal");
+    script.wait().expect("its end");
+    assert_eq!(tokens.len(), 2, "of programs and of HTTP");
+    assert!(tokens.iter().all(|token| Some(token) == link.as_ref()));
+}
+
+#[test]
+fn own_5_insecure_lets_everybody_in_also_at_open_addresses_and_warns() {
+    let (runtime, other) = (Directory::new(), Directory::new());
+    let options = ["--insecure", "--listen", "0.0.0.0:0"];
+    let server = Server::with_own_token(&runtime, &options);
+    assert!(list(&server, &other).status.success());
+    assert!(server.get("/status", "localhost").0.contains("200"));
+    assert!(!token_file(&server, &runtime).exists());
+    let warns = |words: &str| server.first_words.matches(words).count() == 1;
+    assert!(
+        warns("--insecure: everybody who reaches 0.0.0.0"),
+        "{}",
+        server.first_words
+    );
 }
 
 #[test]
@@ -65,6 +227,58 @@ fn own_2_a_token_in_a_folder_that_others_may_open_is_not_shown() {
     let open = std::fs::Permissions::from_mode(0o644);
     std::fs::set_permissions(&file, open).expect("another mode");
     assert!(!list(&server, &runtime).status.success());
+}
+
+#[test]
+fn own_3_localhost_is_found_where_it_is_127_0_0_1() {
+    let runtime = Directory::new();
+    let server = serve(&runtime);
+    let listed = list_at("localhost", &server, &runtime);
+    assert!(listed.status.success(), "{listed:?}");
+    // At another address of loopback another user's server may have the port.
+    let other = Server::with_own_token(&runtime, &["--listen", "127.0.0.2:0"]);
+    let line = other.logs(&["listening", "127.0.0.2:"]);
+    let at = line.find("127.0.0.2:").expect("the address");
+    let address: String = line[at..].chars().take_while(|c| *c != '"').collect();
+    let port = address.split(':').nth(1).expect("a port");
+    let copied = token_file(&other, &runtime).with_file_name(format!("{port}.token"));
+    std::fs::copy(token_file(&other, &runtime), copied).expect("a copy");
+    let refused = Command::new(env!("CARGO_BIN_EXE_interweave"))
+        .args(["ls", &address])
+        .env("XDG_RUNTIME_DIR", runtime.path())
+        .env_remove("IW_TOKEN")
+        .output()
+        .expect("it runs");
+    assert!(!refused.status.success());
+}
+
+/// A client that waits for a killed server never shows the token that the server left behind.
+#[test]
+fn own_2_the_file_is_there_before_anybody_can_connect() {
+    let runtime = Directory::new();
+    let mut first = serve(&runtime);
+    let listen = format!("127.0.0.1:{}", first.port);
+    first.kill();
+    assert!(token_file(&first, &runtime).exists(), "the old token");
+    let address = first.address();
+    let file = token_file(&first, &runtime);
+    let waiting = std::thread::spawn(move || loop {
+        // As a client does it: it connects, and then reads the file.
+        let Ok(transport) = Transport::connect(&address) else {
+            continue;
+        };
+        let token = std::fs::read_to_string(&file).expect("the token");
+        let greeting = Greeting {
+            token: token.trim().to_string(),
+            ..Greeting::default()
+        };
+        match Client::greet(transport, greeting) {
+            Ok(_) => return,
+            Err(error) => assert_ne!(error.code(), Some(ErrorCode::Denied), "{error}"),
+        }
+    });
+    let _second = Server::with_own_token(&runtime, &["--listen", &listen]);
+    waiting.join().expect("it is let in");
 }
 
 #[test]
@@ -92,7 +306,15 @@ fn own_3_a_client_shows_the_token_of_a_server_that_began_anew() {
 }
 
 #[test]
-fn a_server_without_own_token_lets_everybody_in() {
-    let server = Server::in_memory(&[]);
-    connect(&server);
+fn own_2_a_server_without_a_token_removes_what_an_older_one_left() {
+    let runtime = Directory::new();
+    let mut first = serve(&runtime);
+    let (listen, file) = (
+        format!("127.0.0.1:{}", first.port),
+        token_file(&first, &runtime),
+    );
+    first.kill();
+    assert!(file.exists());
+    let _second = Server::with_own_token(&runtime, &["--insecure", "--listen", &listen]);
+    assert!(!file.exists());
 }

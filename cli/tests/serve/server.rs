@@ -70,11 +70,11 @@ impl Server {
         Server::run(command, "memory", options)
     }
 
-    /// Keeps nothing, and has these variables in its environment.
-    pub fn with_environment(variables: &[(&str, &Path)], options: &[&str]) -> Server {
+    /// Keeps nothing, and makes a token of its own, in that runtime folder.
+    pub fn with_own_token(runtime: &Directory, options: &[&str]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
-        command.envs(variables.iter().copied());
-        Server::run(command, "memory", options)
+        command.env("XDG_RUNTIME_DIR", runtime.path());
+        Server::begin(command, "memory", options)
     }
 
     /// With so many file descriptors at most.
@@ -85,7 +85,17 @@ impl Server {
         Server::run(command, store, options)
     }
 
-    fn run(mut command: Command, store: &str, options: &[&str]) -> Server {
+    /// Lets everybody in, unless the options say otherwise.
+    fn run(command: Command, store: &str, options: &[&str]) -> Server {
+        let says_who = |option: &&str| matches!(*option, "--tokens" | "--rules");
+        let who = match options.iter().any(says_who) {
+            true => &[][..],
+            false => &["--insecure"],
+        };
+        Server::begin(command, store, &[who, options].concat())
+    }
+
+    fn begin(mut command: Command, store: &str, options: &[&str]) -> Server {
         let http = match options.contains(&"--http") {
             true => &[][..],
             false => &["--http", "127.0.0.1:0"],

@@ -24,9 +24,9 @@ serve_the_page() {
   origin=http://localhost:$page_port
 }
 
-# page_of PATH: the page's address, for a game at that path.
+# page_of PATH: the page's address, for a game at that path, with the server's own token.
 page_of() {
-  echo "$origin/index.html?server=ws://$web&path=$1&pace=0"
+  echo "$origin/index.html?server=ws://$web&path=$1&pace=0#$(own_token "${web##*:}")"
 }
 
 keys_walk_in_a_window() {

@@ -1,12 +1,15 @@
 //! The decisions: whether a client is let in, and what its identity may do.
 
 use crate::{Identity, Limits, Operation, Peer, Rules, Tokens};
+use std::path::{Path, PathBuf};
 
 /// What the tokens file and the rules file say, as long as both are as they are.
 #[derive(Debug, Default)]
 pub struct Access {
     rules: Option<Rules>,
     tokens: Option<Tokens>,
+    /// Where the programs of the server's user find its own token [OWN-2].
+    own_folder: Option<PathBuf>,
 }
 
 /// The identity that a session got at HELLO, and how.
@@ -42,7 +45,26 @@ impl Access {
 
     /// What these files say. None: the server does not have such a file.
     pub fn new(rules: Option<Rules>, tokens: Option<Tokens>) -> Self {
-        Access { rules, tokens }
+        let own_folder = None;
+        Access {
+            rules,
+            tokens,
+            own_folder,
+        }
+    }
+
+    /// Whoever shows the server's own token may do everything [OWN-1]. `own_folder`: of its files.
+    pub fn of_own_token(token: Tokens, own_folder: Option<PathBuf>) -> Self {
+        Access {
+            rules: None,
+            tokens: Some(token),
+            own_folder,
+        }
+    }
+
+    /// Returns the folder of the files that have the server's own token. None: there are none.
+    pub fn own_folder(&self) -> Option<&Path> {
+        self.own_folder.as_deref()
     }
 
     /// Whether there is neither a tokens file nor a rules file.

@@ -1,6 +1,7 @@
 //! Where a server's own token lies [OWN-2]. The callers read and write it.
 
 use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 /// Returns the folders in the order in which they are tried. `runtime`: the value of
@@ -22,9 +23,9 @@ pub fn file_name(port: u16) -> String {
 }
 
 /// Whether a client looks for the token of a server on that host [OWN-3]. At another address of
-/// loopback another user's server may have the port.
-pub fn is_for_host(host: &str) -> bool {
-    host == "127.0.0.1"
+/// loopback another user's server may have the port. `peer`: the connection's other end.
+pub fn is_for_host(host: &str, peer: IpAddr) -> bool {
+    matches!(host, "127.0.0.1" | "localhost") && peer == Ipv4Addr::LOCALHOST
 }
 
 #[cfg(test)]
@@ -45,8 +46,12 @@ mod tests {
 
     #[test]
     fn own_3_the_token_is_for_one_address_alone() {
-        assert!(is_for_host("127.0.0.1"));
-        let others = ["localhost", "::1", "127.0.0.2", "example.org", "10.0.0.1"];
-        assert!(!others.into_iter().any(is_for_host));
+        let is_for = |host: &str, peer: &str| is_for_host(host, peer.parse().unwrap());
+        assert!(is_for("127.0.0.1", "127.0.0.1"));
+        assert!(is_for("localhost", "127.0.0.1"));
+        assert!(!is_for("localhost", "::1"));
+        assert!(!is_for("localhost", "127.0.0.2"));
+        let others = ["::1", "127.0.0.2", "example.org", "10.0.0.1"];
+        assert!(!others.iter().any(|host| is_for(host, "127.0.0.1")));
     }
 }

@@ -87,11 +87,12 @@ impl OpenOptions {
 impl Client {
     /// Connects and says hello. Without a token it shows the one of this user's own server [OWN-3].
     pub fn connect(address: &Address, greeting: Greeting) -> Result<Client, ClientError> {
+        let transport = Transport::connect(address)?;
         let mut greeting = greeting;
-        if greeting.token.is_empty() {
-            greeting.token = own_token::find(address).unwrap_or_default();
+        if let Some(peer) = transport.peer().filter(|_| greeting.token.is_empty()) {
+            greeting.token = own_token::find(address, peer).unwrap_or_default();
         }
-        Client::greet(Transport::connect(address)?, greeting)
+        Client::greet(transport, greeting)
     }
 
     /// Says hello on a connection.

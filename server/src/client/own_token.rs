@@ -5,18 +5,19 @@ use interweave_wire::mip::Address;
 use rustix::fs::{open, Mode, OFlags};
 use std::fs::File;
 use std::io::Read;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 const MOST_BYTES: u64 = 4096;
 
-/// Returns the token to be shown at that address. None: the address is not for such tokens, or no
-/// file may be used.
-pub fn find(address: &Address) -> Option<String> {
+/// Returns the token to be shown at that address. `peer`: the connection's other end. None: the
+/// address is not for such tokens, or no file may be used.
+pub fn find(address: &Address, peer: IpAddr) -> Option<String> {
     let Address::Tcp { host, port, secure } = address else {
         return None;
     };
-    if *secure || !own_token::is_for_host(host) {
+    if *secure || !own_token::is_for_host(host, peer) {
         return None;
     }
     let user = rustix::process::geteuid().as_raw();

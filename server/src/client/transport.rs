@@ -6,7 +6,7 @@ use bytes::BufMut;
 use interweave_wire::mip::Address;
 use interweave_wire::{FrameDecoder, Message};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,14 @@ impl Transport {
             decoder: FrameDecoder::new(MAX_BULK_BYTES),
             buffer: vec![0; READ_BYTES],
             heard: Instant::now(),
+        }
+    }
+
+    /// Returns the address of the other end. None: the connection is not plain TCP, or is lost.
+    pub fn peer(&self) -> Option<IpAddr> {
+        match &self.socket {
+            Socket::Tcp(stream) => stream.peer_addr().ok().map(|address| address.ip()),
+            Socket::Secure(_) | Socket::Unix(_) => None,
         }
     }
 

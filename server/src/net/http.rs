@@ -63,14 +63,13 @@ pub struct Asker {
 }
 
 /// Begins to serve. The task ends when it is aborted.
-pub async fn serve(
+pub fn serve(
     shell: Rc<Shell>,
-    address: SocketAddr,
+    listener: TcpListener,
     gated: Option<Gated>,
     origins: Vec<Origin>,
     most: usize,
 ) -> io::Result<(SocketAddr, JoinHandle<()>)> {
-    let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
     let port = bound.port();
     let (app, asked) = app(Arc::new(Door { port, origins }));
@@ -112,6 +111,7 @@ pub fn app(door: Arc<Door>) -> (Router, mpsc::Receiver<Ask>) {
         .route("/login", get(login::page).post(login::log_in))
         .route("/logout", post(login::log_out))
         .with_state(both)
+        .route("/login.js", get(viewer::login_script))
         .route("/viewer.css", get(viewer::style));
     let app = identified
         .merge(entry)

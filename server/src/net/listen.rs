@@ -2,6 +2,7 @@
 
 use super::address::{abstract_name, ListenAddress};
 use super::client_socket::{ClientSocket, Sink};
+use super::own_token::OwnToken;
 use super::serving;
 use super::shell::Shell;
 use super::socket::{Socket, Stream};
@@ -17,7 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// A socket that accepts connections.
@@ -62,6 +63,8 @@ impl UnixPeers {
 }
 
 const ROOT: u32 = 0;
+/// How many connections wait to be accepted. The system may allow fewer.
+const MOST_WAITING: u32 = 4096;
 
 impl Listener {
     /// Begins to listen. For a TCP address on 127.0.0.1 it also listens on the abstract socket that
@@ -70,10 +73,11 @@ impl Listener {
         address: &ListenAddress,
         peers: UnixPeers,
         entrance: Option<Entrance>,
+        own_token: &mut OwnToken,
     ) -> io::Result<(ListenAddress, Vec<Listener>)> {
         match address {
             ListenAddress::Tcp(wanted) => {
-                let tcp = TcpListener::bind(wanted).await?;
+                let tcp = listen_tcp(*wanted, own_token)?;
                 let bound = tcp.local_addr()?;
                 let mut listeners = vec![match entrance {
                     None => Listener::Tcp(tcp),
@@ -159,6 +163,19 @@ impl Drop for Listener {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// Begins to listen. The token's file is there before anybody can connect, because a client that
+/// waits for the server would show the token of an older one [OWN-2].
+pub fn listen_tcp(wanted: SocketAddr, own_token: &mut OwnToken) -> io::Result<TcpListener> {
+    let socket = match wanted {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(wanted)?;
+    own_token.publish(socket.local_addr()?);
+    socket.listen(MOST_WAITING)
 }
 
 #[cfg(target_os = "linux")]

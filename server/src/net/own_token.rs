@@ -1,8 +1,10 @@
 //! The token of a server that has neither a tokens file nor a rules file [OWN-1] [OWN-2].
 
+use super::address::ListenAddress;
 use interweave_access::{own_token, Access, TokenLine, Tokens};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -11,8 +13,13 @@ const OWNER: &str = "owner";
 
 /// The token, and the files that it is in. The files are removed when this is dropped.
 pub struct OwnToken {
-    token: String,
+    /// None: this server makes none.
+    token: Option<String>,
+    /// Or why no folder may be used.
+    folder: Result<PathBuf, String>,
     files: Vec<PathBuf>,
+    /// Why a file could not be written.
+    failure: Option<String>,
 }
 
 impl OwnToken {
@@ -23,19 +30,95 @@ impl OwnToken {
         getrandom::fill(&mut secret).map_err(io::Error::other)?;
         let (token, line) = TokenLine::new(OWNER, id, secret, 0, 0);
         let tokens = Tokens::parse(format!("{line}\nend\n"), 0).map_err(io::Error::other)?;
-        let files = Vec::new();
-        Ok((OwnToken { token, files }, Access::new(None, Some(tokens))))
+        let mut own = OwnToken::none();
+        own.token = Some(token);
+        own.folder = folder().map_err(|error| error.to_string());
+        let access = Access::of_own_token(tokens, own.folder.as_ref().ok().cloned());
+        Ok((own, access))
     }
 
-    /// Writes the token for the clients of these ports.
-    pub fn publish(&mut self, ports: &[u16]) -> io::Result<()> {
-        let folder = folder()?;
-        for port in ports {
-            let file = folder.join(own_token::file_name(*port));
-            write(&file, &self.token)?;
-            self.files.push(file);
+    /// Of a server that has no token of its own.
+    pub fn none() -> OwnToken {
+        OwnToken {
+            token: None,
+            folder: Err("there is no token".to_string()),
+            files: Vec::new(),
+            failure: None,
         }
-        Ok(())
+    }
+
+    /// Writes the token for the clients of that address, at which the server is about to listen. A
+    /// server without a token removes what an older one left there.
+    pub fn publish(&mut self, address: SocketAddr) {
+        if address.ip() != Ipv4Addr::LOCALHOST {
+            return;
+        }
+        let name = own_token::file_name(address.port());
+        let Some(token) = &self.token else {
+            return remove_stale(&name);
+        };
+        let written = self.folder.clone().and_then(|folder| {
+            let file = folder.join(&name);
+            let written = write(&file, token);
+            let written = written.map_err(|error| format!("{}: {error}", file.display()));
+            written.map(|()| file)
+        });
+        match written {
+            Ok(file) => self.files.push(file),
+            Err(text) => self.failure = Some(text),
+        }
+    }
+
+    /// Warns if programs do not find the token. They can still come by a Unix socket, and with TLS
+    /// by their certificates.
+    pub fn warn_of_failure(&self, listening: &[ListenAddress], has_tls: bool) {
+        let tcp = || {
+            listening.iter().filter_map(|address| match address {
+                ListenAddress::Tcp(address) => Some(address.ip()),
+                ListenAddress::Unix(_) => None,
+            })
+        };
+        let is_here = tcp().any(|ip| ip == Ipv4Addr::LOCALHOST);
+        if let Some(text) = &self.failure {
+            tracing::warn!(
+                "the server's token is not written for its clients: {text}; set XDG_RUNTIME_DIR to \
+                 a folder of this user alone, or start the server with --tokens"
+            );
+        } else if self.token.is_some() && !has_tls && tcp().next().is_some() && !is_here {
+            tracing::warn!(
+                "programs look for the server's token at 127.0.0.1 alone, where the server does \
+                 not listen: listen there, too, or start the server with --tokens"
+            );
+        }
+    }
+
+    /// Says how people log in to the viewer [OWN-4]. `page`: where it is, and its scheme.
+    /// `has_terminal`: nothing collects what this process prints on stderr, so the token may be
+    /// printed.
+    pub fn tell(&self, page: Option<(&str, SocketAddr)>, has_terminal: bool) {
+        let page = page.filter(|(_, http)| !http.ip().is_unspecified());
+        let Some((token, (scheme, http))) = self.token.as_ref().zip(page) else {
+            return;
+        };
+        if has_terminal {
+            // The terminal may be gone.
+            let _ = writeln!(
+                io::stderr(),
+                "the viewer, with this server's token: {scheme}://{http}/login#{token}"
+            );
+        }
+        let name = own_token::file_name(http.port());
+        match self.files.iter().find(|file| file.ends_with(&name)) {
+            _ if has_terminal => {}
+            Some(file) => tracing::info!(
+                token = %file.display(),
+                viewer = %format_args!("{scheme}://{http}/login"),
+                "the viewer asks for the token that is in a file"
+            ),
+            None => tracing::warn!(
+                "nobody can log in to the viewer, because no file has the server's token"
+            ),
+        }
     }
 }
 
@@ -43,21 +126,19 @@ impl Drop for OwnToken {
     fn drop(&mut self) {
         for file in &self.files {
             // Another server of this port may have put its own token there since.
-            let is_own = fs::read_to_string(file).is_ok_and(|text| text.trim_end() == self.token);
-            if is_own {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            if self.token.as_deref() == Some(text.trim_end()) {
                 let _ = fs::remove_file(file);
             }
         }
     }
 }
 
-/// Removes what an older server left for the clients of these ports.
-pub fn remove_stale(ports: &[u16]) {
+/// Removes what an older server left for the clients of a port.
+fn remove_stale(name: &str) {
     for folder in folders().iter().filter(|folder| is_private(folder)) {
-        for port in ports {
-            // Mostly the file does not exist.
-            let _ = fs::remove_file(folder.join(own_token::file_name(*port)));
-        }
+        // Mostly the file does not exist.
+        let _ = fs::remove_file(folder.join(name));
     }
 }
 

@@ -11,7 +11,7 @@ use super::door::Origin;
 use super::guests::Gated;
 use super::http;
 use super::listen::{self, Listener, UnixPeers};
-use super::own_token::{self, OwnToken};
+use super::own_token::OwnToken;
 use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
@@ -19,7 +19,7 @@ use super::tls::{Gate, TlsOptions, Use};
 use crate::session::{Act, Audited, Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{signal, Signal, SignalKind};
@@ -41,6 +41,8 @@ pub struct ServeOptions {
     pub unix_peers: UnixPeers,
     /// Whether the server makes a token of its own, which the programs of its user find [OWN-1].
     pub makes_token: bool,
+    /// Whether stderr is a terminal, which may show that token.
+    pub has_terminal: bool,
     /// None: connections are not encrypted.
     pub tls: Option<TlsOptions>,
     /// The files that say who may do what.
@@ -193,8 +195,7 @@ async fn run(
         Ok(token) => begin_listening(&shell, &options, token, shares.http, ready).await,
         Err(error) => Err(error),
     };
-    // The token's files are there as long as the server is.
-    let (gate, listening, _token) = match begun {
+    let (gate, listening, own_token) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             // Nothing has changed, so the store ends cleanly.
@@ -208,6 +209,8 @@ async fn run(
         _ = signals.next() => tracing::info!("stopping"),
         _ = shell.ended() => tracing::error!("stopping without being asked"),
     };
+    // The token's files go while the ports are still this server's.
+    drop(own_token);
     for task in listening {
         task.abort();
     }
@@ -238,19 +241,19 @@ async fn reopen_audit(shell: Rc<Shell>, mut hangup: Signal) {
 }
 
 /// Makes the server's own token, if it is to have one, and lets in whoever shows it.
-fn own_token(shell: &Shell, is_wanted: bool) -> Result<Option<OwnToken>, ServeError> {
+fn own_token(shell: &Shell, is_wanted: bool) -> Result<OwnToken, ServeError> {
     if !is_wanted {
-        return Ok(None);
+        return Ok(OwnToken::none());
     }
     let made = OwnToken::make().map_err(failed("making a token"));
     made.map(|(token, access)| {
         shell.event(|engine, now_ns| engine.set_access(now_ns, access.into()));
-        Some(token)
+        token
     })
 }
 
 /// What is open while a server runs: the gate of TLS, the listeners, the token's files.
-type Begun = (Option<Gate>, Vec<JoinHandle<()>>, Option<OwnToken>);
+type Begun = (Option<Gate>, Vec<JoinHandle<()>>, OwnToken);
 
 /// From now on the engine holds to what the files say, if there are any.
 fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeError> {
@@ -285,7 +288,7 @@ fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeEr
 async fn begin_listening(
     shell: &Rc<Shell>,
     options: &ServeOptions,
-    mut token: Option<OwnToken>,
+    mut own_token: OwnToken,
     most_http: usize,
     ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<Begun, ServeError> {
@@ -306,29 +309,24 @@ async fn begin_listening(
         gate = Some(opened);
     }
     let mut bound = Bound::default();
-    listen_for_http(shell, options, gated, most_http, &mut bound).await?;
-    listen(shell, options, gate.as_ref(), &mut bound).await?;
-    match &mut token {
-        Some(token) => publish(token, &bound.ports),
-        None => own_token::remove_stale(&bound.ports),
-    }
+    listen_for_http(
+        shell,
+        options,
+        gated,
+        most_http,
+        (&mut bound, &mut own_token),
+    )?;
+    listen(shell, options, gate.as_ref(), (&mut bound, &mut own_token)).await?;
+    let is_encrypted = options.tls.as_ref().is_some_and(|tls| !tls.admits_plain);
+    let scheme = if is_encrypted { "https" } else { "http" };
+    let page = bound.http.map(|http| (scheme, http));
+    own_token.tell(page, options.has_terminal);
+    own_token.warn_of_failure(&bound.addresses, options.tls.is_some());
     for address in &bound.addresses {
         tracing::info!(%address, "listening");
         ready(address);
     }
-    Ok((gate, bound.tasks, token))
-}
-
-/// Writes the token where this user's programs find it. Without the file they can still come by the
-/// Unix socket.
-fn publish(token: &mut OwnToken, ports: &[u16]) {
-    if let Err(error) = token.publish(ports) {
-        tracing::warn!(
-            %error,
-            "the server's token cannot be written for its clients: set XDG_RUNTIME_DIR to a folder \
-             of this user alone, or start the server with --tokens"
-        );
-    }
+    Ok((gate, bound.tasks, own_token))
 }
 
 /// The listeners of a server.
@@ -336,34 +334,27 @@ fn publish(token: &mut OwnToken, ports: &[u16]) {
 struct Bound {
     tasks: Vec<JoinHandle<()>>,
     addresses: Vec<ListenAddress>,
-    /// Those of 127.0.0.1, HTTP's too: there clients look for the server's own token [OWN-3].
-    ports: Vec<u16>,
+    http: Option<SocketAddr>,
 }
 
-impl Bound {
-    fn note_port(&mut self, address: SocketAddr) {
-        if address.ip() == Ipv4Addr::LOCALHOST {
-            self.ports.push(address.port());
-        }
-    }
-}
-
-async fn listen_for_http(
+fn listen_for_http(
     shell: &Rc<Shell>,
     options: &ServeOptions,
     gated: Option<Gated>,
     most: usize,
-    all: &mut Bound,
+    (all, own_token): (&mut Bound, &mut OwnToken),
 ) -> Result<(), ServeError> {
     let Some(address) = options.http else {
         return Ok(());
     };
     let origins = options.origins.clone();
-    let begun = http::serve(shell.clone(), address, gated, origins, most).await;
+    let listening = listen::listen_tcp(address, own_token);
+    let begun =
+        listening.and_then(|listener| http::serve(shell.clone(), listener, gated, origins, most));
     let what = format!("listening on {address} for HTTP");
     let (bound, task) = begun.map_err(failed(what))?;
     tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
-    all.note_port(bound);
+    all.http = Some(bound);
     all.tasks.push(task);
     Ok(())
 }
@@ -373,20 +364,17 @@ async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
     gate: Option<&Gate>,
-    all: &mut Bound,
+    (all, own_token): (&mut Bound, &mut OwnToken),
 ) -> Result<(), ServeError> {
     for address in &options.listen {
         let what = format!("listening on {address}");
         let entrance = gate.map(|gate| gate.entrance(Use::Programs));
-        let (address, listeners) = Listener::bind(address, options.unix_peers, entrance)
+        let (address, listeners) = Listener::bind(address, options.unix_peers, entrance, own_token)
             .await
             .map_err(failed(what))?;
         for listener in listeners {
             let task = listener.serve(shell.clone());
             all.tasks.push(tasks::spawn(shell, "a listener", task));
-        }
-        if let ListenAddress::Tcp(bound) = address {
-            all.note_port(bound);
         }
         all.addresses.push(address);
     }

@@ -13,6 +13,7 @@ use interweave_wire::{json, Json};
 
 const PAGE: &[u8] = include_bytes!("../../../web/viewer/built/index.html");
 const SCRIPT: &[u8] = include_bytes!("../../../web/viewer/built/viewer.js");
+const LOGIN_SCRIPT: &[u8] = include_bytes!("../../../web/viewer/built/login.js");
 const STYLE: &[u8] = include_bytes!("../../../web/viewer/built/viewer.css");
 
 /// The page runs its own script, and speaks with its own server only.
@@ -50,6 +51,10 @@ pub fn login(notice: &str) -> Response {
 
 pub async fn script() -> Response {
     file("text/javascript; charset=utf-8", SCRIPT)
+}
+
+pub async fn login_script() -> Response {
+    file("text/javascript; charset=utf-8", LOGIN_SCRIPT)
 }
 
 pub async fn style() -> Response {

@@ -4,15 +4,21 @@ import { lstat, open } from "node:fs/promises";
 
 const MOST_BYTES = 4096;
 
-/** At another address of loopback another user's server may have the port. */
-function isForHost(host: string): boolean {
-  return host === "127.0.0.1";
+/**
+ * The address at which a client shows such a token. At another address of loopback another user's
+ * server may have the port.
+ */
+export const OWN_ADDRESS = "127.0.0.1";
+
+/** Whether a client of that host may come to show a token. */
+export function mayHaveToken(host: string): boolean {
+  return host === OWN_ADDRESS || host === "localhost";
 }
 
-/** The token that is shown there over plain TCP; "" if no file has it. */
-export async function ownToken(host: string, port: number): Promise<string> {
+/** The token that is shown over plain TCP to that port of OWN_ADDRESS; "" if no file has it. */
+export async function ownToken(port: number): Promise<string> {
   const user = process.geteuid?.();
-  if (user === undefined || !isForHost(host)) return "";
+  if (user === undefined) return "";
   const runtime = process.env["XDG_RUNTIME_DIR"] ?? "";
   const folders = [`/run/user/${user}/interweave`, `/tmp/interweave-${user}`];
   if (runtime !== "") folders.unshift(`${runtime}/interweave`);

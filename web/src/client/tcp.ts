@@ -4,7 +4,7 @@
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { DEFAULT_PORT, parseAddress, serverPart } from "../wire/mip.js";
-import { ownToken } from "./own_token.js";
+import { mayHaveToken, OWN_ADDRESS, ownToken } from "./own_token.js";
 import { connectSecurely, tlsError, tlsRefusal, type TlsFiles } from "./tls.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -99,7 +99,15 @@ function webSocketPlace(url: string): Place {
 /** The token of this user's own server at that place; "" if no file has it. */
 async function tokenOf({ options, secure }: Place): Promise<string> {
   const { host, port } = options as { host?: string; port?: number };
-  return secure !== null || host === undefined || port === undefined ? "" : ownToken(host, port);
+  const isPlain = secure === null && host !== undefined && port !== undefined;
+  return isPlain && mayHaveToken(host) ? ownToken(port) : "";
+}
+
+/** A WebSocket does not say where it leads, so that a token is shown to the address alone. */
+function atOwnAddress(url: string): string {
+  const at = new URL(url);
+  at.hostname = OWN_ADDRESS;
+  return at.href;
 }
 
 /** Dials with these files in place of those that the environment names. */
@@ -117,14 +125,16 @@ async function dial(
     checkWebSocket(url, options);
     // Before the connection, which could otherwise end unseen meanwhile.
     const token = await tokenOf(webSocketPlace(url));
-    return { ...(await dialWebSocket(url, events, options)), ownToken: () => token };
+    const shown = token === "" ? url : atOwnAddress(url);
+    return { ...(await dialWebSocket(shown, events, options)), ownToken: () => token };
   }
   let failure = "";
   for (const place of placesOf(url)) {
     try {
       const token = await tokenOf(place);
       const socket = await open(place, options.timeoutMs, files);
-      return { ...transportOf(url, socket, events), ownToken: () => token };
+      const shown = socket.remoteAddress === OWN_ADDRESS ? token : "";
+      return { ...transportOf(url, socket, events), ownToken: () => shown };
     } catch (error) {
       if (error instanceof InterweaveError) throw error;
       const ofTls = place.secure === null ? null : tlsError(url, error as Error);

@@ -58,8 +58,8 @@ function* players(board) {
 
 export class Game {
   /** A program in Java makes the board. */
-  static async join(server, path, name) {
-    const client = await connect(server);
+  static async join(server, path, name, token = "") {
+    const client = await connect(server, { token });
     const segment = await client.open(path, { create: false });
     segment.coherence = Coherence.temporal(behindSeconds);
     const game = new Game(client, segment, name);

@@ -1,6 +1,7 @@
 /**
  * The page: draws the board, and lets arrow keys walk. `?server=ws://HOST:PORT&path=/PATH` says
- * where the game is.
+ * where the game is. `#TOKEN` is shown to the game's server. A browser does not send what is behind
+ * `#`; the page takes it out of the address.
  */
 import { cellCoin, directions, Game } from "./game.js";
 import { hunt } from "./hunter.js";
@@ -16,6 +17,8 @@ const paceMs = 150;
 const wanted = new URLSearchParams(location.search);
 const server = wanted.get("server") ?? "ws://localhost:7748";
 const path = wanted.get("path") ?? "/game";
+const token = location.hash.slice(1);
+if (token !== "") history.replaceState(null, "", location.pathname + location.search);
 const form = document.querySelector("form");
 const canvas = document.querySelector("canvas");
 const status = document.querySelector("[role=status]");
@@ -67,7 +70,7 @@ form.addEventListener("submit", async (event) => {
   const joined = form.player.value;
   form.querySelector("button").disabled = true;
   try {
-    const game = await Game.join(server, path, joined);
+    const game = await Game.join(server, path, joined, token);
     form.player.blur();
     document.title = `game: ${joined}`;
     addEventListener("keydown", ({ key }) => {

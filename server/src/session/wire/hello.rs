@@ -33,9 +33,8 @@ impl Wire {
             return Ok(());
         };
         let Some(unused_id) = c.unused_id.take() else {
-            return Err(Rejection::malformed(
-                "hello was said on this connection already",
-            ));
+            let text = "hello was said on this connection already";
+            return Err(Rejection::malformed(text));
         };
         let version = agreed_version(hello)?;
         let fields = Fields::of(&hello.fields)?;
@@ -44,7 +43,8 @@ impl Wire {
         if is_stopping {
             return Err(stopping());
         }
-        let login = access.login(&hello.token, &c.peer).map_err(not_let_in)?;
+        let login = access.login(&hello.token, &c.peer);
+        let login = login.map_err(|why| not_let_in(why, access))?;
         let resumed = self.sessions.find(&session_hash(&hello.session));
         let is_same = |number: &u64| {
             let session = self.sessions.get(*number);
@@ -139,15 +139,32 @@ fn agreed_version(hello: &Hello) -> Result<u32, Rejection> {
 }
 
 /// Makes the refusal of a client that is not let in [ACC-2..4].
-fn not_let_in(why: NotLetIn) -> Rejection {
-    let text = match why {
-        NotLetIn::NotValid => {
+fn not_let_in(why: NotLetIn, access: &Access) -> Rejection {
+    let own = access.own_folder().map(|folder| {
+        format!(
+            "its user's programs find its token at iw://127.0.0.1 by themselves; elsewhere set \
+             IW_TOKEN to the token that is in PORT.token of {}",
+            folder.display()
+        )
+    });
+    let text = match (why, own) {
+        (NotLetIn::NotValid, None) => {
             "the token is not valid here: this server does not know it, or it has expired; set \
              IW_TOKEN to another one, which `interweave token new` makes"
+                .to_string()
         }
-        NotLetIn::ShowedNothing => {
+        (NotLetIn::NotValid, Some(own)) => {
+            format!(
+                "the token is not valid here: unset IW_TOKEN, if it is of another server; {own}"
+            )
+        }
+        (NotLetIn::ShowedNothing, None) => {
             "this server lets nobody in who shows nothing: set IW_TOKEN to a token that \
              `interweave token new` made for this server, or IW_CERT and IW_KEY to a certificate"
+                .to_string()
+        }
+        (NotLetIn::ShowedNothing, Some(own)) => {
+            format!("this server lets in the programs of its own user alone: {own}")
         }
     };
     Rejection::new(ErrorCode::Denied, text)

@@ -11,6 +11,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import org.interweave.wire.Address;
@@ -19,6 +20,7 @@ import org.interweave.wire.Address;
 final class Channel {
   /** How many pieces one system call takes. */
   private static final int MOST_PIECES = 16;
+  private static final byte[] LOOPBACK = {127, 0, 0, 1};
 
   private final SocketChannel socket;
   private final SelectionKey key;
@@ -65,6 +67,12 @@ final class Channel {
 
   boolean isConnected() {
     return socket.isConnected();
+  }
+
+  /** Whether the other end is 127.0.0.1. */
+  boolean isToLoopback() throws IOException {
+    return socket.getRemoteAddress() instanceof InetSocketAddress peer
+        && Arrays.equals(peer.getAddress().getAddress(), LOOPBACK);
   }
 
   void finishConnecting() throws IOException {

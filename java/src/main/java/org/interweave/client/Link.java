@@ -404,7 +404,7 @@ final class Link implements Connection.Hearing<Call> {
   }
 
   private void greet() throws IOException {
-    String shownToken = token.isEmpty() ? OwnToken.of(server) : token;
+    String shownToken = token.isEmpty() ? OwnToken.of(server, channel.isToLoopback()) : token;
     byte[] hello = Connection.hello(session, shownToken, introduction);
     Call call = new Call(HELLO, null, null);
     call.stream = connection.begin(call, Clock.now());

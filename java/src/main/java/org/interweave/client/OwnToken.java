@@ -18,10 +18,14 @@ final class OwnToken {
 
   private OwnToken() {}
 
-  /** The token that is shown there over plain TCP; "" if no file has it. */
-  static String of(Address server) {
+  /**
+   * The token that is shown there over plain TCP; "" if no file has it. `isToLoopback`: the
+   * connection's other end is 127.0.0.1. At another address of loopback another user's server may
+   * have the port.
+   */
+  static String of(Address server, boolean isToLoopback) {
     boolean isPlain = server.socketFile() == null && !server.secure();
-    if (!isPlain || !isThisHost(server.host())) return "";
+    if (!isPlain || !isToLoopback || !isThisHost(server.host())) return "";
     try {
       long user = user();
       String file = "/" + server.port() + ".token";
@@ -37,9 +41,8 @@ final class OwnToken {
     }
   }
 
-  /** At another address of loopback another user's server may have the port. */
   private static boolean isThisHost(String host) {
-    return host.equals("127.0.0.1");
+    return host.equals("127.0.0.1") || host.equals("localhost");
   }
 
   /** By Linux's own word, because the name of a user is not its number. */

@@ -95,6 +95,28 @@ class TokenTest {
     }
   }
 
+  /** [OWN-1] [OWN-3] A server that nobody told whom to let in, and the one after it. */
+  @Test
+  void theUsersOwnServerLetsThisProgramIn(@TempDir Path store) throws Exception {
+    try (Server server = Server.start("--store", store.toString(), "--own-token");
+        Client own = new Client("")) {
+      for (String host : new String[] {"127.0.0.1", "localhost"}) {
+        Segment segment = own.open(server.url("/" + host).replace("127.0.0.1:", host + ":"));
+        segment.write(lock -> lock.allocate("int", 1, "n").set(1));
+        server.kill();
+        server.restart();
+        segment.write(lock -> lock.value("n").set(2));
+      }
+      try (Client other = new Client(TOKEN)) {
+        InterweaveException wrong =
+            assertThrows(
+                InterweaveException.class, () -> other.open(server.url("/a")).read().close());
+        assertEquals(Error.DENIED, wrong.code());
+        assertTrue(wrong.getMessage().contains("IW_TOKEN"), wrong.getMessage());
+      }
+    }
+  }
+
   /** Waits in vain, and prints what it has. */
   static final class Refused {
     public static void main(String[] arguments) {

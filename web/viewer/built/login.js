@@ -1,0 +1,1 @@
+const o=/^#(iw_[0-9a-f]{12}_[0-9a-f]{64})(\/.*)?$/,e=document.querySelector("form"),n=document.querySelector("#token"),l=o.exec(location.hash),t=l===null?location.hash.slice(1):l[2]??"";e!==null&&n!==null&&(t.startsWith("/")&&(e.action=`login#${t}`),l!==null&&(history.replaceState(null,"",t===""?"login":`login#${t}`),n.value=l[1]??"",e.submit()));
