@@ -223,13 +223,7 @@ pub fn body(type_: i32, bytes: &[u8]) -> Result<(Json, Vec<u8>), Rejection> {
         return Ok((hex(bytes), bytes.to_vec()));
     };
     match type_ {
-        M::Continue
-        | M::Ping
-        | M::Pong
-        | M::Done
-        | M::Goodbye
-        | M::Heartbeat
-        | M::ReloadAccess => {
+        M::Continue | M::Ping | M::Pong | M::Done | M::Goodbye | M::Heartbeat | M::ReloadAccess => {
             Reader::new(bytes).finish()?;
             Ok((object([]), Vec::new()))
         }
