@@ -176,7 +176,7 @@ struct file_read {
   std::string option{};
   // no: what the file said before holds
   bool taken{};
-  // rules and limits, or tokens, that hold now
+  // rules, or tokens, that hold now
   std::uint32_t count{};
   // for people: what was read, or where the file is wrong, and how
   std::string text{};
@@ -188,8 +188,8 @@ void encode(xdr::Writer& w, const file_read& v);
 
 // The answer to RELOAD_ACCESS, which needs the operation `admin` [RULE-4]. The server reads its
 // tokens file and its rules file now, whether they changed or not [RULE-8]. When the answer comes,
-// what it says holds for every request that the server takes from then on. `generation` counts the
-// changes of what holds since the server's start. `files` has none for a server without files.
+// the files' rules hold for every request that the server takes from then on. `generation` is one
+// more after each change of the rules or tokens that hold. A server without files has none here.
 struct access_reloaded {
   std::uint64_t generation{};
   std::vector<file_read> files{};

@@ -193,7 +193,8 @@ impl Engine {
         }
     }
 
-    /// Refuses one operation on the server, or on the segment of that path, whether there is such a segment or not.
+    /// Refuses one operation on the server, or on the segment of that path, whether there is such a
+    /// segment or not.
     pub(super) fn permit(&mut self, at: At, asked: Operation, path: &str) -> Result<(), Rejection> {
         let identity = &self.wire.asking(at).login.identity;
         self.permits.check(identity, asked, path)

@@ -1,7 +1,7 @@
 //! RELOAD_ACCESS: an admin has the server read its tokens file and its rules file now [RULE-8].
 //!
 //! The shell has the files read, and says which requests the reading is for: those that came before
-//! it began. What the files say is set before the answer is given.
+//! it began. The files' rules are set before the answer is given.
 
 use super::effect::Effect;
 use super::engine::Engine;

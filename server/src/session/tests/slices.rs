@@ -1,5 +1,5 @@
-//! What many segments cost one event: the sweep after new rules [RULE-7], and lists. Also the answer
-//! to RELOAD_ACCESS [RULE-8].
+//! Work in slices: the sweep after new rules [RULE-7], and lists. Also the answer to RELOAD_ACCESS
+//! [RULE-8].
 
 use super::super::Act;
 use super::access::{access, enter};

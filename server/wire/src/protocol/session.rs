@@ -361,7 +361,7 @@ pub struct FileRead {
     pub option: String,
     /// no: what the file said before holds
     pub taken: bool,
-    /// rules and limits, or tokens, that hold now
+    /// rules, or tokens, that hold now
     pub count: u32,
     /// for people: what was read, or where the file is wrong, and how
     pub text: String,
@@ -387,8 +387,8 @@ impl Xdr for FileRead {
 
 /// The answer to RELOAD_ACCESS, which needs the operation `admin` [RULE-4]. The server reads its
 /// tokens file and its rules file now, whether they changed or not [RULE-8]. When the answer comes,
-/// what it says holds for every request that the server takes from then on. `generation` counts the
-/// changes of what holds since the server's start. `files` has none for a server without files.
+/// the files' rules hold for every request that the server takes from then on. `generation` is one
+/// more after each change of the rules or tokens that hold. A server without files has none here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccessReloaded {
     pub generation: u64,

@@ -174,7 +174,7 @@ export interface FileRead {
   option: string;
   /* no: what the file said before holds */
   taken: boolean;
-  /* rules and limits, or tokens, that hold now */
+  /* rules, or tokens, that hold now */
   count: number;
   /* for people: what was read, or where the file is wrong, and how */
   text: string;
@@ -188,8 +188,8 @@ export const fileRead: xdr.Codec<FileRead> = xdr.struct<FileRead>({
 
 /* The answer to RELOAD_ACCESS, which needs the operation `admin` [RULE-4]. The server reads its
  * tokens file and its rules file now, whether they changed or not [RULE-8]. When the answer comes,
- * what it says holds for every request that the server takes from then on. `generation` counts the
- * changes of what holds since the server's start. `files` has none for a server without files. */
+ * the files' rules hold for every request that the server takes from then on. `generation` is one
+ * more after each change of the rules or tokens that hold. A server without files has none here. */
 export interface AccessReloaded {
   generation: bigint;
   files: FileRead[];

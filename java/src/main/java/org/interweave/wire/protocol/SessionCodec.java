@@ -307,7 +307,7 @@ public final class SessionCodec {
       String option,
       /** no: what the file said before holds */
       boolean taken,
-      /** rules and limits, or tokens, that hold now */
+      /** rules, or tokens, that hold now */
       long count,
       /** for people: what was read, or where the file is wrong, and how */
       String text) {
@@ -333,8 +333,8 @@ public final class SessionCodec {
 
   /** The answer to RELOAD_ACCESS, which needs the operation `admin` [RULE-4]. The server reads its
    * tokens file and its rules file now, whether they changed or not [RULE-8]. When the answer comes,
-   * what it says holds for every request that the server takes from then on. `generation` counts the
-   * changes of what holds since the server's start. `files` has none for a server without files. */
+   * the files' rules hold for every request that the server takes from then on. `generation` is one
+   * more after each change of the rules or tokens that hold. A server without files has none here. */
   public record AccessReloaded(
       long generation,
       List<FileRead> files) {
