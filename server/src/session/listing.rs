@@ -14,7 +14,8 @@ use interweave_wire::Rejection;
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-/// So many segments are looked at without a pause: well under a millisecond of the engine's thread.
+/// So many segments are looked at without a pause: a millisecond of the engine's thread at most
+/// (bench/rights.rs).
 const SLICE: usize = 1024;
 
 /// The lists that are not complete yet. They are continued in turn.
