@@ -76,6 +76,9 @@ impl Mark {
     }
 }
 
+/// How a file is read, and how many entries it then has.
+type Reading<T> = (fn(&[u8]) -> Result<T, FileError>, fn(&T) -> usize);
+
 /// One of the files, and what it said when it was last sound.
 struct Watched<T> {
     option: &'static str,
@@ -99,7 +102,7 @@ impl<T> Watched<T> {
         option: &'static str,
         path: &Path,
         most_bytes: usize,
-        (parse, count): (fn(&[u8]) -> Result<T, FileError>, fn(&T) -> usize),
+        (parse, count): Reading<T>,
     ) -> Result<Self, String> {
         let read = read_file(path, most_bytes);
         let (mark, bytes) =
