@@ -184,6 +184,8 @@ if [[ "$ONLY" =~ ^(secure)?$ ]]; then
   make/python.sh bench secure
   record_machine secure
   cargo run --release --locked --quiet -p interweave-access --example decisions
+  cargo run --release --locked --quiet -p interweave-server --example rights
+  python3 bench/half_open.py "$IW_PROGRAM" "$BENCH_RESULTS"
 fi
 [ -n "$begun" ] || {
   echo "bench: '$ONLY' is not a figure here; the first lines of make/bench.sh name them" >&2

@@ -82,7 +82,7 @@ fn damaged_of(remote: &mut Remote, segments: &[SegmentInfo]) -> Result<Vec<bool>
 }
 
 /// A server without a path is the same as with "/".
-fn server_and_prefix(argument: &str) -> Result<Url, Failure> {
+pub fn server_and_prefix(argument: &str) -> Result<Url, Failure> {
     let (has_path, root) = match argument.strip_prefix("unix:") {
         Some(file) => (file.contains(":/"), ":/"),
         None => {

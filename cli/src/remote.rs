@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use interweave_server::client::{Client, ClientError, Copy, Greeting, Notification, OpenOptions};
 use interweave_wire::mip::{Address, HostAndPort};
-use interweave_wire::protocol::{CoherenceModel, ErrorCode, SegmentInfo, MAX_TOKEN};
+use interweave_wire::protocol::{
+    AccessReloaded, CoherenceModel, ErrorCode, SegmentInfo, MAX_TOKEN,
+};
 use interweave_wire::{value, DiffBuilder, Url};
 
 use crate::failure::Failure;
@@ -75,6 +77,11 @@ impl Remote {
     pub fn list(&mut self, prefix: &str) -> Result<Vec<SegmentInfo>, Failure> {
         let listed = self.client.list(prefix);
         listed.map_err(|error| self.failure(error))
+    }
+
+    pub fn reload_access(&mut self) -> Result<AccessReloaded, Failure> {
+        let reloaded = self.client.reload_access();
+        reloaded.map_err(|error| self.failure(error))
     }
 
     /// Whether the server has stopped the segment because of damage.

@@ -1,12 +1,16 @@
-//! `interweave rules`: asks a rules file as a server would.
+//! `interweave rules`: asks a rules file as a server would, and has a server read its files.
 
 use clap::{Args, Subcommand};
 use interweave_access::{Identity, Operation, Rules};
+use interweave_wire::fields::readable;
 use interweave_wire::mip::is_path;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::failure::Failure;
+use crate::list::server_and_prefix;
 use crate::output::print_text;
+use crate::remote::Remote;
 
 /// A file that does not parse, or arguments that make no question.
 const NO_ANSWER: u8 = 2;
@@ -22,12 +26,32 @@ file that does not parse is an error with line and column, and exit status 2. So
 before it is moved to its place:
   interweave rules check new.rules anyone read /; [ $? -lt 2 ] && mv new.rules lab.rules";
 
+const RELOAD_EXAMPLES: &str = "\
+Examples:
+  interweave rules reload                    the server on this machine
+  IW_TOKEN=$(cat admin.token) interweave rules reload iws://sim.example.org
+
+The server reads its tokens file and its rules file, whether they changed or not, and what they say
+holds when the command ends: exit status 0. A file that is wrong is not taken. The command then says
+where it is wrong, what it said before holds, and the exit status is 1. A rule must allow `admin`.
+A server also reads its files by itself within a second after they changed, and on SIGHUP.";
+
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub enum RulesCommand {
     /// Say whether a rules file allows an operation, and which of its lines says so
     #[command(after_help = EXAMPLES)]
     Check(CheckArgs),
+    /// Have a running server read its tokens and rules files now, and say what became of it
+    #[command(after_help = RELOAD_EXAMPLES)]
+    Reload(ReloadArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ReloadArgs {
+    /// [iw://]HOST[:PORT], or unix:FILE
+    #[arg(default_value = "127.0.0.1", value_name = "SERVER")]
+    server: String,
 }
 
 #[derive(Debug, Args)]
@@ -64,13 +88,52 @@ fn path(text: &str) -> Result<String, String> {
 }
 
 pub fn run(command: RulesCommand) -> ExitCode {
-    let RulesCommand::Check(args) = command;
+    let args = match command {
+        RulesCommand::Check(args) => args,
+        RulesCommand::Reload(args) => return reload(&args),
+    };
     match check(&args) {
         Ok(is_allowed) => ExitCode::from(u8::from(!is_allowed)),
         Err(text) => {
             eprintln!("{text}");
             ExitCode::from(NO_ANSWER)
         }
+    }
+}
+
+fn reload(args: &ReloadArgs) -> ExitCode {
+    let reloaded = server_and_prefix(&args.server).and_then(|url| match &*url.path {
+        "/" => Remote::connect(&url.server)?.reload_access(),
+        path => Err(Failure::new(format!(
+            "rules are those of a whole server; leave {path} away"
+        ))),
+    });
+    let reloaded = match reloaded {
+        Ok(reloaded) => reloaded,
+        Err(failure) => {
+            eprint!("{failure}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if reloaded.files.is_empty() {
+        eprintln!(
+            "interweave: this server has no rules file and no tokens file; start it with --rules \
+             FILE or --tokens FILE"
+        );
+        return ExitCode::FAILURE;
+    }
+    for file in &reloaded.files {
+        let what = file.option.trim_start_matches('-');
+        // Parts of it come from the server [FIELD-8].
+        let text = readable(&format!("{}: {} {what}", file.text, file.count));
+        match file.taken {
+            true => print_text(&format!("{text}\n")),
+            false => eprintln!("{text}"),
+        }
+    }
+    match reloaded.files.iter().all(|file| file.taken) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     }
 }
 

@@ -23,6 +23,8 @@ bool decode(xdr::Reader& r, message_type& v) {
     case 20:
     case 21:
     case 22:
+    case 23:
+    case 24:
     case 32:
     case 33:
     case 34:
@@ -75,6 +77,8 @@ const char* name_of(message_type v) {
     case message_type::CANCEL: return "CANCEL";
     case message_type::DONE: return "DONE";
     case message_type::GOODBYE: return "GOODBYE";
+    case message_type::RELOAD_ACCESS: return "RELOAD_ACCESS";
+    case message_type::ACCESS_RELOADED: return "ACCESS_RELOADED";
     case message_type::OPEN_SEGMENT: return "OPEN_SEGMENT";
     case message_type::SEGMENT_OPENED: return "SEGMENT_OPENED";
     case message_type::CLOSE_SEGMENT: return "CLOSE_SEGMENT";
@@ -180,6 +184,30 @@ void encode(xdr::Writer& w, const unimplemented& v) {
 
 bool decode(xdr::Reader& r, unimplemented& v) {
   return r.i32(v.type);
+}
+
+void encode(xdr::Writer& w, const file_read& v) {
+  xdr::put_string(w, v.option, 255U);
+  w.boolean(v.taken);
+  w.u32(v.count);
+  xdr::put_string(w, v.text, 1024U);
+}
+
+bool decode(xdr::Reader& r, file_read& v) {
+  return xdr::get_string(r, v.option, 255U) &&
+      r.boolean(v.taken) &&
+      r.u32(v.count) &&
+      xdr::get_string(r, v.text, 1024U);
+}
+
+void encode(xdr::Writer& w, const access_reloaded& v) {
+  w.u64(v.generation);
+  xdr::put_array(w, v.files, 2U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+}
+
+bool decode(xdr::Reader& r, access_reloaded& v) {
+  return r.u64(v.generation) &&
+      xdr::get_array(r, v.files, 2U, 16U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
 }
 
 }  // namespace iw::protocol

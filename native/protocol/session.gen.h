@@ -21,6 +21,8 @@ inline constexpr std::uint32_t MAX_CHUNK_BYTES = 262144U;
 inline constexpr std::uint32_t MAX_OPEN_STREAMS = 64U;
 inline constexpr std::uint32_t MAX_TOKEN = 4096U;
 inline constexpr std::uint32_t MAX_LABEL = 255U;
+inline constexpr std::uint32_t MAX_ACCESS_FILES = 2U;
+inline constexpr std::uint32_t MAX_READ_TEXT = 1024U;
 
 enum class message_type : std::int32_t {
   // any reply may be one of these
@@ -35,6 +37,8 @@ enum class message_type : std::int32_t {
   CANCEL = 20,
   DONE = 21,
   GOODBYE = 22,
+  RELOAD_ACCESS = 23,
+  ACCESS_RELOADED = 24,
   // segment.x
   OPEN_SEGMENT = 32,
   SEGMENT_OPENED = 33,
@@ -165,5 +169,34 @@ struct unimplemented {
 };
 void encode(xdr::Writer& w, const unimplemented& v);
 [[nodiscard]] bool decode(xdr::Reader& r, unimplemented& v);
+
+// What became of one file that says who may do what (spec/access.md).
+struct file_read {
+  // the server's option that names the file: "--rules"
+  std::string option{};
+  // no: what the file said before holds
+  bool taken{};
+  // rules, or tokens, that hold now
+  std::uint32_t count{};
+  // for people: what was read, or where the file is wrong, and how
+  std::string text{};
+
+  bool operator==(const file_read& other) const = default;
+};
+void encode(xdr::Writer& w, const file_read& v);
+[[nodiscard]] bool decode(xdr::Reader& r, file_read& v);
+
+// The answer to RELOAD_ACCESS, which needs the operation `admin` [RULE-4]. The server reads its
+// tokens file and its rules file now, whether they changed or not [RULE-8]. When the answer comes,
+// the files' rules hold for every request that the server takes from then on. `generation` is one
+// more after each change of the rules or tokens that hold. A server without files has none here.
+struct access_reloaded {
+  std::uint64_t generation{};
+  std::vector<file_read> files{};
+
+  bool operator==(const access_reloaded& other) const = default;
+};
+void encode(xdr::Writer& w, const access_reloaded& v);
+[[nodiscard]] bool decode(xdr::Reader& r, access_reloaded& v);
 
 }  // namespace iw::protocol

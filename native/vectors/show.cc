@@ -75,6 +75,8 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(welcome, F(version), F(session), F(resumed), F(heartbeat_ms), F(session_lease_ms),             \
     F(max_diff_bytes), F(server), F(fields))                                                       \
   S(cancel, F(stream))                                                                             \
+  S(file_read, F(option), F(taken), F(count), F(text))                                             \
+  S(access_reloaded, F(generation), F(files))                                                      \
   S(unimplemented, F(type))                                                                        \
   S(error_reply, F(code), F(text), F(fields))                                                      \
   S(version_stamp, F(incarnation), F(number), F(chain))                                            \
@@ -304,6 +306,7 @@ types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Jso
     case T::DONE:
     case T::GOODBYE:
     case T::HEARTBEAT:
+    case T::RELOAD_ACCESS:
       return no_body(bytes, out);
     case T::ERROR:
       return body_of<p::error_reply>(bytes, out, again);
@@ -314,6 +317,7 @@ types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Jso
       IW_CASE(HELLO, hello)
       IW_CASE(WELCOME, welcome)
       IW_CASE(CANCEL, cancel)
+      IW_CASE(ACCESS_RELOADED, access_reloaded)
       IW_CASE(OPEN_SEGMENT, open_segment)
       IW_CASE(SEGMENT_OPENED, segment_opened)
       IW_CASE(CLOSE_SEGMENT, close_segment)

@@ -184,3 +184,63 @@ fn a_server_does_not_start_with_a_file_that_is_not_sound() {
         assert!(text.contains(&expected), "{text}");
     }
 }
+
+fn reload(server: &Server, token: &str) -> (Option<i32>, String) {
+    let ended = Command::new(env!("CARGO_BIN_EXE_interweave"))
+        .args(["rules", "reload", &format!("127.0.0.1:{}", server.port)])
+        .env("IW_TOKEN", token)
+        .output()
+        .expect("the program runs");
+    let both = [ended.stdout, ended.stderr].concat();
+    (ended.status.code(), String::from_utf8(both).unwrap())
+}
+
+#[test]
+fn an_admin_has_the_files_read_and_hears_what_became_of_them() {
+    // [RULE-8]
+    let files = Files::with_rules("allow alice all /**\nallow bob all /a/**\nend\n");
+    let alice = files.token(&["new", "alice"]);
+    let bob = files.token(&["new", "bob"]);
+    let server = files.serve();
+    let (rules, tokens) = (files.text("rules"), files.text("tokens"));
+    let (status, text) = reload(&server, &alice);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains(&format!("--rules {rules} was read again: 2 rules\n")));
+    assert!(text.contains(&format!("--tokens {tokens} was read again: 2 tokens\n")));
+    let (status, text) = reload(&server, &bob);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("bob asked for admin; no line"), "{text}");
+
+    let mut client = login(&server, &bob).unwrap();
+    open(&mut client, "/a", Durability::Memory);
+    for change in 0..5 {
+        // What the command said holds at once.
+        files.replace_rules("allow alice all /**\nallow bob all /b\nend\n");
+        assert_eq!(reload(&server, &alice).0, Some(0));
+        assert!(!may_list(&mut client, "/a"), "{change}");
+        files.replace_rules("allow alice all /**\nallow bob reed /a\nend\n");
+        let (status, text) = reload(&server, &alice);
+        assert_eq!(status, Some(1), "{text}");
+        let wrong = format!("--rules {rules}:2:11: error: `reed` is not an operation");
+        assert!(
+            text.contains(&wrong) && text.contains("before holds"),
+            "{text}"
+        );
+        assert!(!may_list(&mut client, "/a"), "{change}");
+        files.replace_rules("allow alice all /**\nallow bob all /a\nend\n");
+        assert_eq!(reload(&server, &alice).0, Some(0));
+        assert!(may_list(&mut client, "/a"), "{change}");
+    }
+    // An admin who takes the right from himself hears of it.
+    files.replace_rules("allow bob all /a\nend\n");
+    assert_eq!(reload(&server, &alice).0, Some(0));
+    assert_eq!(reload(&server, &alice).0, Some(1));
+}
+
+#[test]
+fn a_server_without_files_says_that_there_is_nothing_to_read() {
+    let server = Server::in_memory(&[]);
+    let (status, text) = reload(&server, "");
+    assert_eq!(status, Some(1));
+    assert!(text.contains("start it with --rules FILE"), "{text}");
+}

@@ -16,37 +16,37 @@ const RULES: &str = "allow alice read /a/**\nallow root all /**\nend\n";
 const LATE: Duration = Duration::from_secs(1);
 
 /// A folder with tokens and rules.
-struct Papers(Directory);
+pub struct Papers(Directory);
 
 impl Papers {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let papers = Papers(Directory::new());
         std::fs::write(papers.file("rules"), RULES).unwrap();
         papers
     }
 
-    fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
 
-    fn token(&self, name: &str) -> String {
+    pub fn token(&self, name: &str) -> String {
         let arguments = ["token", "new", name, "--tokens", &self.file("tokens")];
         let token = Caller::nobody().call(&arguments).expect("a token");
         token.trim().to_string()
     }
 
-    fn revoke(&self, name: &str) {
+    pub fn revoke(&self, name: &str) {
         let arguments = ["token", "revoke", name, "--tokens", &self.file("tokens")];
         Caller::nobody().call(&arguments).expect("it is revoked");
     }
 
-    fn options(&self) -> Vec<String> {
+    pub fn options(&self) -> Vec<String> {
         let (tokens, rules) = (self.file("tokens"), self.file("rules"));
         vec!["--tokens".into(), tokens, "--rules".into(), rules]
     }
 }
 
-fn words(options: &[String]) -> Vec<&str> {
+pub fn words(options: &[String]) -> Vec<&str> {
     options.iter().map(String::as_str).collect()
 }
 
@@ -65,14 +65,14 @@ fn serve(papers: &Papers, root: &str) -> Server {
     server
 }
 
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut found = lines.filter(|(found, _)| found.eq_ignore_ascii_case(name));
         found.next().map(|(_, value)| value)
@@ -86,7 +86,7 @@ impl Answer {
 }
 
 /// `lines`: whole lines of the request's head.
-fn ask_on(mut stream: impl Read + Write, request: &str, lines: &str, body: &str) -> Answer {
+pub fn ask_on(mut stream: impl Read + Write, request: &str, lines: &str, body: &str) -> Answer {
     let length = body.len();
     let text = format!(
         "{request} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\
@@ -104,7 +104,7 @@ fn ask_on(mut stream: impl Read + Write, request: &str, lines: &str, body: &str)
     }
 }
 
-fn ask(server: &Server, request: &str, lines: &str, body: &str) -> Answer {
+pub fn ask(server: &Server, request: &str, lines: &str, body: &str) -> Answer {
     let stream = TcpStream::connect(server.http).expect("it listens");
     ask_on(stream, request, lines, body)
 }
@@ -113,15 +113,15 @@ fn get(server: &Server, path: &str, lines: &str) -> Answer {
     ask(server, &format!("GET {path}"), lines, "")
 }
 
-fn bearer(token: &str) -> String {
+pub fn bearer(token: &str) -> String {
     format!("Authorization: Bearer {token}\r\n")
 }
 
-fn log_in(server: &Server, token: &str) -> Answer {
+pub fn log_in(server: &Server, token: &str) -> Answer {
     ask(server, "POST /login", "", &format!("token={token}"))
 }
 
-fn cookie_line(answer: &Answer) -> String {
+pub fn cookie_line(answer: &Answer) -> String {
     format!("Cookie: other=1; {}\r\n", answer.cookie())
 }
 

@@ -16,6 +16,7 @@ mod log_end;
 mod login;
 mod many;
 mod own_token;
+mod routes;
 mod server;
 mod sharing;
 mod tls;

@@ -474,6 +474,7 @@ impl World {
                 }
             }
             Effect::Audit(_) => {}
+            Effect::ReadFiles { asked } => self.engine.files_read(self.now_ns, asked, Vec::new()),
             Effect::LookAfterStore => {
                 self.engine.store_looked_at(self.now_ns, &[], &[]);
             }

@@ -49,6 +49,11 @@ impl Rules {
         Ok(Rules { file })
     }
 
+    /// Returns how many rules there are.
+    pub fn count(&self) -> usize {
+        self.file.rules
+    }
+
     /// Whether a client that shows nothing may have a session [ACC-4].
     pub fn lets_anyone_in(&self) -> bool {
         self.file.lets_anyone_in

@@ -252,10 +252,16 @@ impl Client {
     }
 
     fn ping(&mut self) -> Result<(), ClientError> {
+        self.send_bare(MessageType::Ping).map(drop)
+    }
+
+    /// Sends a message that has no body; returns its stream.
+    fn send_bare(&mut self, type_: MessageType) -> Result<u32, ClientError> {
         self.spoken = Instant::now();
         self.last_stream = self.last_stream % (u32::MAX >> 1) + 1;
-        let ping = Message::bare(MessageType::Ping, self.last_stream);
-        self.transport.send(ping)
+        self.transport
+            .send(Message::bare(type_, self.last_stream))?;
+        Ok(self.last_stream)
     }
 
     /// Keeps a notification; PONG and HEARTBEAT only say that the server lives, and what is not
@@ -340,6 +346,13 @@ impl Client {
             path: path.to_string(),
         };
         self.request_done(MessageType::RemoveSegment, &body)
+    }
+
+    /// Has the server read its tokens file and its rules file now.
+    pub fn reload_access(&mut self) -> Result<AccessReloaded, ClientError> {
+        let stream = self.send_bare(MessageType::ReloadAccess)?;
+        let (reloaded, _) = self.reply(stream, MessageType::AccessReloaded)?;
+        Ok(reloaded)
     }
 
     /// Asks to be told when the copy is not recent enough any more; with `push_bytes` the diffs

@@ -7,12 +7,13 @@
 use interweave_access::{
     Access, FileError, Rules, Tokens, MAX_RULES_FILE_BYTES, MAX_TOKENS_FILE_BYTES,
 };
+use interweave_wire::protocol::FileRead;
 use std::fs::{File, Metadata};
 use std::future::Future;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{signal, SignalKind};
@@ -43,14 +44,14 @@ impl AccessOptions {
 pub struct Change {
     /// None: what the files say holds already.
     pub access: Option<Arc<Access>>,
-    pub reloads: Vec<Reload>,
+    /// A file that was read anew. If it is not sound, what it said before holds.
+    pub reloads: Vec<FileRead>,
+    /// The last request RELOAD_ACCESS for which all files were read; 0: none asked.
+    pub asked: u64,
 }
 
-/// A file was read anew. If it is not sound, what it said before holds.
-pub struct Reload {
-    pub is_taken: bool,
-    pub text: String,
-}
+/// Asks for a reading of the files: 0 for SIGHUP, else the number of a request.
+pub type Wishes = Sender<u64>;
 
 /// A file that was replaced or written has another mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,12 +76,16 @@ impl Mark {
     }
 }
 
+/// How a file is read, and how many entries it then has.
+type Reading<T> = (fn(&[u8]) -> Result<T, FileError>, fn(&T) -> usize);
+
 /// One of the files, and what it said when it was last sound.
 struct Watched<T> {
     option: &'static str,
     path: PathBuf,
     most_bytes: usize,
     parse: fn(&[u8]) -> Result<T, FileError>,
+    count: fn(&T) -> usize,
     sound: T,
     /// None: the file was not there.
     mark: Option<Mark>,
@@ -89,7 +94,7 @@ struct Watched<T> {
     /// It is read again at the next look, although its mark stays.
     is_fresh: bool,
     /// The reloads that nobody was told of.
-    reloads: Vec<Reload>,
+    reloads: Vec<FileRead>,
 }
 
 impl<T> Watched<T> {
@@ -97,7 +102,7 @@ impl<T> Watched<T> {
         option: &'static str,
         path: &Path,
         most_bytes: usize,
-        parse: fn(&[u8]) -> Result<T, FileError>,
+        (parse, count): Reading<T>,
     ) -> Result<Self, String> {
         let read = read_file(path, most_bytes);
         let (mark, bytes) =
@@ -108,6 +113,7 @@ impl<T> Watched<T> {
             path: path.to_path_buf(),
             most_bytes,
             parse,
+            count,
             sound,
             mark: Some(mark),
             bytes,
@@ -160,7 +166,12 @@ impl<T> Watched<T> {
     }
 
     fn tell(&mut self, is_taken: bool, text: String) {
-        self.reloads.push(Reload { is_taken, text });
+        self.reloads.push(FileRead {
+            option: self.option.to_string(),
+            taken: is_taken,
+            count: (self.count)(&self.sound).try_into().unwrap_or(u32::MAX),
+            text,
+        });
     }
 }
 
@@ -197,16 +208,16 @@ pub struct AccessFiles {
 impl AccessFiles {
     /// Reads the files. None: there are no such files.
     pub fn open(options: &AccessOptions) -> Result<Option<AccessFiles>, String> {
-        let parse_tokens = |bytes: &[u8]| Tokens::parse(bytes, since_1970().as_secs());
-        let tokens = options.tokens.as_deref();
-        let tokens = tokens
-            .map(|path| Watched::open("--tokens", path, MAX_TOKENS_FILE_BYTES, parse_tokens))
-            .transpose()?;
-        let parse_rules = |bytes: &[u8]| Rules::parse(bytes);
-        let rules = options.rules.as_deref();
-        let rules = rules
-            .map(|path| Watched::open("--rules", path, MAX_RULES_FILE_BYTES, parse_rules))
-            .transpose()?;
+        let tokens = options.tokens.as_deref().map(|path| {
+            let parse = |bytes: &[u8]| Tokens::parse(bytes, since_1970().as_secs());
+            let count = |tokens: &Tokens| tokens.lines().len();
+            Watched::open("--tokens", path, MAX_TOKENS_FILE_BYTES, (parse, count))
+        });
+        let rules = options.rules.as_deref().map(|path| {
+            let parse = |bytes: &[u8]| Rules::parse(bytes);
+            Watched::open("--rules", path, MAX_RULES_FILE_BYTES, (parse, Rules::count))
+        });
+        let (tokens, rules) = (tokens.transpose()?, rules.transpose()?);
         let is_any = tokens.is_some() || rules.is_some();
         Ok(is_any.then_some(AccessFiles { tokens, rules }))
     }
@@ -255,7 +266,7 @@ impl AccessFiles {
         self.let_expire(since_1970()) | tokens | rules
     }
 
-    fn take_reloads(&mut self) -> Vec<Reload> {
+    fn take_reloads(&mut self) -> Vec<FileRead> {
         let tokens = self.tokens.as_mut().map(|file| &mut file.reloads);
         let rules = self.rules.as_mut().map(|file| &mut file.reloads);
         let both = tokens.into_iter().chain(rules);
@@ -263,18 +274,23 @@ impl AccessFiles {
     }
 
     /// Runs until the other ends of both channels are gone.
-    fn keep(mut self, hangups: &Receiver<()>, changes: &UnboundedSender<Change>) {
+    fn keep(mut self, wishes: &Receiver<u64>, changes: &UnboundedSender<Change>) {
         loop {
-            let has_changed = match hangups.recv_timeout(self.rest(since_1970())) {
-                Ok(()) => self.read_again(),
-                Err(RecvTimeoutError::Timeout) => self.look_again(),
+            let (has_changed, asked) = match wishes.recv_timeout(self.rest(since_1970())) {
+                Ok(first) => {
+                    // One reading is for all that came before it.
+                    let asked = wishes.try_iter().fold(first, u64::max);
+                    (self.read_again(), asked)
+                }
+                Err(RecvTimeoutError::Timeout) => (self.look_again(), 0),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let change = Change {
                 access: has_changed.then(|| self.access()),
                 reloads: self.take_reloads(),
+                asked,
             };
-            let is_any = change.access.is_some() || !change.reloads.is_empty();
+            let is_any = change.access.is_some() || !change.reloads.is_empty() || asked > 0;
             if is_any && changes.send(change).is_err() {
                 return;
             }
@@ -284,33 +300,36 @@ impl AccessFiles {
 
 /// Tells `on_change` at once what the files say, and begins to watch them. The returned task is to
 /// run for as long as the server does; it tells `on_change` of each change. From now on SIGHUP does
-/// not end the process.
+/// not end the process. The returned sender takes wishes for a reading.
 pub fn begin(
     files: AccessFiles,
     on_change: impl Fn(Change) + 'static,
-) -> io::Result<impl Future<Output = ()>> {
+) -> io::Result<(Wishes, impl Future<Output = ()>)> {
     let mut hangup = signal(SignalKind::hangup())?;
     on_change(Change {
         access: Some(files.access()),
         reloads: Vec::new(),
+        asked: 0,
     });
-    let (ask, asked) = channel();
+    let (wishes, wished) = channel();
+    let hangups = wishes.clone();
     let (changes, mut changed) = unbounded_channel();
     let thread = std::thread::Builder::new().name("iw-access".to_string());
-    thread.spawn(move || files.keep(&asked, &changes))?;
-    Ok(async move {
+    thread.spawn(move || files.keep(&wished, &changes))?;
+    let task = async move {
         loop {
             tokio::select! {
                 Some(()) = hangup.recv() => {
                     // The thread ends after this task, or this task panics below.
-                    let _ = ask.send(());
+                    let _ = hangups.send(0);
                 }
                 change = changed.recv() => {
                     on_change(change.expect("the thread that watches the files runs"));
                 }
             }
         }
-    })
+    };
+    Ok((wishes, task))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::login::{self, Caller, Credentials, Failures};
 use super::logins::Logins;
 use super::metrics;
 use super::pages::{self, Wanted};
+use super::routes::{Need, Route};
 use super::shell::Shell;
 use super::tasks;
 use super::viewer;
@@ -21,7 +22,7 @@ use axum::extract::{RawQuery, Request, State};
 use axum::http::{header, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, MethodRouter};
 use axum::{Extension, Router};
 use interweave_access::{Login, NotLetIn, Operation, Peer};
 use interweave_wire::protocol::{ErrorCode, MAX_TOKEN};
@@ -90,33 +91,44 @@ pub fn app(door: Arc<Door>) -> (Router, mpsc::Receiver<Ask>) {
         asks: asker,
         failures: Arc::default(),
     };
-    let both = (door.clone(), asker.clone());
-    let closed = Router::new()
-        .route("/", get(viewer::page))
-        .route("/viewer.js", get(viewer::script))
-        .route("/status", get(status))
-        .route("/metrics", get(metrics))
-        .layer(middleware::from_fn(login::needs_identity));
-    // A WebSocket's client may show its token in HELLO.
-    let identified = Router::new()
-        .route("/healthz", get(healthz))
-        .route("/ws", get(web_socket))
-        .merge(closed)
-        .layer(middleware::from_fn_with_state(
-            both.clone(),
-            login::identify,
-        ))
-        .with_state(asker);
-    let entry = Router::new()
-        .route("/login", get(login::page).post(login::log_in))
-        .route("/logout", post(login::log_out))
-        .with_state(both)
-        .route("/login.js", get(viewer::login_script))
-        .route("/viewer.css", get(viewer::style));
-    let app = identified
-        .merge(entry)
-        .layer(middleware::from_fn_with_state(door, only_admitted));
+    let app = Route::ALL.iter().fold(Router::new(), |app, route| {
+        app.route(route.path(), guarded(*route, &door, &asker))
+    });
+    let app = app.layer(middleware::from_fn_with_state(door, only_admitted));
     (app, asked)
+}
+
+/// Puts before a page what its need asks for [ACC-11]. What needs `metrics` is decided on the
+/// engine's task.
+fn guarded(route: Route, door: &Arc<Door>, asker: &Asker) -> MethodRouter {
+    let both = (door.clone(), asker.clone());
+    let page = handler(route, both.clone());
+    let identify = middleware::from_fn_with_state(both, login::identify);
+    match route.need() {
+        Need::Nothing => page,
+        Need::Identity => page.layer(identify),
+        Need::LetIn | Need::Metrics => page
+            .layer(middleware::from_fn(login::needs_identity))
+            .layer(identify),
+    }
+}
+
+fn handler(route: Route, both: (Arc<Door>, Asker)) -> MethodRouter {
+    let asker = both.1.clone();
+    match route {
+        Route::Viewer => get(viewer::page),
+        Route::Script => get(viewer::script),
+        Route::Style => get(viewer::style),
+        Route::Status => get(status).with_state(asker),
+        Route::Metrics => get(metrics).with_state(asker),
+        Route::Health => get(healthz).with_state(asker),
+        // A WebSocket's client may show its token in HELLO.
+        Route::WebSocket => get(web_socket).with_state(asker),
+        Route::LoginPage => get(login::page),
+        Route::LoginScript => get(viewer::login_script),
+        Route::LogIn => post(login::log_in).with_state(both),
+        Route::LogOut => post(login::log_out).with_state(both),
+    }
 }
 
 /// Answers the handlers' questions, on the engine's task.

@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use super::access_files::{self, AccessFiles, AccessOptions, Change, Reload};
+use super::access_files::{self, AccessFiles, AccessOptions, Change};
 use super::address::ListenAddress;
 use super::allocator;
 use super::appends;
@@ -267,18 +267,25 @@ fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeEr
                 shell.event(|engine, now_ns| engine.set_access(now_ns, access));
             }
             // Whoever reads that a file was taken finds that it holds.
-            for reload in change.reloads {
-                let Reload { is_taken, text } = reload;
-                match is_taken {
+            for file in &change.reloads {
+                let text = &*file.text;
+                match file.taken {
                     true => tracing::info!("{text}"),
                     false => tracing::error!("{text}"),
                 }
-                shell.audit(Audited::of_server(Act::Reload, is_taken, text));
+                shell.audit(Audited::of_server(Act::Reload, file.taken, text));
+            }
+            if change.asked > 0 {
+                shell.event(|engine, now_ns| {
+                    engine.files_read(now_ns, change.asked, change.reloads);
+                });
             }
         }
     };
     let kept = access_files::begin(files, to_engine);
     let kept = kept.map_err(failed("watching the tokens file and the rules file"))?;
+    let (wishes, kept) = kept;
+    shell.begin_files(wishes);
     tasks::spawn(shell, "the tokens file and the rules file", kept);
     Ok(())
 }

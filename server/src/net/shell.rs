@@ -3,6 +3,7 @@
 //! Everything runs on one thread. The shell gives the engine an event, puts the event's messages on
 //! their sockets at once, and lets the engine settle what it told. Then comes the next event.
 
+use super::access_files::Wishes;
 use super::allocator::Ebb;
 use super::appends::Appends;
 use super::audit::{AuditLog, AuditNumbers, Notes};
@@ -25,6 +26,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::Notify;
 
+/// Timers of the event loop are so coarse. Shorter pauses between slices of work are waited for
+/// without sleeping, because other events come between.
+const TIMERS_GRAIN: Duration = Duration::from_millis(1);
 /// The least time between two looks at the store's wants that a completion causes.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
@@ -55,6 +59,8 @@ pub struct Shell {
     pub behind: RefCell<Vec<u8>>,
     pub traffic: Traffic,
     audit_log: OnceCell<AuditLog>,
+    /// None: the server has no files that say who may do what.
+    files: OnceCell<Wishes>,
     turns: Turns,
     /// The addresses at which programs connect.
     pub listening: RefCell<Vec<String>>,
@@ -110,6 +116,7 @@ impl Shell {
             behind: RefCell::default(),
             traffic: Traffic::default(),
             audit_log: OnceCell::new(),
+            files: OnceCell::new(),
             turns: Turns::default(),
             listening: RefCell::default(),
             effects: Cell::default(),
@@ -249,6 +256,7 @@ impl Shell {
                 }
             }
             Effect::Audit(audited) => self.audit(audited),
+            Effect::ReadFiles { asked } => self.read_files(asked),
             Effect::LookAfterStore => self.look_after_store(&mut self.engine.borrow_mut()),
         }
     }
@@ -256,6 +264,23 @@ impl Shell {
     /// Gives the store what waits for the end of the turn.
     pub fn hand_over(&self) {
         self.appends.hand_over(self.store.borrow().as_deref());
+    }
+
+    /// From now on the files that say who may do what are read when somebody wishes it.
+    pub fn begin_files(&self, wishes: Wishes) {
+        // A server begins once, so that these are the first ones.
+        let _ = self.files.set(wishes);
+    }
+
+    /// Has the files read for the request of that number.
+    fn read_files(&self, asked: u64) {
+        let is_asked = self.files.get().map(|wishes| wishes.send(asked));
+        if is_asked.is_none_or(|sent| sent.is_err()) {
+            let now_ns = self.event_ns.get();
+            self.engine
+                .borrow_mut()
+                .files_read(now_ns, asked, Vec::new());
+        }
     }
 
     /// From now on there is this audit log.
@@ -370,17 +395,29 @@ impl Shell {
         loop {
             let armed_ns = self.armed_ns.get();
             let wait = Duration::from_nanos(armed_ns.saturating_sub(clock::now_ns()));
+            if wait < TIMERS_GRAIN && self.engine.borrow().works_in_slices() {
+                tokio::task::yield_now().await;
+                let is_due = self.armed_ns.get() <= clock::now_ns();
+                if is_due {
+                    self.on_time();
+                }
+                continue;
+            }
             let due = tokio::select! {
                 _ = self.earlier.notified() => false,
                 _ = tokio::time::sleep(wait), if armed_ns != u64::MAX => true,
             };
             if due {
-                self.event(|engine, now_ns| {
-                    self.armed_ns.set(u64::MAX);
-                    engine.advance(now_ns);
-                });
+                self.on_time();
             }
         }
+    }
+
+    fn on_time(&self) {
+        self.event(|engine, now_ns| {
+            self.armed_ns.set(u64::MAX);
+            engine.advance(now_ns);
+        });
     }
 
     /// Takes a new connection in, and counts it until its socket is closed. None: there are too

@@ -84,6 +84,11 @@ impl Permits {
         self.generation = self.generation.wrapping_add(1).max(1);
     }
 
+    /// Returns a number that is one more after each change of what holds.
+    pub fn generation(&self) -> u64 {
+        self.generation.into()
+    }
+
     pub fn decide(&self, identity: &Identity, path: &str) -> Rights {
         let may = |operation| self.access.decide(identity, operation, path).is_allowed;
         Rights {
@@ -115,9 +120,12 @@ impl Permits {
             Some(line) => format!("line {line} of the rules denies it"),
             None => "no line of the rules allows it".to_string(),
         };
-        let text = format!(
-            "{identity} asked to {asked} {path}; {reason}; ask whoever runs the server for a rule"
-        );
+        let what = match asked.is_of_server() {
+            true => format!("for {asked}"),
+            false => format!("to {asked} {path}"),
+        };
+        let text =
+            format!("{identity} asked {what}; {reason}; ask whoever runs the server for a rule");
         Err(Rejection::new(ErrorCode::Denied, text))
     }
 }
@@ -126,6 +134,8 @@ impl Permits {
 /// and RELEASE_WRITER, whose need depends on its diffs, ask for the rest themselves.
 enum Need<'a> {
     Nothing,
+    /// An operation on the server as a whole.
+    Server(Operation),
     /// These operations on the segment of that path.
     Path(&'a str, &'static [Operation]),
     Read(u32),
@@ -143,6 +153,7 @@ fn need(request: &Request) -> Need<'_> {
         Request::AbortWriter(r) => Need::Known(r.segment),
         // Shows what the session may read.
         Request::ListSegments(_) => Need::Nothing,
+        Request::ReloadAccess => Need::Server(Operation::Admin),
         Request::OpenSegment(r) => Need::Path(&r.path, &[Operation::Read]),
         Request::RemoveSegment(r) => Need::Path(&r.path, &[Operation::Read, Operation::Remove]),
         Request::DescribeBlocks(r) => Need::Read(r.segment),
@@ -166,6 +177,7 @@ impl Engine {
         }
         match need(request) {
             Need::Nothing => Ok(()),
+            Need::Server(operation) => self.permit(at, operation, ""),
             Need::Path(path, operations) => {
                 let mut each = operations.iter();
                 each.try_for_each(|asked| self.permit(at, *asked, path))
@@ -181,7 +193,8 @@ impl Engine {
         }
     }
 
-    /// Refuses one operation on the segment of that path, whether there is such a segment or not.
+    /// Refuses one operation on the server, or on the segment of that path, whether there is such a
+    /// segment or not.
     pub(super) fn permit(&mut self, at: At, asked: Operation, path: &str) -> Result<(), Rejection> {
         let identity = &self.wire.asking(at).login.identity;
         self.permits.check(identity, asked, path)
@@ -253,15 +266,5 @@ impl Engine {
             open.rights = rights;
         }
         Some(rights)
-    }
-
-    /// Whether the session may see the path in a list.
-    pub(super) fn may_see(&self, session: u64, path: &str) -> bool {
-        self.permits.access.is_open()
-            || self.wire.session(session).is_some_and(|session| {
-                let identity = &session.login.identity;
-                let decision = self.permits.access.decide(identity, Operation::Read, path);
-                decision.is_allowed
-            })
     }
 }

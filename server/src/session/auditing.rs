@@ -203,6 +203,7 @@ impl Engine {
         let (act, needs, path) = match request {
             Request::OpenSegment(r) if creates => (Act::Create, Operation::Create, &*r.path),
             Request::OpenSegment(r) => (Act::Open, Operation::Read, &*r.path),
+            Request::ReloadAccess => (Act::Admin, Operation::Admin, ""),
             Request::RemoveSegment(r) => (Act::Remove, Operation::Remove, &*r.path),
             _ => (Act::Request, Operation::Read, ""),
         };

@@ -36,6 +36,9 @@ pub enum Effect {
     Next { segment_id: u64, next: Next },
     /// See how the store is; tell [`super::Engine::store_looked_at`].
     LookAfterStore,
+    /// Read the tokens file and the rules file; tell [`super::Engine::files_read`] this number, or
+    /// a later one.
+    ReadFiles { asked: u64 },
     /// A line for the audit log.
     Audit(Box<Audited>),
 }

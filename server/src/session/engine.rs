@@ -12,7 +12,9 @@ use super::accounts::Accounts;
 use super::config::{ns, Config};
 use super::effect::Effect;
 use super::journal::Journal;
+use super::listing::Listing;
 use super::message::{Backlog, Incoming, Request, ServerMessage};
+use super::reloading::Reloading;
 use super::saving::Saving;
 use super::segments::Segments;
 use super::sweeping::Sweep;
@@ -36,6 +38,8 @@ pub struct Engine {
     pub(super) permits: Permits,
     pub(super) accounts: Accounts,
     pub(super) sweep: Sweep,
+    pub(super) listing: Listing,
+    pub(super) reloading: Reloading,
     pub(super) stopping: bool,
 }
 
@@ -51,6 +55,8 @@ impl Engine {
             permits: Permits::default(),
             accounts: Accounts::new(ns(config.lease_ms) / 4),
             sweep: Sweep::default(),
+            listing: Listing::default(),
+            reloading: Reloading::default(),
             stopping: false,
             config,
         }
@@ -88,8 +94,14 @@ impl Engine {
             self.segments.timers.next_ns(),
             self.journal.next_look_ns(),
             self.sweep.next_ns(),
+            self.listing.next_ns(),
         ];
         next.into_iter().flatten().min()
+    }
+
+    /// Whether work is left that is done in slices, with short pauses between.
+    pub fn works_in_slices(&self) -> bool {
+        self.sweep.next_ns().is_some() || self.listing.next_ns().is_some()
     }
 
     /// Time passes: leases, deadlines and heartbeats.
@@ -104,6 +116,8 @@ impl Engine {
                 self.watch_wire(now_ns);
             } else if self.sweep.next_ns() == Some(next_ns) {
                 self.sweep_slice();
+            } else if self.listing.next_ns() == Some(next_ns) {
+                self.list_slice();
             } else if self.segments.timers.next_ns() != Some(next_ns) {
                 self.journal.look_after_store(now_ns);
             } else if let Some(segment) = self.segments.timers.pop(now_ns) {
@@ -291,6 +305,7 @@ impl Engine {
             Request::Ping => self.answer(at, MessageType::Pong),
             Request::Cancel(r) => self.cancel(at, r),
             Request::Goodbye => self.goodbye(at),
+            Request::ReloadAccess => self.reload_access(at),
             Request::OpenSegment(r) => self.open_segment(at, r),
             Request::CloseSegment(r) => self.close_segment(at, r),
             Request::RemoveSegment(r) => self.remove_segment(at, r),

@@ -20,6 +20,7 @@ pub enum Request {
     Ping,
     Cancel(Cancel),
     Goodbye,
+    ReloadAccess,
     OpenSegment(OpenSegment),
     CloseSegment(CloseSegment),
     RemoveSegment(RemoveSegment),
@@ -67,6 +68,7 @@ fn decode_body(type_: MessageType, body: &[u8]) -> Result<Request, XdrError> {
         MessageType::Ping => Request::Ping,
         MessageType::Cancel => Request::Cancel(Cancel::decode(&mut r)?),
         MessageType::Goodbye => Request::Goodbye,
+        MessageType::ReloadAccess => Request::ReloadAccess,
         MessageType::OpenSegment => Request::OpenSegment(OpenSegment::decode(&mut r)?),
         MessageType::CloseSegment => Request::CloseSegment(CloseSegment::decode(&mut r)?),
         MessageType::RemoveSegment => Request::RemoveSegment(RemoveSegment::decode(&mut r)?),
@@ -259,7 +261,7 @@ impl std::ops::AddAssign for Backlog {
 }
 
 /// Cuts a text to `most` bytes at a character's boundary.
-fn shortened(mut text: String, most: usize) -> String {
+pub(super) fn shortened(mut text: String, most: usize) -> String {
     if text.len() > most {
         let end = (0..=most).rev().find(|&at| text.is_char_boundary(at));
         text.truncate(end.unwrap_or(0));
@@ -289,5 +291,5 @@ macro_rules! bodies {
 bodies!(
     ErrorReply PlainError Unimplemented Welcome SegmentOpened SegmentList BlocksDescribed
     ReaderAcquired WriterAcquired WriterRenewed SerialsGranted WriterReleased WriterKept
-    ReleaseResolved Subscribed NotRecent Push WriterLost RecallWriter SegmentGone
+    ReleaseResolved Subscribed NotRecent Push WriterLost RecallWriter SegmentGone AccessReloaded
 );

@@ -42,6 +42,7 @@ mod open;
 mod part_chains;
 mod recovery;
 mod release;
+mod reloading;
 mod remembered;
 mod removing;
 mod resolving;

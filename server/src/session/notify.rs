@@ -30,9 +30,8 @@ impl Engine {
             segment.users.subscribers.push(at.connection);
         }
         segment.told(wire, at.connection, &r.have);
-        if let Some(open) = wire.opened(at.connection, r.segment) {
-            open.watch = Some(Watch::new(bound, r.push, r.push_bytes));
-        }
+        let watch = Watch::new(bound, r.push, r.push_bytes);
+        wire.watch(at.connection, r.segment, watch);
         let body = Subscribed {
             now: segment.stamp().into(),
         };

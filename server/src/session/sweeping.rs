@@ -1,7 +1,9 @@
 //! Brings new rules to the sessions, locks, waits and subscriptions that exist [ACC-6] [RULE-7].
 //!
 //! The sweep looks at some segments of some sessions at a time, and other events come between, so
-//! that nobody waits long for it. A change of the rules meanwhile begins the sweep anew.
+//! that nobody waits long for it. A change of the rules meanwhile begins the sweep anew. It visits
+//! locks, waits and subscriptions alone: a segment that is only open is asked about at its next
+//! request (access.rs).
 
 use super::auditing::Act;
 use super::engine::Engine;
@@ -9,19 +11,20 @@ use crate::lock::Ticket;
 use interweave_access::{Access, Operation};
 use interweave_wire::protocol::ErrorCode;
 use interweave_wire::Rejection;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// So many decisions are made without a pause: well under a millisecond of the engine's thread.
+/// So many segments are looked at without a pause: a millisecond of the engine's thread at most
+/// (bench/rights.rs).
 const SLICE: usize = 512;
-const PAUSE_NS: u64 = 1_000_000;
+/// The time for other events between two slices.
+pub(super) const PAUSE_NS: u64 = 250_000;
 
 /// The sessions and segments that the sweep has still to look at.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     sessions: Vec<u64>,
-    /// The session that is being looked at, and its segments that were not looked at.
-    current: Option<(u64, Vec<u32>)>,
+    /// The session that is being looked at, and the number from which on its segments were not.
+    current: Option<(u64, u32)>,
     next_ns: u64,
 }
 
@@ -56,10 +59,10 @@ impl Engine {
     pub(super) fn sweep_slice(&mut self) {
         for _ in 0..SLICE {
             match self.sweep.current.take() {
-                Some((session, mut segments)) => {
-                    if let Some(number) = segments.pop() {
-                        self.sweep.current = Some((session, segments));
-                        self.sweep_segment(session, number);
+                Some((session, from)) => {
+                    if let Some((number, is_locked)) = self.wire.next_held(session, from) {
+                        self.sweep.current = number.checked_add(1).map(|next| (session, next));
+                        self.sweep_segment(session, number, is_locked);
                     }
                 }
                 None => match self.sweep.sessions.pop() {
@@ -88,15 +91,16 @@ impl Engine {
             }
             return;
         }
-        let mut segments: BTreeSet<u32> = s.locks.iter().copied().collect();
-        if let Some(c) = s.connection.and_then(|c| self.wire.connection(c)) {
-            segments.extend(c.open.keys());
-        }
-        self.sweep.current = Some((session, segments.into_iter().collect()));
+        self.sweep.current = Some((session, 0));
     }
 
-    /// Takes from the session what it has of the segment and may not have any more.
-    fn sweep_segment(&mut self, session: u64, number: u32) {
+    /// Takes from the session what it has of the segment and may not have any more. `is_locked`: it
+    /// may hold or await a lock there.
+    fn sweep_segment(&mut self, session: u64, number: u32, is_locked: bool) {
+        // A subscription needs one decision. There may be very many.
+        if !is_locked && self.may_still_read(session, number) {
+            return;
+        }
         let connection = self.wire.session(session).and_then(|s| s.connection);
         let Some(rights) = self.rights(session, connection, number) else {
             return;
@@ -105,7 +109,7 @@ impl Engine {
             return;
         }
         let may_read = rights.may_read();
-        if let Some(connection) = connection {
+        if let Some(connection) = connection.filter(|_| is_locked) {
             self.refuse_waits((session, connection), number, may_read);
         }
         let Some(s) = self.segments.if_still_there(number) else {
@@ -181,6 +185,17 @@ impl Engine {
             };
             self.audit_taken(session, Act::Request, number, lacks);
         }
+    }
+
+    fn may_still_read(&self, session: u64, number: u32) -> bool {
+        let session = self.wire.session(session);
+        let both = session.zip(self.segments.get(number));
+        both.is_some_and(|(session, segment)| {
+            let identity = &session.login.identity;
+            let access = &self.permits.access;
+            let decision = access.decide(identity, Operation::Read, &segment.path);
+            decision.is_allowed
+        })
     }
 
     /// Whether the session may take the segment's writer lock again.

@@ -35,6 +35,8 @@ STRUCTS = {
                "max_diff_bytes:u64 server:string255 fields:header_field<24>",
     "cancel": "stream:u32",
     "unimplemented": "type:i32",
+    "file_read": "option:string255 taken:bool count:u32 text:string1024",
+    "access_reloaded": "generation:u64 files:file_read<2>",
     "error_reply": "code:error_code text:string1024 fields:header_field<24>",
     "plain_error": "code:error_code text:string1024",
     "version_stamp": "incarnation:u64 number:u64 chain:u64",
@@ -80,6 +82,7 @@ STRUCTS = {
     "recall_writer": "segment:u32 fence:u64",
     "segment_gone": "segment:u32",
     "ping": "", "pong": "", "heartbeat": "", "done": "", "goodbye": "", "continue": "",
+    "reload_access": "",
     # field.x
     "header_field": "key:u32 value:bytes2048",
     "field_list": "fields:header_field<24>",

@@ -14,6 +14,7 @@ mod random;
 mod releases;
 mod segments;
 mod sessions;
+mod slices;
 mod waiting;
 
 use super::{
@@ -75,6 +76,8 @@ pub struct World {
     pub given: Vec<(u64, Next)>,
     pub closed: Vec<u64>,
     pub audited: Vec<Audited>,
+    /// The readings of files that were asked for.
+    pub readings: Vec<u64>,
     /// The connections that were to be asked about the bulk that comes in on them.
     pub refused_bulk: Vec<u64>,
     /// These connections take nothing of what they are sent.
@@ -104,6 +107,7 @@ impl World {
             given: Vec::new(),
             closed: Vec::new(),
             audited: Vec::new(),
+            readings: Vec::new(),
             refused_bulk: Vec::new(),
             stuck: Vec::new(),
             waiting: HashMap::new(),
@@ -174,6 +178,7 @@ impl World {
             Effect::Next { segment_id, next } => self.given.push((segment_id, next)),
             Effect::LookAfterStore => {}
             Effect::Audit(audited) => self.audited.push(*audited),
+            Effect::ReadFiles { asked } => self.readings.push(asked),
         }
     }
 

@@ -9,13 +9,15 @@ use crate::coherence::{Known, Newest, Watch, NO_COPY};
 use interweave_access::Peer;
 use interweave_wire::protocol::SessionId;
 use interweave_wire::Rejection;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Weak;
 
 /// Notifications of the server have the top bit set in their stream number.
 pub const NOTIFICATION: u32 = 1 << 31;
 /// The most requests of one connection that may wait for locks or the store.
 pub const MAX_UNANSWERED: usize = 1024;
+/// The most lists of one connection that may be under way.
+pub const MAX_LISTS: usize = 16;
 /// The most segments that one connection may have open.
 pub const MAX_OPEN_SEGMENTS: usize = 131_072;
 
@@ -58,6 +60,10 @@ pub enum Unanswered {
     Lock { segment: u32 },
     /// Waits for the store.
     Store,
+    /// Waits until the tokens file and the rules file are read.
+    Files,
+    /// Waits until enough segments are looked at.
+    List,
 }
 
 /// The answer to a hello with a token that is not valid, and when it is due.
@@ -84,6 +90,8 @@ pub struct Connection {
     /// Its client answers RECALL_WRITER [LOCK-13].
     pub keeps_grants: bool,
     pub open: NumberMap<u32, OpenSegmentState>,
+    /// Those of them that it watches, in order, so that the sweep can go through them in slices.
+    pub watched: BTreeSet<u32>,
     pub unanswered: HashMap<u32, Unanswered>,
     pub connected_ns: u64,
     pub heard_ns: u64,
@@ -109,6 +117,7 @@ impl Connection {
             unused_id: Some(unused_id),
             keeps_grants: false,
             open: NumberMap::default(),
+            watched: BTreeSet::new(),
             unanswered: HashMap::new(),
             connected_ns: now_ns,
             heard_ns: now_ns,

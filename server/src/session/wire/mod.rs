@@ -25,8 +25,8 @@ use super::message::ServerMessage;
 use super::number_map::NumberMap;
 use super::statistics::Counters;
 use super::timers::Timers;
-use connection::MAX_OPEN_SEGMENTS;
 pub use connection::{At, Connection, OpenSegmentState, Unanswered, MAX_UNANSWERED, NOTIFICATION};
+use connection::{MAX_LISTS, MAX_OPEN_SEGMENTS};
 pub use hello::no_common_version;
 use interweave_access::Peer;
 use interweave_wire::protocol::{ErrorCode, MessageType, SessionHash, SessionId};
@@ -349,6 +349,20 @@ impl Wire {
         Ok(())
     }
 
+    /// As [`Wire::await_answer`], for a list. A list keeps more than other requests, so few wait.
+    pub fn await_list(&mut self, at: At) -> Result<(), Rejection> {
+        let c = self.connections.get(&at.connection);
+        let lists = c.into_iter().flat_map(|c| c.unanswered.values());
+        let lists = lists.filter(|what| matches!(what, Unanswered::List));
+        if lists.count() >= MAX_LISTS {
+            let text = format!(
+                "{MAX_LISTS} lists of this connection are being made already; wait for one"
+            );
+            return Err(Rejection::new(ErrorCode::TooLarge, text));
+        }
+        self.await_answer(at, Unanswered::List)
+    }
+
     /// Forgets a request that is about to be answered. None: its connection has gone, or the
     /// request has its answer.
     pub fn answered(&mut self, connection: u64, stream: u32) -> Option<Unanswered> {
@@ -404,9 +418,23 @@ impl Wire {
     /// Forgets a segment that the connection has closed.
     pub fn close_segment(&mut self, connection: u64, number: u32) {
         if let Some(c) = self.connections.get_mut(&connection) {
-            c.open.remove(&number);
-            c.behind.retain(|segment| *segment != number);
+            c.watched.remove(&number);
+            let open = c.open.remove(&number);
+            if open.is_some_and(|open| open.behind.is_some()) {
+                c.behind.retain(|segment| *segment != number);
+            }
         }
+    }
+
+    /// Returns the first segment, from that number on, of which the session may hold or await a
+    /// lock, or which its connection watches; and whether it is for a lock.
+    pub fn next_held(&self, session: u64, from: u32) -> Option<(u32, bool)> {
+        let session = self.sessions.get(session)?;
+        let connection = session.connection.and_then(|c| self.connections.get(&c));
+        let locked = session.locks.range(from..).next().copied();
+        let watched = connection.and_then(|c| c.watched.range(from..).next().copied());
+        let first = locked.into_iter().chain(watched).min()?;
+        Some((first, locked == Some(first)))
     }
 
     /// Takes note of an absence. Returns the segments whose locks it concerns.

@@ -40,16 +40,30 @@ impl Wire {
         }
     }
 
+    /// Begins the subscription, or changes it.
+    pub fn watch(&mut self, connection: u64, number: u32, watch: Watch) {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        if let Some(open) = c.open.get_mut(&number) {
+            open.watch = Some(watch);
+            c.watched.insert(number);
+        }
+    }
+
     /// Ends the subscription.
     pub fn unwatch(&mut self, connection: u64, number: u32) {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
-        if let Some(open) = c.open.get_mut(&number) {
-            open.watch = None;
-            open.behind = None;
+        c.watched.remove(&number);
+        let Some(open) = c.open.get_mut(&number) else {
+            return;
+        };
+        open.watch = None;
+        if open.behind.take().is_some() {
+            c.behind.retain(|segment| *segment != number);
         }
-        c.behind.retain(|segment| *segment != number);
     }
 
     /// Whether a release from `base` is forwarded to the connection.

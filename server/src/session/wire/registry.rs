@@ -3,7 +3,7 @@
 use super::Origin;
 use interweave_access::Login;
 use interweave_wire::protocol::SessionHash;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// So few segments need no looking through.
 const LEAST_LOCKS_BOUND: usize = 64;
@@ -23,8 +23,9 @@ pub struct Session {
     pub heard_ns: u64,
     /// When the session ends if it stays without a connection [SES-2].
     pub expires_ns: u64,
-    /// The segments of which the session may hold or await a lock.
-    pub locks: HashSet<u32>,
+    /// The segments of which the session may hold or await a lock. In order, so that the sweep can
+    /// go through them in slices.
+    pub locks: BTreeSet<u32>,
     /// With more of them, those without a lock are looked for and forgotten.
     pub locks_bound: usize,
     /// By segment, the sequence up to which the client was told that releases are rolled back. They
@@ -39,7 +40,6 @@ impl Session {
     pub fn note_lock(&mut self, number: u32, has_lock: impl Fn(u32) -> bool) {
         if self.locks.len() >= self.locks_bound {
             self.locks.retain(|number| has_lock(*number));
-            self.locks.shrink_to_fit();
             self.locks_bound = LEAST_LOCKS_BOUND.max(2 * self.locks.len());
         }
         self.locks.insert(number);
@@ -72,7 +72,7 @@ impl Registry {
             origin,
             heard_ns: 0,
             expires_ns: u64::MAX,
-            locks: HashSet::new(),
+            locks: BTreeSet::new(),
             locks_bound: LEAST_LOCKS_BOUND,
             rolled_back_through: HashMap::new(),
         };

@@ -14,6 +14,8 @@ pub const MAX_CHUNK_BYTES: u32 = 262144;
 pub const MAX_OPEN_STREAMS: u32 = 64;
 pub const MAX_TOKEN: u32 = 4096;
 pub const MAX_LABEL: u32 = 255;
+pub const MAX_ACCESS_FILES: u32 = 2;
+pub const MAX_READ_TEXT: u32 = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i32)]
@@ -30,6 +32,8 @@ pub enum MessageType {
     Cancel = 20,
     Done = 21,
     Goodbye = 22,
+    ReloadAccess = 23,
+    AccessReloaded = 24,
     /// segment.x
     OpenSegment = 32,
     SegmentOpened = 33,
@@ -83,6 +87,8 @@ impl MessageType {
             Self::Cancel => "CANCEL",
             Self::Done => "DONE",
             Self::Goodbye => "GOODBYE",
+            Self::ReloadAccess => "RELOAD_ACCESS",
+            Self::AccessReloaded => "ACCESS_RELOADED",
             Self::OpenSegment => "OPEN_SEGMENT",
             Self::SegmentOpened => "SEGMENT_OPENED",
             Self::CloseSegment => "CLOSE_SEGMENT",
@@ -135,6 +141,8 @@ impl TryFrom<i32> for MessageType {
             20 => Ok(Self::Cancel),
             21 => Ok(Self::Done),
             22 => Ok(Self::Goodbye),
+            23 => Ok(Self::ReloadAccess),
+            24 => Ok(Self::AccessReloaded),
             32 => Ok(Self::OpenSegment),
             33 => Ok(Self::SegmentOpened),
             34 => Ok(Self::CloseSegment),
@@ -342,6 +350,61 @@ impl Xdr for Unimplemented {
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
             type_: i32::decode(r)?,
+        })
+    }
+}
+
+/// What became of one file that says who may do what (spec/access.md).
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileRead {
+    /// the server's option that names the file: "--rules"
+    pub option: String,
+    /// no: what the file said before holds
+    pub taken: bool,
+    /// rules, or tokens, that hold now
+    pub count: u32,
+    /// for people: what was read, or where the file is wrong, and how
+    pub text: String,
+}
+
+impl Xdr for FileRead {
+    fn encode(&self, out: &mut Vec<u8>) {
+        xdr::put_string(&self.option, 255, out);
+        self.taken.encode(out);
+        self.count.encode(out);
+        xdr::put_string(&self.text, 1024, out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            option: r.string(255)?,
+            taken: bool::decode(r)?,
+            count: u32::decode(r)?,
+            text: r.string(1024)?,
+        })
+    }
+}
+
+/// The answer to RELOAD_ACCESS, which needs the operation `admin` [RULE-4]. The server reads its
+/// tokens file and its rules file now, whether they changed or not [RULE-8]. When the answer comes,
+/// the files' rules hold for every request that the server takes from then on. `generation` is one
+/// more after each change of the rules or tokens that hold. A server without files has none here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccessReloaded {
+    pub generation: u64,
+    pub files: Vec<FileRead>,
+}
+
+impl Xdr for AccessReloaded {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.generation.encode(out);
+        xdr::put_array(&self.files, 2, out, |item, out| item.encode(out));
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            generation: u64::decode(r)?,
+            files: r.array(2, 16, |r| FileRead::decode(r))?,
         })
     }
 }

@@ -115,6 +115,8 @@ structs! {
     Hello { magic version_min version_max session token client fields }
     Welcome { version session resumed heartbeat_ms session_lease_ms max_diff_bytes server fields }
     Cancel { stream }
+    FileRead { option taken count text }
+    AccessReloaded { generation files }
     Unimplemented { type_ }
     ErrorReply { code text fields }
     VersionStamp { incarnation number chain }
@@ -221,7 +223,7 @@ pub fn body(type_: i32, bytes: &[u8]) -> Result<(Json, Vec<u8>), Rejection> {
         return Ok((hex(bytes), bytes.to_vec()));
     };
     match type_ {
-        M::Continue | M::Ping | M::Pong | M::Done | M::Goodbye | M::Heartbeat => {
+        M::Continue | M::Ping | M::Pong | M::Done | M::Goodbye | M::Heartbeat | M::ReloadAccess => {
             Reader::new(bytes).finish()?;
             Ok((object([]), Vec::new()))
         }
@@ -230,6 +232,7 @@ pub fn body(type_: i32, bytes: &[u8]) -> Result<(Json, Vec<u8>), Rejection> {
         M::Hello => of::<Hello>(bytes),
         M::Welcome => of::<Welcome>(bytes),
         M::Cancel => of::<Cancel>(bytes),
+        M::AccessReloaded => of::<AccessReloaded>(bytes),
         M::OpenSegment => of::<OpenSegment>(bytes),
         M::SegmentOpened => of::<SegmentOpened>(bytes),
         M::CloseSegment => of::<CloseSegment>(bytes),

@@ -9,6 +9,8 @@ export const MAX_CHUNK_BYTES = 262144;
 export const MAX_OPEN_STREAMS = 64;
 export const MAX_TOKEN = 4096;
 export const MAX_LABEL = 255;
+export const MAX_ACCESS_FILES = 2;
+export const MAX_READ_TEXT = 1024;
 
 export const MessageType = {
   /* any reply may be one of these */
@@ -23,6 +25,8 @@ export const MessageType = {
   CANCEL: 20,
   DONE: 21,
   GOODBYE: 22,
+  RELOAD_ACCESS: 23,
+  ACCESS_RELOADED: 24,
   /* segment.x */
   OPEN_SEGMENT: 32,
   SEGMENT_OPENED: 33,
@@ -162,4 +166,35 @@ export interface Unimplemented {
 }
 export const unimplemented: xdr.Codec<Unimplemented> = xdr.struct<Unimplemented>({
   type: xdr.i32,
+});
+
+/* What became of one file that says who may do what (spec/access.md). */
+export interface FileRead {
+  /* the server's option that names the file: "--rules" */
+  option: string;
+  /* no: what the file said before holds */
+  taken: boolean;
+  /* rules, or tokens, that hold now */
+  count: number;
+  /* for people: what was read, or where the file is wrong, and how */
+  text: string;
+}
+export const fileRead: xdr.Codec<FileRead> = xdr.struct<FileRead>({
+  option: xdr.string(255),
+  taken: xdr.bool,
+  count: xdr.u32,
+  text: xdr.string(1024),
+});
+
+/* The answer to RELOAD_ACCESS, which needs the operation `admin` [RULE-4]. The server reads its
+ * tokens file and its rules file now, whether they changed or not [RULE-8]. When the answer comes,
+ * the files' rules hold for every request that the server takes from then on. `generation` is one
+ * more after each change of the rules or tokens that hold. A server without files has none here. */
+export interface AccessReloaded {
+  generation: bigint;
+  files: FileRead[];
+}
+export const accessReloaded: xdr.Codec<AccessReloaded> = xdr.struct<AccessReloaded>({
+  generation: xdr.u64,
+  files: xdr.array(2, 16, fileRead),
 });

@@ -14,6 +14,8 @@ public final class SessionCodec {
   public static final int MAX_OPEN_STREAMS = 64;
   public static final int MAX_TOKEN = 4096;
   public static final int MAX_LABEL = 255;
+  public static final int MAX_ACCESS_FILES = 2;
+  public static final int MAX_READ_TEXT = 1024;
 
   public enum MessageType {
     /** any reply may be one of these */
@@ -28,6 +30,8 @@ public final class SessionCodec {
     CANCEL(20),
     DONE(21),
     GOODBYE(22),
+    RELOAD_ACCESS(23),
+    ACCESS_RELOADED(24),
     /** segment.x */
     OPEN_SEGMENT(32),
     SEGMENT_OPENED(33),
@@ -85,6 +89,8 @@ public final class SessionCodec {
         case 20 -> CANCEL;
         case 21 -> DONE;
         case 22 -> GOODBYE;
+        case 23 -> RELOAD_ACCESS;
+        case 24 -> ACCESS_RELOADED;
         case 32 -> OPEN_SEGMENT;
         case 33 -> SEGMENT_OPENED;
         case 34 -> CLOSE_SEGMENT;
@@ -291,6 +297,59 @@ public final class SessionCodec {
       @Override
       public void encode(XdrWriter w, Unimplemented value) {
         w.i32(value.type());
+      }
+    };
+  }
+
+  /** What became of one file that says who may do what (spec/access.md). */
+  public record FileRead(
+      /** the server's option that names the file: "--rules" */
+      String option,
+      /** no: what the file said before holds */
+      boolean taken,
+      /** rules, or tokens, that hold now */
+      long count,
+      /** for people: what was read, or where the file is wrong, and how */
+      String text) {
+    public static final XdrCodec<FileRead> CODEC = new XdrCodec<>() {
+      @Override
+      public FileRead decode(XdrReader r) {
+        return new FileRead(
+            r.string(255L),
+            r.bool(),
+            r.u32(),
+            r.string(1024L));
+      }
+
+      @Override
+      public void encode(XdrWriter w, FileRead value) {
+        w.string(value.option(), 255L);
+        w.bool(value.taken());
+        w.u32(value.count());
+        w.string(value.text(), 1024L);
+      }
+    };
+  }
+
+  /** The answer to RELOAD_ACCESS, which needs the operation `admin` [RULE-4]. The server reads its
+   * tokens file and its rules file now, whether they changed or not [RULE-8]. When the answer comes,
+   * the files' rules hold for every request that the server takes from then on. `generation` is one
+   * more after each change of the rules or tokens that hold. A server without files has none here. */
+  public record AccessReloaded(
+      long generation,
+      List<FileRead> files) {
+    public static final XdrCodec<AccessReloaded> CODEC = new XdrCodec<>() {
+      @Override
+      public AccessReloaded decode(XdrReader r) {
+        return new AccessReloaded(
+            r.u64(),
+            r.list(2L, 16L, FileRead.CODEC));
+      }
+
+      @Override
+      public void encode(XdrWriter w, AccessReloaded value) {
+        w.u64(value.generation());
+        w.list(value.files(), 2L, 16L, FileRead.CODEC);
       }
     };
   }
