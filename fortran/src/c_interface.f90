@@ -115,6 +115,23 @@ module interweave_c
       type(c_ptr) :: answer
     end function c_malloc_named
 
+    function c_find(h, name) bind(C, name="IW_find") result(answer)
+      import :: c_char, c_ptr
+      type(c_ptr), value :: h
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_ptr) :: answer
+    end function c_find
+
+    function c_find_or_malloc_array(h, t, count, name) bind(C, name="IW_find_or_malloc_array") &
+        result(answer)
+      import :: c_char, c_ptr, c_size_t
+      type(c_ptr), value :: h
+      type(c_ptr), value :: t
+      integer(c_size_t), value :: count
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_ptr) :: answer
+    end function c_find_or_malloc_array
+
     function c_malloc_array(h, t, count, name) bind(C, name="IW_malloc_array") result(answer)
       import :: c_ptr, c_size_t
       type(c_ptr), value :: h

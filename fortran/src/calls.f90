@@ -15,7 +15,7 @@ module interweave_calls
   public :: IW_wl_acquire, IW_wl_acquire_for, IW_wl_release, IW_wl_abort
   public :: IW_set_coherence, IW_set_coherence_fn, IW_refresh, IW_staleness
   public :: IW_malloc, IW_malloc_named, IW_malloc_array, IW_free, IW_assign, IW_next_block
-  public :: IW_describe_block
+  public :: IW_find, IW_find_or_malloc, IW_find_or_malloc_array, IW_describe_block
   public :: IW_ptr_to_mip, IW_mip_to_ptr, IW_on_change, IW_on_connection
   public :: IW_event_fd, IW_dispatch
   public :: IW_stats, IW_set_log, IW_errno, IW_strerror
@@ -25,6 +25,10 @@ module interweave_calls
   interface IW_malloc_array
     module procedure malloc_array, malloc_long_array
   end interface IW_malloc_array
+
+  interface IW_find_or_malloc_array
+    module procedure find_or_malloc_array, find_or_malloc_long_array
+  end interface IW_find_or_malloc_array
 
   ! IW_assign(h, field, text), IW_assign(h, field, source, count)
   interface IW_assign
@@ -221,6 +225,43 @@ contains
 
     block = c_malloc_named(h%address, t, c_string(name))
   end function IW_malloc_named
+
+  function IW_find(h, name) result(block)
+    type(IW_handle_t), intent(in) :: h
+    character(len=*), intent(in) :: name
+    type(c_ptr) :: block
+
+    block = c_find(h%address, c_string(name))
+  end function IW_find
+
+  function find_or_malloc_array(h, t, count, name) result(block)
+    type(IW_handle_t), intent(in) :: h
+    type(c_ptr), intent(in) :: t
+    integer(c_int), intent(in) :: count
+    character(len=*), intent(in) :: name
+    type(c_ptr) :: block
+
+    block = find_or_malloc_long_array(h, t, int(count, c_int64_t), name)
+  end function find_or_malloc_array
+
+  function find_or_malloc_long_array(h, t, count, name) result(block)
+    type(IW_handle_t), intent(in) :: h
+    type(c_ptr), intent(in) :: t
+    integer(c_int64_t), intent(in) :: count
+    character(len=*), intent(in) :: name
+    type(c_ptr) :: block
+
+    block = c_find_or_malloc_array(h%address, t, int(count, c_size_t), c_string(name))
+  end function find_or_malloc_long_array
+
+  function IW_find_or_malloc(h, t, name) result(block)
+    type(IW_handle_t), intent(in) :: h
+    type(c_ptr), intent(in) :: t
+    character(len=*), intent(in) :: name
+    type(c_ptr) :: block
+
+    block = c_find_or_malloc_array(h%address, t, 1_c_size_t, c_string(name))
+  end function IW_find_or_malloc
 
   function malloc_array(h, t, count, name) result(block)
     type(IW_handle_t), intent(in) :: h

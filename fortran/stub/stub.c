@@ -15,7 +15,8 @@
 /* Blocks in the order of their allocation; the memory of each begins behind its record. */
 typedef struct stub_block {
   struct stub_block *before, *after;
-  size_t padding[2]; /* the memory is aligned as malloc's */
+  char* name;
+  size_t padding; /* the memory is aligned as malloc's */
 } stub_block;
 
 struct IW_segment {
@@ -62,6 +63,7 @@ int IW_close_segment(IW_handle_t h) {
   if (of(h) != IW_OK) return IW_ENOT_OPEN;
   for (stub_block *block = h->first, *after; block != NULL; block = after) {
     after = block->after;
+    free(block->name);
     free(block);
   }
   free(h);
@@ -80,6 +82,7 @@ int IW_wl_release(IW_handle_t h) { return of(h); }
 
 /* Nothing is kept from which changes could be undone. */
 int IW_wl_abort(IW_handle_t h) { return of(h) != IW_OK ? IW_ENOT_OPEN : absent(); }
+int IW_wl_drop(IW_handle_t h) { return IW_wl_abort(h); }
 
 int IW_rl_acquire_for(IW_handle_t h, double seconds, int flags) {
   (void)seconds;
@@ -138,7 +141,6 @@ void* IW_malloc_named(IW_handle_t h, IW_type_t t, const char* name) {
 
 void* IW_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name) {
   stub_block* block;
-  (void)name;
   if (of(h) != IW_OK) return NULL;
   if (t == NULL || count == 0) {
     fail(IW_EBAD_ARGUMENT, "a block has a type and at least one element");
@@ -146,7 +148,9 @@ void* IW_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name
   }
   block = count <= (SIZE_MAX - sizeof *block) / t->size ? calloc(1, sizeof *block + count * t->size)
                                                         : NULL;
-  if (block == NULL) {
+  if (block != NULL && name != NULL) block->name = strdup(name);
+  if (block == NULL || (name != NULL && block->name == NULL)) {
+    free(block);
     fail(IW_ENO_MEMORY, "no memory is left for a block");
     return NULL;
   }
@@ -157,12 +161,33 @@ void* IW_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name
   return block + 1;
 }
 
+void* IW_find(IW_handle_t h, const char* name) {
+  stub_block* block;
+  if (of(h) != IW_OK) return NULL;
+  for (block = h->first; block != NULL; block = block->after) {
+    if (name != NULL && block->name != NULL && strcmp(block->name, name) == 0) return block + 1;
+  }
+  fail(IW_ENO_BLOCK, "the segment has no block of this name");
+  return NULL;
+}
+
+void* IW_find_or_malloc(IW_handle_t h, IW_type_t t, const char* name) {
+  return IW_find_or_malloc_array(h, t, 1, name);
+}
+
+/* Does not compare types. */
+void* IW_find_or_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name) {
+  void* found = IW_find(h, name);
+  return found != NULL || h == NULL ? found : IW_malloc_array(h, t, count, name);
+}
+
 int IW_free(IW_handle_t h, void* address) {
   stub_block* block = (stub_block*)address - 1;
   if (of(h) != IW_OK) return IW_ENOT_OPEN;
   if (address == NULL) return fail(IW_EBAD_POINTER, "no block was given");
   *(block->before != NULL ? &block->before->after : &h->first) = block->after;
   *(block->after != NULL ? &block->after->before : &h->last) = block->before;
+  free(block->name);
   free(block);
   return IW_OK;
 }

@@ -80,9 +80,11 @@ contains
     type(IW_handle_t), intent(in) :: h
     character(len=*), intent(in) :: word
     logical :: refused
+    integer(c_int) :: code
 
-    refused = .not. IW_is_open(h) .and. IW_errno() == IW_EBAD_ARGUMENT .and. &
-      index(IW_strerror(), word) > 0
+    code = IW_errno()
+    refused = index(IW_strerror(), word) > 0
+    refused = refused .and. code == IW_EBAD_ARGUMENT .and. .not. IW_is_open(h)
   end function refused
 
   subroutine blocks_are_allocated_named_iterated_and_freed()
@@ -92,7 +94,11 @@ contains
     call check(IW_version(segment) == 0, 'an empty segment has version 0')
     call check(IW_wl_acquire(segment) == IW_OK, 'writer lock')
     one = IW_malloc(segment, IW_int)
-    two = IW_malloc_named(segment, IW_item, 'two')
+    two = IW_find_or_malloc(segment, IW_item, 'two')
+    call check(c_associated(IW_find(segment, 'two'), two), 'find')
+    call check(c_associated(IW_find_or_malloc_array(segment, IW_item, 1, 'two'), two), 'found')
+    call check(.not. c_associated(IW_find_or_malloc_array(segment, IW_item, 2, 'two')), 'count')
+    call check(IW_errno() == IW_ETYPE_CONFLICT, 'another number of values')
     three = IW_malloc_array(segment, IW_double, 24, name='three')
     call check(c_associated(IW_malloc_array(segment, IW_hyper, 24)), 'an array without a name')
     call check(IW_wl_release(segment) == IW_OK, 'release')

@@ -259,6 +259,23 @@ void* IW_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name
   return guarded_pointer(h, [=](void*& out) { return (*h)->allocate(t, count, name, out); });
 }
 
+int IW_wl_drop(IW_handle_t h) {
+  return guarded(h, [=] { return (*h)->drop_writer(); });
+}
+
+void* IW_find(IW_handle_t h, const char* name) {
+  return guarded_pointer(h, [=](void*& out) { return (*h)->find(name, out); });
+}
+
+void* IW_find_or_malloc(IW_handle_t h, IW_type_t t, const char* name) {
+  return IW_find_or_malloc_array(h, t, 1, name);
+}
+
+void* IW_find_or_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name) {
+  return guarded_pointer(h,
+                         [=](void*& out) { return (*h)->find_or_allocate(t, count, name, out); });
+}
+
 int IW_free(IW_handle_t h, void* block) {
   return guarded(h, [=] { return (*h)->free_block(block); });
 }

@@ -98,6 +98,8 @@ class Segment : public Listener {
   Result acquire_writer(const Wish& wish);
   Result release_writer();
   Result abort_writer();
+  // The program has forgotten to release the lock. Reports that to the log.
+  Result drop_writer();
   Result refresh();
   void thread_ended(const Hold& hold) noexcept;
 
@@ -112,6 +114,8 @@ class Segment : public Listener {
 
   // ---- blocks ----
   Result allocate(IW_type_t type, std::size_t count, const char* name, void*& out);
+  Result find(const char* name, void*& out);
+  Result find_or_allocate(IW_type_t type, std::size_t count, const char* name, void*& out);
   Result free_block(void* block);
   Result assign(void* field, const void* source, std::size_t count);
   Result next_block(const void* after, void*& out);

@@ -39,6 +39,26 @@ Result Segment::allocate(IW_type_t type, std::size_t count, const char* name, vo
   return copy_->allocate(type, count, name == nullptr ? "" : name, quota_bytes_, out);
 }
 
+Result Segment::find(const char* name, void*& out) {
+  if (find_hold(this) == nullptr) {
+    return {error_code::NO_LOCK, "finding a block needs a reader or writer lock of the segment"};
+  }
+  memory::Block block;
+  const std::string_view wanted = name == nullptr ? std::string_view() : name;
+  if (!heap()->find(wanted, block) || block.is_reserved) {
+    return {error_code::NO_BLOCK, "the segment has no block named '" + std::string(wanted) + "'"};
+  }
+  out = block.address;
+  return {};
+}
+
+Result Segment::find_or_allocate(IW_type_t type, std::size_t count, const char* name, void*& out) {
+  if (!holds_writer_lock(this)) return needs_writer_lock();
+  if (name == nullptr) return {error_code::BAD_NAME, "a block that is to be found needs a name"};
+  if (Result found = copy_->find_as(type, count, name, out); !found || out != nullptr) return found;
+  return allocate(type, count, name, out);
+}
+
 // The grant's serials are used up: a further range, twice as large as the last [LOCK-6].
 Result Segment::ask_for_serials() {
   {

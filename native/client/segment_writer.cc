@@ -437,6 +437,17 @@ void Segment::leave_writing() {
   carry_out(effects);
 }
 
+Result Segment::drop_writer() {
+  if (const Hold* const hold = find_hold(this); hold != nullptr && hold->writes > 0) {
+    say_if_possible([this] {
+      report(error_code::NO_LOCK, name_ +
+                                      ": a writer lock ended without a release, and its changes "
+                                      "are undone; release it, or abort it to undo them");
+    });
+  }
+  return abort_writer();
+}
+
 Result Segment::abort_writer() {
   Hold* const hold = find_hold(this);
   if (hold == nullptr || hold->writes == 0) {

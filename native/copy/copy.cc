@@ -219,6 +219,24 @@ bool Copy::has_serials() {
   return heap_->has_serials();
 }
 
+Result Copy::find_as(IW_type_t type, std::uint64_t count, std::string_view name, void*& out) {
+  const platform::MutexLock lock(mutex_);
+  out = nullptr;
+  Result why;
+  const types::Type* const wanted = types::Registry::program().find(type, why);
+  if (wanted == nullptr) return why;
+  memory::Block block;
+  if (!heap_->find(name, block) || block.is_reserved) return {};
+  if (block.type != types_.find(types_.serial_of(*wanted)) || block.count != count) {
+    return {error_code::TYPE_CONFLICT,
+            "block '" + std::string(name) + "' is " + std::to_string(block.count) + " of " +
+                block.type->spelled() + ", and " + std::to_string(count) + " of " +
+                wanted->spelled() + " was asked for"};
+  }
+  out = block.address;
+  return {};
+}
+
 Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name,
                       std::uint64_t quota_bytes, void*& out) {
   const platform::MutexLock lock(mutex_);

@@ -92,6 +92,9 @@ class Copy {
   [[nodiscard]] bool has_serials();
   // Refused with QUOTA if the block alone is more than a segment of that quota may hold; 0: no
   // quota.
+  // The block with this name; null if the heap lacks it. TYPE_CONFLICT: it is not `count` of the
+  // type.
+  Result find_as(IW_type_t type, std::uint64_t count, std::string_view name, void*& out);
   Result allocate(IW_type_t type, std::uint64_t count, std::string_view name,
                   std::uint64_t quota_bytes, void*& out);
   // Frees a block. Blocks that its fields own are freed at the release.

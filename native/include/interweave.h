@@ -8,7 +8,7 @@
  *
  *   IW_handle_t h = IW_open_segment("127.0.0.1:7747/list");
  *   IW_wl_acquire(h);
- *   node_t *p = IW_malloc_named(h, IW_node_t, "head");    node_t, IW_node_t: `interweave compile`
+ *   node_t *p = IW_find_or_malloc(h, IW_node_t, "head");  node_t, IW_node_t: `interweave compile`
  *   p->key = 1;
  *   IW_wl_release(h);
  *
@@ -153,6 +153,10 @@ IW_API int IW_wl_release(IW_handle_t h);
  * nested writer locks. Needs no memory. */
 IW_API int IW_wl_abort(IW_handle_t h);
 
+/* As IW_wl_abort, for front ends whose locks end with a scope: the program has forgotten to release
+ * the lock, so that its changes are lost. Reports that to the log. */
+IW_API int IW_wl_drop(IW_handle_t h);
+
 /* As IW_rl_acquire and IW_wl_acquire, with a deadline: IW_ETIMED_OUT after `seconds`. With 0 the
  * call takes the lock only if it need not wait for other holders. The call always waits long enough
  * for the server to answer. */
@@ -190,6 +194,16 @@ IW_API void* IW_malloc_named(IW_handle_t h, IW_type_t t, const char* name);
 /* `count` elements in a row; `name` may be NULL. */
 IW_API void* IW_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name);
 IW_API int IW_free(IW_handle_t h, void* block);
+
+/* The block with this name. REQUIRES: a lock. NULL with IW_ENO_BLOCK: the version of the lock has
+ * no such block. */
+IW_API void* IW_find(IW_handle_t h, const char* name);
+
+/* The block with this name, which is made if the segment lacks it: what a program does at each of
+ * its runs. REQUIRES: the writer lock. NULL with IW_ETYPE_CONFLICT: the block is of another type,
+ * or not of `count` values. */
+IW_API void* IW_find_or_malloc(IW_handle_t h, IW_type_t t, const char* name);
+IW_API void* IW_find_or_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name);
 
 /* Replaces the value of an owned field (`T x<>` or `string s<>` in a block of the segment).
  * REQUIRES: the writer lock. `field` is the address of the field itself. `count` elements are

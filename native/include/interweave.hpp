@@ -3,25 +3,29 @@
 // errors and units.
 //
 //   iw::Segment list("127.0.0.1/list");
-//   {
-//     iw::WriteLock lock(list);
-//     node_t* head = iw::make<node_t>(list, "head");
-//     head->key = 1;
-//     lock.release();                 // commits; without it the changes are undone
-//   }
+//   iw::write(list, [&] {             // commits at the end; an exception undoes the changes
+//     iw::find_or_make<node_t>(list, "head")->key += 1;
+//   });
 //   iw::ReadLock lock(list);
 //   const auto* head = list.find<node_t>("head");   // throws if the block is of another type
 #pragma once
 
 #include <interweave.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
 
 namespace iw {
 
@@ -102,10 +106,13 @@ class Segment {
     if (handle_ != nullptr) IW_close_segment(handle_);
   }
   Segment(Segment&& other) noexcept
-      : handle_(std::exchange(other.handle_, nullptr)), url_(std::move(other.url_)) {}
+      : handle_(std::exchange(other.handle_, nullptr)),
+        url_(std::move(other.url_)),
+        changed_(std::move(other.changed_)) {}
   Segment& operator=(Segment&& other) noexcept {
     std::swap(handle_, other.handle_);
     std::swap(url_, other.url_);
+    std::swap(changed_, other.changed_);
     return *this;
   }
   Segment(const Segment&) = delete;
@@ -152,6 +159,19 @@ class Segment {
     if (IW_free(handle_, block) != 0) throw Error::last();
   }
 
+  // Calls `f(version)` when the copy is not recent enough any more, as IW_on_change does: on a
+  // thread of the library, without a lock. Nothing in place of a function ends the calls, and so
+  // does the end of the segment. `f` throws nothing. Must not be called by `f`.
+  void on_change(std::function<void(std::uint64_t)> f) {
+    auto next = f ? std::make_unique<std::function<void(std::uint64_t)>>(std::move(f)) : nullptr;
+    const auto call = [](IW_handle_t, std::uint64_t version, void* to) {
+      (*static_cast<std::function<void(std::uint64_t)>*>(to))(version);
+    };
+    const IW_change_fn begin = next == nullptr ? nullptr : static_cast<IW_change_fn>(call);
+    if (IW_on_change(handle_, begin, next.get()) != 0) throw Error::last();
+    changed_ = std::move(next);
+  }
+
  private:
   static void* place_of(const std::string& mip) {
     void* const found = IW_mip_to_ptr(mip.c_str());
@@ -194,6 +214,7 @@ class Segment {
 
   IW_handle_t handle_ = nullptr;
   std::string url_;
+  std::unique_ptr<std::function<void(std::uint64_t)>> changed_;  // of on_change
 };
 
 // A reader lock, held until the end of the scope.
@@ -210,6 +231,10 @@ class ReadLock {
     if (IW_errno() != IW_ETIMED_OUT) throw Error::last();
     return std::nullopt;
   }
+  static std::optional<ReadLock> try_for(const Segment& segment, std::chrono::duration<double> time,
+                                         int flags = 0) {
+    return try_for(segment, time.count(), flags);
+  }
   ~ReadLock() {
     if (handle_ != nullptr) IW_rl_release(handle_);
   }
@@ -221,8 +246,9 @@ class ReadLock {
   IW_handle_t handle_;
 };
 
-// The writer lock. release() commits. A scope that ends without release(), for example by an
-// exception, undoes the changes.
+// The writer lock. release() commits, and abort() undoes the changes. So does a scope that ends
+// without either: silently by an exception, else with a report to the log, because the changes are
+// lost.
 class WriteLock {
  public:
   explicit WriteLock(const Segment& segment) : handle_(segment.handle()) {
@@ -233,8 +259,14 @@ class WriteLock {
     if (IW_errno() != IW_ETIMED_OUT) throw Error::last();
     return std::nullopt;
   }
+  static std::optional<WriteLock> try_for(const Segment& segment,
+                                          std::chrono::duration<double> time) {
+    return try_for(segment, time.count());
+  }
   ~WriteLock() {
-    if (handle_ != nullptr) IW_wl_abort(handle_);
+    if (handle_ == nullptr) return;
+    const bool is_forgotten = std::uncaught_exceptions() <= exceptions_;
+    (void)(is_forgotten ? IW_wl_drop(handle_) : IW_wl_abort(handle_));
   }
   WriteLock(WriteLock&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   WriteLock& operator=(WriteLock&&) = delete;
@@ -249,7 +281,30 @@ class WriteLock {
  private:
   explicit WriteLock(IW_handle_t held) : handle_(held) {}
   IW_handle_t handle_;
+  int exceptions_ = std::uncaught_exceptions();  // on their way when the lock was taken
 };
+
+// Calls `f` under the writer lock, commits, and returns what `f` returned. An exception undoes the
+// changes, and continues to the caller.
+template <typename F>
+std::invoke_result_t<F> write(const Segment& segment, F&& f) {
+  WriteLock lock(segment);
+  if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+    std::forward<F>(f)();
+    lock.release();
+  } else {
+    std::invoke_result_t<F> made = std::forward<F>(f)();
+    lock.release();
+    return made;
+  }
+}
+
+// Calls `f` under a reader lock.
+template <typename F>
+std::invoke_result_t<F> read(const Segment& segment, F&& f) {
+  const ReadLock lock(segment);
+  return std::forward<F>(f)();
+}
 
 // Allocates a block of `count` values, all zero. REQUIRES: the writer lock. `name` may be empty.
 template <typename T>
@@ -259,5 +314,76 @@ stored_t<T>* make(const Segment& segment, const std::string& name = {}, std::siz
   if (block == nullptr) throw Error::last();
   return static_cast<stored_t<T>*>(block);
 }
+
+// The block of `count` values with this name, which is made if there is no such block. REQUIRES:
+// the writer lock. Thrown: IW_ETYPE_CONFLICT for a block of another type or number of values.
+template <typename T>
+stored_t<T>* find_or_make(const Segment& segment, const std::string& name, std::size_t count = 1) {
+  void* const block =
+      IW_find_or_malloc_array(segment.handle(), type_of<T>::get(), count, name.c_str());
+  if (block == nullptr) throw Error::last();
+  return static_cast<stored_t<T>*>(block);
+}
+
+// A description of the block that `p` points into. REQUIRES: a lock.
+inline IW_block_t describe(const Segment& segment, const void* p) {
+  IW_block_t block{};
+  block.size = sizeof block;
+  if (IW_describe_block(segment.handle(), p, &block) != 0) throw Error::last();
+  return block;
+}
+
+// The blocks of a segment in the order of their serials: `for (const IW_block_t& b :
+// iw::blocks(segment))`. REQUIRES: a lock, as long as the range is used.
+class Blocks {
+ public:
+  class Iterator {
+   public:
+    Iterator(const Segment* segment, void* at) : segment_(segment), at_(at) { look(); }
+    const IW_block_t& operator*() const { return block_; }
+    const IW_block_t* operator->() const { return &block_; }
+    Iterator& operator++() {
+      at_ = IW_next_block(segment_->handle(), at_);
+      look();
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }
+
+   private:
+    void look() {
+      if (at_ != nullptr) block_ = describe(*segment_, at_);
+    }
+    const Segment* segment_;
+    void* at_;
+    IW_block_t block_{};
+  };
+  explicit Blocks(const Segment& segment) : segment_(&segment) {}
+  [[nodiscard]] Iterator begin() const {
+    return {segment_, IW_next_block(segment_->handle(), nullptr)};
+  }
+  [[nodiscard]] Iterator end() const { return {segment_, nullptr}; }
+
+ private:
+  const Segment* segment_;
+};
+inline Blocks blocks(const Segment& segment) { return Blocks(segment); }
+
+#if __cplusplus >= 202002L
+// All values of the block with this name; empty if the segment does not have it. T const: for
+// reading. Thrown: IW_ETYPE_CONFLICT. REQUIRES: a lock.
+template <typename T>
+std::span<stored_t<T>> values(const Segment& segment, const std::string& name) {
+  stored_t<T>* const first = segment.find<T>(name);
+  if (first == nullptr) return {};
+  const IW_block_t block = describe(segment, first);
+  std::size_t count = block.count;
+  const IW_type_t wanted = IW_laid_out(type_of<std::remove_cv_t<T>>::get());
+  for (IW_type_t here = block.type; here != wanted; here = IW_laid_out(here->element)) {
+    count *= here->count;
+  }
+  return {first, count};
+}
+#endif
 
 }  // namespace iw

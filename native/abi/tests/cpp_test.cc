@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <future>
 #include <interweave.hpp>
 #include <optional>
 #include <string>
@@ -26,6 +27,113 @@ TEST(Cpp, AReleasedWriteLockCommits) {
   ASSERT_NE(values, nullptr);
   EXPECT_EQ(values[3], 2.5);
   EXPECT_EQ(segment.find<double>("other"), nullptr);
+}
+
+TEST(Cpp, WriteCommitsAndReturnsAndAnExceptionUndoes) {
+  const Server server;
+  ASSERT_TRUE(server.good());
+  const Segment segment(server.url("/cpp"));
+  EXPECT_EQ(write(segment, [&] { return *find_or_make<int>(segment, "count") += 2; }), 2);
+  write(segment, [&] { *find_or_make<int>(segment, "count") += 3; });
+  EXPECT_THROW(write(segment,
+                     [&] {
+                       *find_or_make<int>(segment, "count") = 9;
+                       throw std::runtime_error("no");
+                     }),
+               std::runtime_error);
+  EXPECT_EQ(read(segment, [&] { return *segment.find<int>("count"); }), 5);
+  EXPECT_EQ(segment.version(), 2u);
+}
+
+TEST(Cpp, FindOrMakeRefusesAnotherTypeOrNumber) {
+  const Server server;
+  ASSERT_TRUE(server.good());
+  const Segment segment(server.url("/cpp"));
+  const WriteLock lock(segment);
+  int* const row = find_or_make<int>(segment, "row", 3);
+  EXPECT_EQ(find_or_make<int>(segment, "row", 3), row);
+  for (const auto& ask : {+[](const Segment& s) { find_or_make<int>(s, "row", 4); },
+                          +[](const Segment& s) { find_or_make<unsigned>(s, "row", 3); }}) {
+    try {
+      ask(segment);
+      ADD_FAILURE() << "it was found as something else";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), IW_ETYPE_CONFLICT);
+      EXPECT_NE(std::string(error.what()).find("'row' is 3 of int"), std::string::npos)
+          << error.what();
+    }
+  }
+  const_cast<WriteLock&>(lock).abort();
+}
+
+TEST(Cpp, BlocksAreWalkedAndRowsAreSpans) {
+  const Server server;
+  ASSERT_TRUE(server.good());
+  const Segment segment(server.url("/cpp"));
+  write(segment, [&] {
+    make<double>(segment, "row", 4)[3] = 1.5;
+    make<int>(segment);
+  });
+  const ReadLock lock(segment);
+  std::string seen;
+  for (const IW_block_t& block : blocks(segment)) {
+    seen += std::string(block.name) + ":" + std::to_string(block.count) + " ";
+  }
+  EXPECT_EQ(seen, "row:4 :1 ");
+  double sum = 0;
+  for (const double value : values<const double>(segment, "row")) sum += value;
+  EXPECT_EQ(sum, 1.5);
+  EXPECT_EQ(values<double>(segment, "row").size(), 4u);
+  EXPECT_TRUE(values<double>(segment, "none").empty());
+}
+
+TEST(Cpp, AForgottenReleaseIsSaidAndAnExceptionIsNot) {
+  const Server server;
+  ASSERT_TRUE(server.good());
+  const Segment segment(server.url("/cpp"));
+  std::string said;
+  IW_set_log([](int, const char* text, void* to) { *static_cast<std::string*>(to) += text; },
+             &said);
+  try {
+    const WriteLock lock(segment);
+    throw std::runtime_error("no");
+  } catch (const std::runtime_error&) {
+  }
+  WriteLock(segment).abort();
+  EXPECT_EQ(said, "");
+  { const WriteLock lock(segment); }
+  IW_set_log(nullptr, nullptr);
+  EXPECT_NE(said.find("without a release"), std::string::npos) << said;
+  EXPECT_EQ(segment.version(), 0u);
+}
+
+TEST(Cpp, AFunctionObjectHearsOfVersions) {
+  const Server server;
+  ASSERT_TRUE(server.good());
+  Segment segment(server.url("/cpp"));
+  std::promise<std::uint64_t> told;
+  segment.on_change([&told, is_first = true](std::uint64_t version) mutable {
+    if (std::exchange(is_first, false)) told.set_value(version);
+  });
+  Segment moved(std::move(segment));
+  (void)read(moved, [] { return 0; });
+  Agent other;
+  for (const std::string& command : {"open " + server.url("/cpp") + " 10", std::string("wl"),
+                                     std::string("make n 1"), std::string("release")}) {
+    ASSERT_EQ(other.tell(command), "ok") << command;
+  }
+  EXPECT_EQ(told.get_future().get(), 1u);
+  moved.on_change(nullptr);
+}
+
+TEST(Cpp, LocksWaitForDurations) {
+  const Server server;
+  ASSERT_TRUE(server.good());
+  const Segment segment(server.url("/cpp"));
+  EXPECT_TRUE(ReadLock::try_for(segment, std::chrono::milliseconds(5000)));
+  std::optional<WriteLock> lock = WriteLock::try_for(segment, std::chrono::seconds(5));
+  ASSERT_TRUE(lock);
+  lock->abort();
 }
 
 struct Config {
