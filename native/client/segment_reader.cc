@@ -93,6 +93,11 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
   bool has_healed = false;
   while (true) {
     if (!threads_.may_enter(Role::asker)) {
+      // While another thread asks, perhaps for long, the copy is as good as before. What would be
+      // looked for first can wait.
+      const bool is_free = !wish.fresh && !is_updated && threads_.may_enter(Role::reader) &&
+                           copy_ != nullptr && !talk_.life().is_lost();
+      if (is_free && is_recent(knowledge(), began_ns, now_ns())) break;
       if (wait(wish)) continue;
       if (is_strict) strict_unused();
       return {error_code::TIMED_OUT,

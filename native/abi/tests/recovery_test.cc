@@ -142,6 +142,29 @@ TEST(Recovery, Fresh5AnAcquireThatCannotAskFails) {
 }
 
 // A subscribed copy is taken to be the newest only as long as the server is heard.
+TEST(Recovery, Proc2AContentReaderDoesNotWaitForAnotherThreadsRefresh) {
+  Server server;
+  ASSERT_TRUE(server.good());
+  const IW_handle_t segment = open_with(server.url("/refreshed"), IW_MEMORY);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_set_coherence(segment, IW_NULL, 0), 0);
+  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  ASSERT_EQ(IW_rl_release(segment), 0);
+  server.suspend();
+  std::thread refresher([segment] { EXPECT_EQ(IW_refresh(segment), 0) << IW_strerror(); });
+  // Long enough for each thing that a lock looks for now and then.
+  const auto began = std::chrono::steady_clock::now();
+  int code = 0;
+  while (code == 0 && std::chrono::steady_clock::now() - began < std::chrono::milliseconds(300)) {
+    code = IW_rl_acquire_for(segment, 5, 0);
+    if (code == 0) IW_rl_release(segment);
+  }
+  EXPECT_EQ(code, 0) << IW_strerror();
+  server.resume();
+  refresher.join();
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
 TEST(Recovery, Fresh5ASubscribedCopyIsNotRecentWhenTheServerIsSilent) {
   Server server({"--store", "memory", "--heartbeat", "0.1"});
   ASSERT_TRUE(server.good());

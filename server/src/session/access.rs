@@ -232,13 +232,13 @@ impl Engine {
         let is_open = self.wire.opened(at.connection, number).is_some();
         let may_know = is_open || rights.is_some_and(|rights| rights.read);
         let Some(segment) = self.segments.get(number) else {
-            return Err(super::open::not_open(number));
+            return Err(self.wire.not_open(at.connection, number));
         };
         let identity = &self.wire.asking(at).login.identity;
         if !may_know {
             // The answer hides it, but the audit log says it.
             let _ = self.permits.check(identity, Operation::Read, &segment.path);
-            return Err(super::open::not_open(number));
+            return Err(self.wire.not_open(at.connection, number));
         }
         let operations = [Operation::Read, asked];
         let mut each = operations.iter();

@@ -157,15 +157,8 @@ impl Engine {
         if self.wire.opened(connection, number).is_some() {
             return Ok(());
         }
-        Err(not_open(number))
+        Err(self.wire.not_open(connection, number))
     }
-}
-
-/// Makes the answer to a number that the connection has not open, whether or not there is such a
-/// segment [RULE-6].
-pub(super) fn not_open(number: u32) -> Rejection {
-    let text = format!("segment number {number} is not open on this connection; open it");
-    Rejection::new(ErrorCode::NotOpen, text)
 }
 
 impl SegmentState {

@@ -13,6 +13,9 @@ use interweave_wire::Rejection;
 
 impl Engine {
     pub(super) fn close_segment(&mut self, at: At, r: &CloseSegment) -> Result<(), Rejection> {
+        if self.wire.closes_gone(at.connection, r.segment) {
+            return self.answer(at, MessageType::Done);
+        }
         self.check_open(at.connection, r.segment)?;
         self.cancel_waits(at.connection, r.segment);
         if let Some(s) = self.segments.if_still_there(r.segment) {

@@ -152,6 +152,12 @@ fn removing_tells_everybody_and_a_new_one_is_another_incarnation() {
         let gone = world.notifications(connection, MessageType::SegmentGone);
         assert_eq!(gone.len(), 1);
     }
+    // A request may be on its way when the client hears of that.
+    let late = world.ask(2, acquire_writer(segment, 0));
+    assert_eq!(late.error(), ErrorCode::Removed);
+    let close = || Request::CloseSegment(CloseSegment { segment });
+    assert_eq!(world.ask(2, close()).type_, MessageType::Done);
+    assert_eq!(world.ask(2, close()).error(), ErrorCode::NotOpen);
     let anew = world.open(2, "/list", Durability::Synced);
     assert_ne!(anew, segment);
     assert_ne!(world.newest(2, anew).incarnation, before.incarnation);

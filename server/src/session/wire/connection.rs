@@ -92,6 +92,8 @@ pub struct Connection {
     pub open: NumberMap<u32, OpenSegmentState>,
     /// Those of them that it watches, in order, so that the sweep can go through them in slices.
     pub watched: BTreeSet<u32>,
+    /// Segments that were removed while it had them open, until it closes them.
+    pub gone: BTreeSet<u32>,
     pub unanswered: HashMap<u32, Unanswered>,
     pub connected_ns: u64,
     pub heard_ns: u64,
@@ -118,6 +120,7 @@ impl Connection {
             keeps_grants: false,
             open: NumberMap::default(),
             watched: BTreeSet::new(),
+            gone: BTreeSet::new(),
             unanswered: HashMap::new(),
             connected_ns: now_ns,
             heard_ns: now_ns,

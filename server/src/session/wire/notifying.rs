@@ -9,6 +9,9 @@ use crate::coherence::{Known, Newest, Version, Watch};
 use interweave_wire::protocol::*;
 use interweave_wire::Gathered;
 
+/// The most removed segments of which a connection hears by REMOVED.
+const MOST_GONE: usize = 1024;
+
 impl Wire {
     /// Notes that the client has, or is being sent, the newest version.
     pub fn now_newest(&mut self, connection: u64, number: u32, newest: &Newest) {
@@ -236,6 +239,11 @@ impl Wire {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
+        c.gone.insert(number);
+        // Of clients that never close what is gone, the oldest are forgotten.
+        if c.gone.len() > MOST_GONE {
+            c.gone.pop_first();
+        }
         let stream = c.next_notification();
         for waiting in waiting {
             self.refuse_awaiting(connection, waiting, rejection);
