@@ -440,6 +440,7 @@ void Segment::leave_writing() {
 Result Segment::drop_writer() {
   if (const Hold* const hold = find_hold(this); hold != nullptr && hold->writes > 0) {
     say_if_possible([this] {
+      if (!copy_->has_changes()) return;
       report(error_code::NO_LOCK, name_ +
                                       ": a writer lock ended without a release, and its changes "
                                       "are undone; release it, or abort it to undo them");

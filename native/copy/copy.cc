@@ -283,6 +283,15 @@ Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver,
   return collected;
 }
 
+bool Copy::has_changes() {
+  const platform::MutexLock lock(mutex_);
+  if (!heap_->created().empty() || !heap_->freed().empty()) return true;
+  std::vector<memory::SubsegmentPages> written;
+  std::vector<memory::SubsegmentRuns> changed;
+  if (!heap_->collect(written) || !heap_->changed_runs(written, changed)) return true;
+  return !changed.empty();
+}
+
 Result Copy::translate(std::uint64_t from_version, swizzle::Resolver& resolver,
                        CollectedDiff& out) {
   swizzle::Swizzler swizzler(*heap_, slots_, resolver);

@@ -107,6 +107,9 @@ class Copy {
   // `more_serials` is called, without the copy's mutex.
   Result collect(std::uint64_t from_version, swizzle::Resolver& resolver,
                  const MoreSerials& more_serials, CollectedDiff& out, CollectCosts& costs);
+  // Whether the section under way has changed anything; true if that cannot be told. No stores are
+  // allowed afterwards: for a section that is about to be undone.
+  bool has_changes();
   // Allows stores again, after a release that failed and left the lock.
   Result resume();
   // Both take no memory and end the section; see Heap::commit_write.

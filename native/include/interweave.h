@@ -154,7 +154,7 @@ IW_API int IW_wl_release(IW_handle_t h);
 IW_API int IW_wl_abort(IW_handle_t h);
 
 /* As IW_wl_abort, for front ends whose locks end with a scope: the program has forgotten to release
- * the lock, so that its changes are lost. Reports that to the log. */
+ * the lock, so that its changes are lost. Reports that to the log, if there are changes. */
 IW_API int IW_wl_drop(IW_handle_t h);
 
 /* As IW_rl_acquire and IW_wl_acquire, with a deadline: IW_ETIMED_OUT after `seconds`. With 0 the

@@ -247,7 +247,7 @@ class ReadLock {
 };
 
 // The writer lock. release() commits, and abort() undoes the changes. So does a scope that ends
-// without either: silently by an exception, else with a report to the log, because the changes are
+// without either: silently by an exception, else with a report to the log of the changes that are
 // lost.
 class WriteLock {
  public:
