@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
 
 /** The real server as a child process. Nothing waits by time: it says when it listens. */
 final class Server implements AutoCloseable {
@@ -62,7 +63,8 @@ final class Server implements AutoCloseable {
     List<String> command =
         new ArrayList<>(List.of(PROGRAM, "serve", "--listen", listen, "--http", "none"));
     // Tests come through other ports, too, at which no token of the server's own is found.
-    boolean saysWho = options.contains("--tokens") || options.contains("--own-token");
+    boolean saysWho =
+        Stream.of("--tokens", "--rules", "--own-token").anyMatch(options::contains);
     if (!saysWho) command.add("--insecure");
     command.addAll(options);
     process =
