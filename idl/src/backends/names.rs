@@ -219,6 +219,9 @@ const DESCRIPTORS_TAKEN: &[&str] = &[
     "errno",
     "event_fd",
     "field_def",
+    "find",
+    "find_or_malloc",
+    "find_or_malloc_array",
     "float",
     "free",
     "handle_t",
@@ -268,6 +271,7 @@ const DESCRIPTORS_TAKEN: &[&str] = &[
     "wl_abort",
     "wl_acquire",
     "wl_acquire_for",
+    "wl_drop",
     "wl_release",
 ];
 
