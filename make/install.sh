@@ -39,4 +39,10 @@ sed "s|@PREFIX@|$PREFIX|" server/packaging/interweave.service \
   >"$PREFIX/lib/systemd/system/interweave.service"
 install -D -m 644 server/packaging/interweave.sysusers "$PREFIX/lib/sysusers.d/interweave.conf"
 install -D -m 644 server/packaging/Containerfile "$PREFIX/share/interweave/Containerfile"
+target/release/interweave man "$PREFIX/share/man/man1" >/dev/null
+for shell in bash:bash-completion/completions/interweave zsh:zsh/site-functions/_interweave \
+  fish:fish/vendor_completions.d/interweave.fish; do
+  mkdir -p "$(dirname "$PREFIX/share/${shell#*:}")"
+  target/release/interweave completions "${shell%%:*}" >"$PREFIX/share/${shell#*:}"
+done
 echo "installed in $PREFIX: bin/interweave, include/, lib/ (pkg-config interweave, CMake package interweave)"

@@ -6,6 +6,7 @@ mod compile;
 mod failure;
 mod get;
 mod list;
+mod manual;
 mod output;
 mod rank_output;
 mod remote;
@@ -69,6 +70,10 @@ enum Command {
     Backup(store_copy::BackupArgs),
     /// Make a store from a backup
     Restore(store_copy::RestoreArgs),
+    /// Print a script by which a shell completes command lines
+    Completions(manual::CompletionsArgs),
+    /// Write manual pages
+    Man(manual::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -94,6 +99,8 @@ fn main() -> ExitCode {
         Command::Rm(args) => remove::run(args),
         Command::Backup(args) => store_copy::run_backup(args),
         Command::Restore(args) => store_copy::run_restore(args),
+        Command::Completions(args) => manual::complete(args),
+        Command::Man(args) => manual::write_pages(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

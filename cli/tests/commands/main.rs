@@ -4,6 +4,7 @@ mod access;
 #[allow(dead_code)]
 #[path = "../serve/clients.rs"]
 mod clients;
+mod manual;
 mod program;
 mod run;
 #[allow(dead_code)]
