@@ -76,3 +76,28 @@ def test_the_stub_is_that_of_the_extension():
         public = {name for name in vars(owner) if not name.startswith("_")}
         public -= {"Segment", "Place", "Memory"}
         assert public <= {name for of, name in described if of == owner.__name__}, owner
+
+
+def test_lengths_are_plain_numbers_with_the_plugin(tmp_path):
+    (tmp_path / "mypy.ini").write_text("[mypy]\nplugins = interweave.mypy_plugin\n")
+    (tmp_path / "program.py").write_text("""
+import interweave
+
+@interweave.struct
+class Body:
+    name: interweave.String[15]
+    position: interweave.Array[interweave.Double, 3]
+    grid: interweave.Array[interweave.Double, 4, 5]
+    marks: interweave.Sequence[interweave.Int, 8]
+
+with interweave.open("x") as segment, segment.write():
+    body = segment.new(Body, name="earth")
+    text: str = body.name
+    number: int = len(body.grid) + len(body.marks)
+    body.name = 5             # wrong
+    body.mass                 # wrong
+    segment.put("x", 1, replace=3)  # wrong
+""")
+    said = mypy("program.py", cwd=tmp_path)
+    lines = sorted({int(line) for line in re.findall(r"program.py:(\d+): error", said)})
+    assert lines == [15, 16, 17], said
