@@ -11,7 +11,7 @@ import threading
 import weakref
 from pathlib import Path
 from types import TracebackType
-from typing import Deque, Optional, Sequence, Type, Union as Either
+from typing import Deque, Optional, Sequence, Tuple, Type, Union as Either
 
 from .errors import Unreachable
 from .xfile import compiler
@@ -28,6 +28,7 @@ class _Log:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.lines: Deque[str] = collections.deque(maxlen=20)
         self._http = ""
+        self._login = ""
         self._is_told = threading.Event()
         self._process = process
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -37,16 +38,21 @@ class _Log:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             said = _said(line)
-            self.lines.append(said.get("message", line.strip()))
-            if said.get("message", "").startswith("HTTP"):
+            message = said.get("message", line.strip())
+            self.lines.append(message)
+            if message.startswith("HTTP"):
                 self._http = said.get("address", "")
+            if "token" in said and "viewer" in said:
+                token = Path(said["token"]).read_text(encoding="ascii").strip()
+                self._login = f"{said['viewer']}#{token}"
+            if message == "listening":  # the last of these
                 self._is_told.set()
         self._is_told.set()
 
-    def http(self) -> str:
-        """Where the server answers HTTP. It says so before it says that it listens."""
+    def addresses(self) -> Tuple[str, str]:
+        """Where the server answers HTTP, and the link that logs in a browser."""
         self._is_told.wait()
-        return self._http
+        return self._http, self._login or f"http://{self._http}/"
 
     def reason(self) -> str:
         """Why a server has ended: its line of the error, or its last line."""
@@ -66,11 +72,13 @@ def _said(line: str) -> "dict[str, str]":
 
 class Server:
     """A server of this process. See `interweave.serve`. `address` and `http` are HOST:PORT: where
-    clients connect, and where the viewer is."""
+    clients connect, and where pages are. `viewer` is a link for the browser. It has the server's
+    token, so whoever has the link may do everything as long as the server runs."""
 
-    def __init__(self, process: "subprocess.Popen[str]", address: str, http: str) -> None:
+    def __init__(self, process: "subprocess.Popen[str]", address: str, http: str,
+                 viewer: str) -> None:
         self._process = process
-        self.address, self.http = address, http
+        self.address, self.http, self.viewer = address, http, viewer
         self._end = weakref.finalize(self, _end, process)
 
     def url(self, path: str) -> str:
@@ -90,7 +98,7 @@ class Server:
 
     def __repr__(self) -> str:
         state = "" if self._process.poll() is None else " (ended)"
-        return f"<interweave server {self.address}, viewer http://{self.http}{state}>"
+        return f"<interweave server {self.address}{state}>"
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
@@ -129,4 +137,4 @@ def serve(store: Either[str, "os.PathLike[str]"] = "memory", *, program: Optiona
     if len(words) != 2:
         _end(process)
         raise Unreachable(f"the server did not start: {log.reason()} [UNREACHABLE]")
-    return Server(process, words[1], log.http())
+    return Server(process, words[1], *log.addresses())

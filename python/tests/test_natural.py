@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import urllib.request
 from typing import List
 
 import numpy as np
@@ -303,11 +304,23 @@ def test_a_server_for_a_notebook(tmp_path):
     with interweave.serve(tmp_path / "store", program=SERVER) as server:
         with interweave.open(server.url("/a/b")) as segment:
             segment.put("x", 5)
-        assert server.http.startswith("127.0.0.1:") and server.address in repr(server)
+        assert server.address in repr(server)
+        page, _, token = server.viewer.partition("#")
+        assert page == f"http://{server.http}/login" and token not in repr(server)
+        asked = urllib.request.Request(f"http://{server.http}/status",
+                                       headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(asked) as answer:
+            assert b"/a/b" in answer.read()
     with interweave.serve(tmp_path / "store", program=SERVER) as server:
         with interweave.open(server.url("a/b"), create=False) as segment:
             assert segment.get("x") == 5
     server.stop()
+
+
+def test_a_server_without_a_token_has_a_viewer_too():
+    with interweave.serve(program=SERVER, options=["--insecure"]) as server:
+        with urllib.request.urlopen(server.viewer) as answer:
+            assert answer.status == 200
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path):
