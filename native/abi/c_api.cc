@@ -151,6 +151,7 @@ IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* given) 
     IW_handle_t opened = nullptr;
     Result result = Runtime::get(runtime);
     const iw::client::Credentials credentials(options.token, options.ca, options.cert, options.key);
+    if (result) result = credentials.check();
     if (result) result = runtime->open(parsed, credentials, wish, opened);
     return result.ok() ? opened : fail_null(result, parsed.text());
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,9 @@
 #include "client/credentials.h"
 
 #include <cstdlib>
+#include <utility>
+
+#include "protocol/session.gen.h"
 
 namespace iw::client {
 
@@ -38,6 +41,24 @@ platform::TlsFiles Credentials::files() const {
   const bool has_own = cert_ || key_;
   return {ca_ ? *ca_ : variable("IW_CA"), has_own ? cert_.value_or("") : variable("IW_CERT"),
           has_own ? key_.value_or("") : variable("IW_KEY")};
+}
+
+Result Credentials::check() const {
+  if (token().size() > protocol::MAX_TOKEN) {
+    return {error_code::BAD_ARGUMENT, "the token (IW_TOKEN, or the option token) is longer than " +
+                                          std::to_string(protocol::MAX_TOKEN) + " bytes"};
+  }
+  const platform::TlsFiles named = files();
+  const std::pair<const char*, const std::string&> all[] = {
+      {"ca", named.authorities}, {"cert", named.certificate}, {"key", named.key}};
+  for (const auto& [option, file] : all) {
+    // Not shown: it may be a private key.
+    if (file.find("-----BEGIN") == std::string::npos) continue;
+    return {error_code::BAD_ARGUMENT, "the option " + std::string(option) +
+                                          " (or its variable) takes the name of a PEM file, and "
+                                          "was given the text of one"};
+  }
+  return {};
 }
 
 Result Credentials::check_same(const Credentials& given, const std::string& server) const {

@@ -21,6 +21,8 @@ class Credentials {
   // As they are now: a connection made later may use renewed files.
   [[nodiscard]] platform::TlsFiles files() const;
   // BAD_ARGUMENT: `given` asks for something else than the connection to `server`, which has these.
+  // BAD_ARGUMENT: a value that no server could be shown, or that is not a file's name.
+  [[nodiscard]] types::Result check() const;
   [[nodiscard]] types::Result check_same(const Credentials& given, const std::string& server) const;
 
  private:

@@ -141,7 +141,7 @@ fn a_segment_is_removed_for_everybody() {
         "{told:?}"
     );
     let error = at_b.fetch(&mut b).unwrap_err();
-    assert_eq!(error.code(), Some(ErrorCode::NotOpen), "{error}");
+    assert_eq!(error.code(), Some(ErrorCode::Removed), "{error}");
     let error = a.open("/numbers", &OpenOptions::reading()).unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::NoSegment), "{error}");
 }

@@ -144,6 +144,21 @@ TEST_F(TlsCredentials, OptionsOfAnOlderProgramAreReadAsFarAsTheyGo) {
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
+TEST(TlsTokens, ATokenTooLongForAnyServerAndTheTextOfAKeyAreRefused) {
+  IW_open_options options{};
+  options.size = sizeof options;
+  const std::string token(4097, 'a');
+  options.token = token.c_str();
+  EXPECT_EQ(IW_open_segment_with("127.0.0.1:1/a", &options), nullptr);
+  EXPECT_EQ(IW_errno(), IW_EBAD_ARGUMENT) << IW_strerror();
+  options.token = "";
+  const std::string key = "-----BEGIN PRIVATE KEY-----\nsecret";
+  options.key = key.c_str();
+  EXPECT_EQ(IW_open_segment_with("iws://127.0.0.1:1/a", &options), nullptr);
+  EXPECT_EQ(IW_errno(), IW_EBAD_ARGUMENT) << IW_strerror();
+  EXPECT_EQ(std::string(IW_strerror()).find("secret"), std::string::npos) << IW_strerror();
+}
+
 TEST(TlsTokens, Cred1AnotherTokenIsRefusedWhileASegmentIsOpen) {
   const Server server;
   ASSERT_TRUE(server.good());

@@ -193,6 +193,20 @@ impl Engine {
         }
     }
 
+    /// Refuses an operation of a connection's client on the segment of that path. Allows it to a
+    /// client that has not said hello, or has gone.
+    pub(super) fn permit_name(
+        &mut self,
+        connection: u64,
+        asked: Operation,
+        path: &str,
+    ) -> Result<(), Rejection> {
+        match self.wire.session_of(connection) {
+            Some(session) => self.permits.check(&session.login.identity, asked, path),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses one operation on the server, or on the segment of that path, whether there is such a
     /// segment or not.
     pub(super) fn permit(&mut self, at: At, asked: Operation, path: &str) -> Result<(), Rejection> {
@@ -232,13 +246,13 @@ impl Engine {
         let is_open = self.wire.opened(at.connection, number).is_some();
         let may_know = is_open || rights.is_some_and(|rights| rights.read);
         let Some(segment) = self.segments.get(number) else {
-            return Err(self.wire.not_open(at.connection, number));
+            return Err(self.not_open(at.connection, number));
         };
         let identity = &self.wire.asking(at).login.identity;
         if !may_know {
             // The answer hides it, but the audit log says it.
             let _ = self.permits.check(identity, Operation::Read, &segment.path);
-            return Err(self.wire.not_open(at.connection, number));
+            return Err(self.not_open(at.connection, number));
         }
         let operations = [Operation::Read, asked];
         let mut each = operations.iter();

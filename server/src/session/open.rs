@@ -157,7 +157,24 @@ impl Engine {
         if self.wire.opened(connection, number).is_some() {
             return Ok(());
         }
-        Err(self.wire.not_open(connection, number))
+        Err(self.not_open(connection, number))
+    }
+
+    /// Makes the answer to a number that the connection has not open. It tells of a removal only
+    /// whom the segment was open for, and who may still read its name; and it does not tell whether
+    /// there is such a segment [RULE-6].
+    pub(super) fn not_open(&mut self, connection: u64, number: u32) -> Rejection {
+        let Some(path) = self.wire.gone(connection, number) else {
+            let text = format!("segment number {number} is not open on this connection; open it");
+            return Rejection::new(ErrorCode::NotOpen, text);
+        };
+        match self.permit_name(connection, Operation::Read, &path) {
+            Err(denied) => denied,
+            Ok(()) => {
+                let text = format!("segment {path} was removed; close it, and open its name anew");
+                Rejection::new(ErrorCode::Removed, text)
+            }
+        }
     }
 }
 

@@ -100,8 +100,14 @@ impl Engine {
             self.wire
                 .refuse_awaiting(at.connection, at.stream, &rejection);
         }
+        let path = segment.path.clone();
         for connection in segment.users.clients.iter().copied() {
-            self.wire.segment_gone(connection, number, &rejection);
+            let may_know = self.wire.session_of(connection).is_none_or(|session| {
+                let rights = self.permits.decide(&session.login.identity, &path);
+                rights.may_read()
+            });
+            self.wire
+                .segment_gone(connection, number, (&path, may_know), &rejection);
         }
     }
 }

@@ -36,6 +36,14 @@ function unusable(path: string, kind: Kind, error: unknown, instead: string): In
 
 function contents(path: string, kind: Kind): Buffer | undefined {
   if (path === "") return undefined;
+  // Not shown: it may be a private key.
+  if (path.includes("-----BEGIN")) {
+    throw new InterweaveError(
+      ErrorCode.BAD_ARGUMENT,
+      `the option ${kind} (or its variable) takes the name of a PEM file, and was given the text ` +
+        "of one",
+    );
+  }
   try {
     return readFileSync(path);
   } catch (error) {

@@ -214,6 +214,30 @@ fn rule_7_new_rules_take_back_locks_waits_and_subscriptions() {
 }
 
 #[test]
+fn rule_6_whoever_may_not_read_a_segment_any_more_does_not_hear_of_its_removal() {
+    let mut world = ruled("allow cert:writer all /**\nallow cert:reader read /**\nend\n");
+    let segment = world.open(1, "/list", Durability::Memory);
+    enter(&mut world, 2, "reader");
+    let opened = world.ask(2, open_to_read("/list"));
+    assert_eq!(opened.body::<SegmentOpened>().segment, segment);
+    let now_ns = world.now_ns();
+    let taken = access("allow cert:writer all /**\nend\n");
+    world.engine.set_access(now_ns, taken);
+    world.drain();
+    let read = || acquire_reader(segment, stamp(0, 0), CoherenceModel::Full);
+    let before = world.ask(2, read());
+    assert_eq!(before.error(), ErrorCode::Denied);
+    let path = "/list".to_string();
+    world.ask(1, Request::RemoveSegment(RemoveSegment { path }));
+    let after = world.ask(2, read());
+    assert_eq!(text(&after), text(&before));
+    assert_eq!(after.error(), ErrorCode::Denied);
+    assert!(world.notifications(2, MessageType::SegmentGone).is_empty());
+    assert_eq!(world.notifications(1, MessageType::SegmentGone).len(), 1);
+    assert_eq!(world.ask(1, read()).error(), ErrorCode::Removed);
+}
+
+#[test]
 fn rule_7_a_lock_that_is_taken_back_goes_to_nobody_who_may_not_have_it() {
     // The sweep comes to the waiting sessions before and after the holder.
     for _ in 0..8 {

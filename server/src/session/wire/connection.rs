@@ -9,8 +9,8 @@ use crate::coherence::{Known, Newest, Watch, NO_COPY};
 use interweave_access::Peer;
 use interweave_wire::protocol::SessionId;
 use interweave_wire::Rejection;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Weak;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Weak};
 
 /// Notifications of the server have the top bit set in their stream number.
 pub const NOTIFICATION: u32 = 1 << 31;
@@ -92,8 +92,8 @@ pub struct Connection {
     pub open: NumberMap<u32, OpenSegmentState>,
     /// Those of them that it watches, in order, so that the sweep can go through them in slices.
     pub watched: BTreeSet<u32>,
-    /// Segments that were removed while it had them open, until it closes them.
-    pub gone: BTreeSet<u32>,
+    /// The paths of segments that were removed while it had them open, until it closes them.
+    pub gone: BTreeMap<u32, Arc<str>>,
     pub unanswered: HashMap<u32, Unanswered>,
     pub connected_ns: u64,
     pub heard_ns: u64,
@@ -120,7 +120,7 @@ impl Connection {
             keeps_grants: false,
             open: NumberMap::default(),
             watched: BTreeSet::new(),
-            gone: BTreeSet::new(),
+            gone: BTreeMap::new(),
             unanswered: HashMap::new(),
             connected_ns: now_ns,
             heard_ns: now_ns,

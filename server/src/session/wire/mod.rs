@@ -415,22 +415,25 @@ impl Wire {
         self.connections.get_mut(&connection)?.open.get_mut(&number)
     }
 
-    /// Makes the answer to a number that the connection has not open. It tells whether the segment
-    /// was removed, and not whether there is such a segment [RULE-6].
-    pub fn not_open(&self, connection: u64, number: u32) -> Rejection {
-        let connection = self.connections.get(&connection);
-        if connection.is_some_and(|c| c.gone.contains(&number)) {
-            let text = format!("segment number {number} was removed; open its name anew");
-            return Rejection::new(ErrorCode::Removed, text);
-        }
-        let text = format!("segment number {number} is not open on this connection; open it");
-        Rejection::new(ErrorCode::NotOpen, text)
+    /// Returns the session of a connection that has said hello.
+    pub fn session_of(&self, connection: u64) -> Option<&Session> {
+        self.sessions
+            .get(self.connections.get(&connection)?.session?)
+    }
+
+    /// Returns the path of a segment that was removed while the connection had it open.
+    pub fn gone(&self, connection: u64, number: u32) -> Option<Arc<str>> {
+        self.connections
+            .get(&connection)?
+            .gone
+            .get(&number)
+            .cloned()
     }
 
     /// Whether the connection has closed a segment that was removed before.
     pub fn closes_gone(&mut self, connection: u64, number: u32) -> bool {
         let connection = self.connections.get_mut(&connection);
-        connection.is_some_and(|c| c.gone.remove(&number))
+        connection.is_some_and(|c| c.gone.remove(&number).is_some())
     }
 
     /// Forgets a segment that the connection has closed.

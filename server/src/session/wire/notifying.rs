@@ -8,6 +8,7 @@ use super::Wire;
 use crate::coherence::{Known, Newest, Version, Watch};
 use interweave_wire::protocol::*;
 use interweave_wire::Gathered;
+use std::sync::Arc;
 
 /// The most removed segments of which a connection hears by REMOVED.
 const MOST_GONE: usize = 1024;
@@ -226,12 +227,13 @@ impl Wire {
         self.send(connection, message);
     }
 
-    /// Tells the connection that the segment exists no more. Its requests that wait for the
-    /// segment's locks are refused first.
+    /// Tells the connection that the segment exists no more, if its client may know of that. Its
+    /// requests that wait for the segment's locks are refused first.
     pub fn segment_gone(
         &mut self,
         connection: u64,
         number: u32,
+        (path, may_know): (&Arc<str>, bool),
         rejection: &interweave_wire::Rejection,
     ) {
         self.close_segment(connection, number);
@@ -239,17 +241,19 @@ impl Wire {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
-        c.gone.insert(number);
+        c.gone.insert(number, path.clone());
         // Of clients that never close what is gone, the oldest are forgotten.
         if c.gone.len() > MOST_GONE {
             c.gone.pop_first();
         }
-        let stream = c.next_notification();
+        let stream = if may_know { c.next_notification() } else { 0 };
         for waiting in waiting {
             self.refuse_awaiting(connection, waiting, rejection);
         }
-        let gone = SegmentGone { segment: number };
-        let gone = ServerMessage::about(number, MessageType::SegmentGone, stream, &gone);
-        self.send(connection, gone);
+        if may_know {
+            let gone = SegmentGone { segment: number };
+            let gone = ServerMessage::about(number, MessageType::SegmentGone, stream, &gone);
+            self.send(connection, gone);
+        }
     }
 }

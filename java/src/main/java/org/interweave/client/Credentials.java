@@ -153,6 +153,12 @@ final class Credentials {
   }
 
   private byte[] bytes(String option, String file) {
+    // Not shown: it may be a private key.
+    if (file.contains("-----BEGIN")) {
+      throw denied(
+          "the option " + option + " (or its variable) takes the name of a PEM file, and was given"
+              + " the text of one");
+    }
     try {
       return Files.readAllBytes(Path.of(file));
     } catch (NoSuchFileException wrong) {
