@@ -137,8 +137,9 @@ def main(program, results):
         for words in (["authority", folder], ["server", folder]):
             subprocess.run([program, "cert", *words], check=True, stdout=subprocess.DEVNULL)
         server = subprocess.Popen(
-            [program, "serve", "--listen", "127.0.0.1:0", "--http", "none", "--store", "memory",
-             "--tls-cert", f"{folder}/server.pem", "--tls-key", f"{folder}/server.key"],
+            [program, "serve", "--insecure", "--listen", "127.0.0.1:0", "--http", "none",
+             "--store", "memory", "--tls-cert", f"{folder}/server.pem", "--tls-key",
+             f"{folder}/server.key"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         port = int(server.stdout.readline().split()[1].rsplit(":", 1)[1])
         client = Client(port, f"{folder}/ca.pem")
