@@ -80,6 +80,10 @@ class Block:
         else:
             self.layout.store(self.segment, self._place, 0, value)
 
+    def is_like(self, layout: Layout, count: int) -> bool:
+        """Whether the block is `count` values of this type."""
+        return self.count == count and self.layout.is_like(layout)
+
     def numpy(self) -> "np.ndarray[Any, Any]":
         """The whole block as a numpy view: numbers, or records of numbers and bounded strings.
         Thrown: BadValue for what numpy has no type for."""
@@ -434,7 +438,7 @@ class Segment:
                 form = Form(form.type, form.count, value)
             return self._make(name, form).value
         table, count = self._type_and_count(type, count, shape)
-        block = self._block_at(_core.allocate(self._core, table, count, name))
+        block = self._allocate(table, count, name)
         if value is not None:
             _store(block, value)
         return block.value
@@ -456,9 +460,11 @@ class Segment:
                               "[BAD_ARGUMENT]")
         return found.table if isinstance(found, Layout) else table_of(found), count
 
+    def _allocate(self, table: int, count: int, name: Optional[str]) -> Block:
+        return self._block_at(_core.allocate(self._core, table, count, name))
+
     def _make(self, name: Optional[str], form: Form) -> Block:
-        address = _core.allocate(self._core, table_of(form.type), form.count, name)
-        block = self._block_at(address)
+        block = self._allocate(table_of(form.type), form.count, name)
         _store(block, form.value)
         return block
 
@@ -469,10 +475,10 @@ class Segment:
         another type or number of values."""
         table, count = self._type_and_count(type, count, shape)
         if name not in self:
-            return self._block_at(_core.allocate(self._core, table, count, name)).value
+            return self._allocate(table, count, name).value
         block = self.block(name)
         wanted = layout_of(_core.laid_out(table))
-        if block.count != count or not block.layout.is_like(wanted):
+        if not block.is_like(wanted, count):
             raise TypeConflict(f"block '{name}' is {block.count} of {block.type}, not {count} of "
                                f"{wanted.spelled} [TYPE_CONFLICT]")
         return block.value
@@ -493,7 +499,7 @@ class Segment:
         if name in self:
             block = self.block(name)
             made = layout_of(_core.laid_out(table_of(form.type)))
-            if block.count == form.count and block.layout.is_like(made):
+            if block.is_like(made, form.count):
                 return _store(block, form.value)
             if not replace:
                 raise TypeConflict(f"block '{name}' is {block.count} of {block.type}, and the "
