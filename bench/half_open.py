@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What TLS handshakes that nobody completes cost a client beside them.
+"""Measures a client with TLS while strangers begin handshakes and do not complete them.
 
     half_open.py INTERWEAVE RESULTS    writes RESULTS/half_open.csv: state,p50_us,p99_us
 

@@ -149,7 +149,8 @@ fn acc_11_every_page_in_every_situation_is_answered_as_its_need_says() {
             let server = &server;
             scope.spawn(move || {
                 for &route in Route::ALL {
-                    // What changes logins comes last, and only a caller without one may ask for it.
+                    // The pages that change logins come last. Only a caller without a
+                    // login asks for them.
                     let to_nobody = match (route.need(), situation.known) {
                         (Need::LetIn | Need::Metrics, _) | (_, Known::AsNobody) => 0,
                         _ => asked(server, route, "").status,
