@@ -49,7 +49,7 @@ TEST(Cpp, FindOrMakeRefusesAnotherTypeOrNumber) {
   const Server server;
   ASSERT_TRUE(server.good());
   const Segment segment(server.url("/cpp"));
-  const WriteLock lock(segment);
+  WriteLock lock(segment);
   int* const row = find_or_make<int>(segment, "row", 3);
   EXPECT_EQ(find_or_make<int>(segment, "row", 3), row);
   for (const auto& ask : {+[](const Segment& s) { find_or_make<int>(s, "row", 4); },
@@ -63,7 +63,7 @@ TEST(Cpp, FindOrMakeRefusesAnotherTypeOrNumber) {
           << error.what();
     }
   }
-  const_cast<WriteLock&>(lock).abort();
+  lock.abort();
 }
 
 TEST(Cpp, BlocksAreWalkedAndRowsAreSpans) {
