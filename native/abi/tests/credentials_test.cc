@@ -116,6 +116,13 @@ TEST_F(TlsCredentials, AFileThatCannotBeUsedIsNamed) {
   Given given = being("alice");
   given.ca = file("nothing.pem");
   expect_refused(url, given, IW_EDENIED, {given.ca, "option ca", "No such file"});
+  // OpenSSL takes such a list, which makes nobody trusted.
+  std::ofstream(file("list.pem")) << "-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----\n";
+  std::ofstream(file("empty.pem")).flush();
+  for (const char* const name : {"list.pem", "empty.pem", "alice.key", "rules"}) {
+    given.ca = file(name);
+    expect_refused(url, given, IW_EDENIED, {given.ca, "option ca", "holds no certificate"});
+  }
   given = being("alice");
   given.cert = file("rules");
   expect_refused(url, given, IW_EDENIED, {given.cert, "option cert"});

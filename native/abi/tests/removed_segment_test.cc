@@ -1,0 +1,130 @@
+// A segment that is removed while this process has it open [GONE-1..3]: a real server, and the
+// program's own command, which is done when the server has told everybody.
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "abi/tests/restarting.h"
+
+namespace iw::test {
+namespace {
+
+// Lets the test wait until the removal is known here.
+class Told {
+ public:
+  explicit Told(IW_handle_t segment) {
+    EXPECT_EQ(IW_on_change(segment, &Told::call, this), 0) << IW_strerror();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    called_.wait(lock, [this] { return is_called_; });
+  }
+
+ private:
+  static void call(IW_handle_t, std::uint64_t, void* told) {
+    auto& self = *static_cast<Told*>(told);
+    const std::lock_guard lock(self.mutex_);
+    self.is_called_ = true;
+    self.called_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable called_;
+  bool is_called_ = false;
+};
+
+class RemovedSegment : public Restarting {
+ protected:
+  RemovedSegment() : Restarting(Store::in_memory) {}
+
+  void remove() const {
+    Child program({server_program(), "rm", url_});
+    while (!program.read_line().empty()) {
+    }
+    ASSERT_EQ(program.wait(), 0);
+  }
+
+  void expect_removed(IW_handle_t segment, const int* numbers) {
+    for (const auto& [model, x] : {std::pair{IW_FULL, 0.0}, std::pair{IW_NULL, 0.0},
+                                   std::pair{IW_TEMPORAL, 3600.0}, std::pair{IW_STRICT, 0.0}}) {
+      ASSERT_EQ(IW_set_coherence(segment, model, x), 0);
+      EXPECT_EQ(IW_rl_acquire(segment), IW_EREMOVED) << model << " " << IW_strerror();
+    }
+    EXPECT_EQ(IW_wl_acquire(segment), IW_EREMOVED) << IW_strerror();
+    EXPECT_EQ(IW_refresh(segment), IW_EREMOVED) << IW_strerror();
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(numbers[i], 7) << i;
+  }
+};
+
+TEST_F(RemovedSegment, Gone1And2EveryLockSaysSoAndTheCopyStaysReadable) {
+  const IW_handle_t segment = open_with_numbers();
+  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  Told told(segment);
+  remove();
+  told.wait();
+  EXPECT_EQ(IW_rl_acquire(segment), 0) << "nested: " << IW_strerror();
+  EXPECT_EQ(IW_rl_release(segment), 0);
+  EXPECT_EQ(IW_rl_release(segment), 0);
+  expect_removed(segment, numbers_);
+  EXPECT_EQ(IW_close_segment(segment), 0) << IW_strerror();
+}
+
+TEST_F(RemovedSegment, Gone1AHeldWriterLockIsRolledBackByItsRelease) {
+  const IW_handle_t segment = open_with_numbers();
+  Told told(segment);
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  numbers_[5] = 8;
+  remove();
+  told.wait();
+  EXPECT_EQ(IW_wl_release(segment), IW_EREMOVED) << IW_strerror();
+  EXPECT_EQ(IW_wl_release(segment), IW_ENO_LOCK);
+  expect_removed(segment, numbers_);
+  EXPECT_EQ(IW_close_segment(segment), 0) << IW_strerror();
+}
+
+// Nobody has told this process; the answer to its request does.
+TEST_F(RemovedSegment, Gone3AnOpeningMakesItAnewWhileTheOldHandleStaysRemoved) {
+  const IW_handle_t segment = open_with_numbers();
+  ASSERT_EQ(open(), segment);
+  remove();
+  EXPECT_EQ(IW_wl_acquire(segment), IW_EREMOVED) << IW_strerror();
+  EXPECT_EQ(open(IW_SYNCED, 0), nullptr);
+  EXPECT_EQ(IW_errno(), IW_ENO_SEGMENT) << IW_strerror();
+  const IW_handle_t again = open();
+  ASSERT_NE(again, nullptr) << IW_strerror();
+  ASSERT_NE(again, segment);
+  ASSERT_EQ(open(), again);
+  int* const anew = make_numbers(again);
+  ASSERT_NE(anew, numbers_);
+  EXPECT_EQ(IW_version(again), 1u);
+  EXPECT_EQ(IW_mip_to_ptr((url_ + "#numbers").c_str()), anew);
+  expect_removed(segment, numbers_);
+  EXPECT_EQ(IW_close_segment(segment), 0) << IW_strerror();
+  expect_removed(segment, numbers_);
+  EXPECT_EQ(IW_close_segment(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(segment), IW_ENOT_OPEN);
+  ASSERT_EQ(IW_rl_acquire(again), 0) << IW_strerror();
+  EXPECT_EQ(anew[3], 7);
+  ASSERT_EQ(IW_rl_release(again), 0);
+  EXPECT_EQ(IW_close_segment(again), 0) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(again), 0) << IW_strerror();
+}
+
+TEST_F(RemovedSegment, Gone3ItIsMadeAndRemovedManyTimes) {
+  for (int i = 0; i < 50; ++i) {
+    const IW_handle_t segment = open_with_numbers();
+    ASSERT_NE(segment, nullptr);
+    remove();
+    EXPECT_EQ(IW_wl_acquire(segment), IW_EREMOVED) << i << IW_strerror();
+    const IW_handle_t again = open();
+    ASSERT_NE(again, nullptr) << i << IW_strerror();
+    EXPECT_EQ(IW_close_segment(segment), 0) << IW_strerror();
+    EXPECT_EQ(IW_close_segment(again), 0) << IW_strerror();
+    remove();
+  }
+}
+
+}  // namespace
+}  // namespace iw::test
