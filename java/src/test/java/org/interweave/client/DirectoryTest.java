@@ -69,6 +69,23 @@ class DirectoryTest {
     fails(Error.REMOVED, segment::write);
     Segment again = client.open(server.url("/gone"));
     assertEquals(0, again.version());
+    // [GONE-1] [GONE-2]: the old one stays removed, and what it had stays readable.
+    again.write(lock -> lock.allocate("int", 1, "n").set(1));
+    fails(Error.REMOVED, segment::read);
+    assertEquals(1, segment.version());
+    segment.close();
+    assertEquals(1, again.version());
+  }
+
+  @Test
+  void aHeldWriterLockOfARemovedSegmentIsRolledBack() throws Exception {
+    Segment segment = client.open(server.url("/held"));
+    WriteLock lock = segment.write();
+    lock.allocate("int", 1, "n").set(1);
+    try (Client other = new Client()) {
+      other.remove(server.url("/held"));
+    }
+    fails(Error.REMOVED, lock::release);
   }
 
   @Test
