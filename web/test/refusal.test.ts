@@ -85,6 +85,16 @@ test("a token that is revoked while the client is not connected", limits, async 
   );
 });
 
+test("a token that is revoked while segments are opened", limits, async () => {
+  const client = clients.add(await connect(server.url, { token, ...LONG }));
+  const opening = async () => {
+    for (let number = 0; ; ++number) await (await client.open(`/s/${number}`)).close();
+  };
+  const ends = assert.rejects(opening(), denied);
+  run("revoke", "alice");
+  await ends;
+});
+
 test("a wrong token, and none", limits, async () => {
   await assert.rejects(connect(server.url, { token: `${token}x`, ...LONG }), denied);
   const other = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;

@@ -125,9 +125,16 @@ export class Conversation implements Listener {
     return this.link.live !== null && this.live !== this.link.live;
   }
 
+  /** Over a new connection if one is lost meanwhile: it says why, where a token was revoked. */
   async open(deadline: number): Promise<SegmentOpened> {
-    const live = await this.link.connected(deadline);
-    return this.openOn(live, deadline);
+    for (;;) {
+      const live = await this.link.connected(deadline);
+      try {
+        return await this.openOn(live, deadline);
+      } catch (error) {
+        if (!live.isLost || now() >= deadline) throw error;
+      }
+    }
   }
 
   private openOn(live: Live, deadline: number): Promise<SegmentOpened> {
