@@ -176,7 +176,8 @@ def main():
         if options.tls:
             return encrypted(options, kinds)
         return {"cases": run_cases, "random": run_random, "restarts": run_restarts,
-                "identities": run_identities, "self-test": run_self_test}[options.what](options, kinds)
+                "identities": run_identities,
+                "self-test": run_self_test}[options.what](options, kinds)
     except (OSError, ValueError) as error:
         print(f"run.py: {error}", file=sys.stderr)
         return 2

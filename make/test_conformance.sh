@@ -91,7 +91,7 @@ if [ -z "${MACHINES:-}" ]; then
   conformance/run.py restarts "${server[@]}" --jobs "$jobs" \
     --agents native,fortran,python,typescript,java $cells
 fi
-# Who is let in, and what the others are told: every language.
+# Every language is let in or refused by token, certificate and rule.
 [ -n "${MACHINES:-}" ] || conformance/run.py identities "${server[@]}" --jobs "$jobs" \
   --agents native,fortran,python,typescript,java
 # Clients that encrypt by themselves: by OpenSSL, Node and the JDK.

@@ -1,7 +1,8 @@
-"""The identity matrix: every kind of client over TLS with tokens, let in or refused in every way, is
-told the same code in words that name the same things. An answer that does not come within a minute
-fails the case, so that a client which waits for its deadline (LONG) instead of telling a refusal at
-once fails [CRED-2].
+"""The identity matrix: every kind of client over TLS with tokens, let in or refused in every way,
+is told the same code in words that name the same things.
+
+An answer that does not come within a minute fails the case. So does a client that waits for its
+deadline (LONG) instead of telling a refusal at once [CRED-2].
 """
 
 import pathlib

@@ -254,7 +254,7 @@ class Walk : public WorldWalk<World> {
     w.answers.push_back(segment_gone);
   }
 
-  // Who has given the segment up does not listen for it any more.
+  // After CLOSE_SEGMENT nobody listens for the number any more.
   void hear_of_removal(World& w) {
     if (!w.machine.is_open() || w.machine.connection() != w.live) return;
     w.machine.vanished();

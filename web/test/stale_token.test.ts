@@ -1,4 +1,4 @@
-/** The tokens of this user's own servers, over TLS, and of servers that have ended [OWN-3, OWN-6]. */
+/** Tokens of this user's own servers: over TLS, and of those that have ended [OWN-3, OWN-6]. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

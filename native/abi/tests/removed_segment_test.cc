@@ -58,7 +58,8 @@ class RemovedSegment : public Restarting {
   }
 };
 
-TEST_F(RemovedSegment, Gone1And2EveryLockSaysSoAndTheCopyStaysReadable) {
+// [GONE-2]
+TEST_F(RemovedSegment, Gone1EveryLockSaysSoAndTheCopyStaysReadable) {
   const IW_handle_t segment = open_with_numbers();
   ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
   Told told(segment);

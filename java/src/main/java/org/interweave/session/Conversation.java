@@ -121,10 +121,7 @@ public final class Conversation {
     if (loss != null) throw loss;
   }
 
-  /**
-   * It was removed [GONE-1], or the server does not have what this program had of it [LOST-4]; null:
-   * neither.
-   */
+  /** Removed [GONE-1], or the server lacks what this program had of it [LOST-4]; null: neither. */
   public InterweaveException loss() {
     if (isRemoved) {
       return InterweaveException.of(
