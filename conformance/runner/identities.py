@@ -117,24 +117,30 @@ class Step(Exception):
     """A step whose answer is not the expected one."""
 
 
+def fault(refusal, answer, tokens):
+    """What is wrong with an answer; None: nothing."""
+    shown = [name for name, token in tokens.items() if token in answer]
+    if shown:
+        return f"the answer shows the token of {shown[0]}"
+    if refusal is None:
+        holds = answer == "ok" or answer.startswith("ok ")
+        wanted = "ok"
+    else:
+        code, words = refusal
+        holds = answer.startswith(f"error {code} ") and re.search(words, answer) is not None
+        wanted = f"error {code} ... {words}"
+    return None if holds else f"answered  {answer[:1000]}\n      expected  {wanted}"
+
+
 def take(case, agent, papers, address):
     for command, refusal in case["steps"]:
         if command.startswith("revoke "):
             papers.revoke(command[7:])
             continue
         answer = agent.ask(command.replace("iws:///", f"iws://{address}/"))
-        if refusal is None:
-            holds = answer == "ok" or answer.startswith("ok ")
-            wanted = "ok"
-        else:
-            code, words = refusal
-            holds = answer.startswith(f"error {code} ") and re.search(words, answer) is not None
-            wanted = f"error {code} ... {words}"
-        shown = [name for name, token in papers.tokens.items() if token in answer]
-        if not holds:
-            raise Step(f"{command}\n      answered  {answer[:1000]}\n      expected  {wanted}")
-        if shown:
-            raise Step(f"{command} shows the token of {shown[0]}")
+        wrong = fault(refusal, answer, papers.tokens)
+        if wrong:
+            raise Step(f"{command}\n      {wrong}")
 
 
 def attempt(kind, case, program, build):

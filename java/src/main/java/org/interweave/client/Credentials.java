@@ -157,10 +157,12 @@ final class Credentials {
 
   private byte[] bytes(String option, String file) {
     // Not shown: it may be a private key.
-    if (file.contains("-----BEGIN")) {
-      throw denied(
-          "the option " + option + " (or its variable) takes the name of a PEM file, and was given"
-              + " the text of one");
+    boolean isText = file.contains("-----BEGIN");
+    if (isText || file.indexOf('\0') >= 0) {
+      throw InterweaveException.of(
+          Error.BAD_ARGUMENT,
+          "the option " + option + " (or its variable) takes the name of a PEM file, and was given "
+              + (isText ? "the text of one" : "a name with a NUL character"));
     }
     try {
       return Files.readAllBytes(Path.of(file));
