@@ -134,6 +134,10 @@ public final class Conversation {
             + " still be read from the old one, without a lock)");
   }
 
+  public boolean isRemoved() {
+    return isRemoved;
+  }
+
   /** The server came back without it. */
   public boolean isLost() {
     return lostBecause != null;
