@@ -89,6 +89,22 @@ test("a refusal names the file of the token that was not taken", limits, async (
   });
 });
 
+test("a refusal by TLS says nothing of a token", limits, async () => {
+  const authority = join(certificates, "ca.pem");
+  server = await serveWith(
+    certificates,
+    "--own-token",
+    "--tls",
+    "required",
+    "--client-ca",
+    authority,
+  );
+  await assert.rejects(connectTo("localhost"), (error) => {
+    assert.ok(!String(error).includes(".token"));
+    return fails("DENIED", /certificate/)(error);
+  });
+});
+
 test("a client shows what the file has by then", limits, async () => {
   server = await serveWith(certificates, "--own-token");
   const client = await connectTo("localhost");

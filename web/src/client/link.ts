@@ -43,6 +43,7 @@ export interface Request<T> {
 /** One connection, from hello to its loss. */
 export class Live {
   isLost = false;
+  isHelloAnswered = false;
   readonly madeAt = now();
   /** By number on this connection. */
   readonly listeners = new Map<number, Listener>();
@@ -240,7 +241,9 @@ export class Link {
       await greeted;
     } catch (error) {
       this.lose(live, "hello failed");
-      if (!(error instanceof InterweaveError) || error.code !== ErrorCode.DENIED) throw error;
+      // Otherwise TLS, or what came instead of an answer, says nothing of the token.
+      const isOfToken = live.isHelloAnswered && error instanceof InterweaveError;
+      if (!isOfToken || error.code !== ErrorCode.DENIED) throw error;
       if (own === null) throw this.#ownTokens.explain(error, found);
       this.#ownTokens.refused(own);
       return false;
@@ -270,6 +273,7 @@ export class Link {
       live.send(
         connection.hello({ ...this.#identity, token }, now(), (answer) => {
           clearTimeout(timer);
+          live.isHelloAnswered = true;
           try {
             this.#identity.session = connection.welcomed(answer).session;
             resolve();
