@@ -5,6 +5,7 @@
   run.py random [--seed N] [--edits N]   random types and edits on all agents together
   run.py restarts [--only WORD] [--short]     the server goes and comes back under each agent in
                                               each state
+  run.py identities [--only WORD]        every agent is let in or refused in every way, over TLS
   run.py cases --tls, random --tls       the same over encrypted connections
   run.py self-test                       whether the runner notices what it should, with the first
                                          agent
@@ -27,13 +28,14 @@ CELLS_A_JOB = 4  # they mostly wait
 sys.path.insert(0, str(HERE))
 
 from runner import cases, encryption, matrix, random_test  # noqa: E402  (after the path is known)
-from runner import processes, restart_table, restarts, self_test  # noqa: E402
+from runner import identities, processes, restart_table, restarts, self_test  # noqa: E402
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["cases", "random", "restarts", "self-test", "list"])
+    parser.add_argument("what", choices=["cases", "random", "restarts", "identities", "self-test",
+                                         "list"])
     parser.add_argument("--server", default=str(HERE.parent / "target/release/interweave"),
                         help="the interweave program (default: %(default)s)")
     parser.add_argument("--build", default=os.environ.get("BUILD", str(HERE.parent / "build")),
@@ -42,7 +44,7 @@ def arguments():
                         help="the agents (default: %(default)s)")
     parser.add_argument("--agents", metavar="NAME,NAME", help="only these agents of the table")
     parser.add_argument("--only", metavar="WORD", default="",
-                        help="cases, restarts: those with WORD in their names")
+                        help="cases, restarts, identities: those with WORD in their names")
     parser.add_argument("--short", action="store_true",
                         help="restarts: the ways and stores that differ most")
     parser.add_argument(
@@ -131,6 +133,14 @@ def run_restarts(options, kinds):
     return 1 if report.failed or not report.passed else 0
 
 
+def run_identities(options, kinds):
+    began = time.monotonic()
+    passed, failed = identities.run(kinds, options.server, options.build, options.only,
+                                    2 * options.jobs)
+    print(f"identities: {passed} passed, {failed} failed ({time.monotonic() - began:.0f} s)")
+    return 1 if failed or not passed else 0
+
+
 def run_self_test(options, kinds):
     failed = self_test.run(options.server, options.build, kinds[0])
     for name in failed:
@@ -166,6 +176,7 @@ def main():
         if options.tls:
             return encrypted(options, kinds)
         return {"cases": run_cases, "random": run_random, "restarts": run_restarts,
+                "identities": run_identities,
                 "self-test": run_self_test}[options.what](options, kinds)
     except (OSError, ValueError) as error:
         print(f"run.py: {error}", file=sys.stderr)

@@ -91,6 +91,9 @@ if [ -z "${MACHINES:-}" ]; then
   conformance/run.py restarts "${server[@]}" --jobs "$jobs" \
     --agents native,fortran,python,typescript,java $cells
 fi
+# Every language is let in or refused by token, certificate and rule.
+[ -n "${MACHINES:-}" ] || conformance/run.py identities "${server[@]}" --jobs "$jobs" \
+  --agents native,fortran,python,typescript,java
 # Clients that encrypt by themselves: by OpenSSL, Node and the JDK.
 [ -n "${MACHINES:-}" ] || [ "${1:-}" = --short ] ||
   conformance/run.py cases "${server[@]}" --jobs "$jobs" --tls --agents native,typescript,java

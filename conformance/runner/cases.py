@@ -4,6 +4,7 @@ they must answer (conformance/cases/*.json)."""
 import json
 import pathlib
 import re
+import subprocess
 import tempfile
 
 from runner.processes import Agent, Broken, Server
@@ -128,12 +129,22 @@ class Run:
             self.compare(text, agent.read(), self.filled(expected))
 
     def to_server(self, command):
-        if command == "restart":
+        verb, _, name = command.partition(" ")
+        if verb == "remove":
+            self.remove(f"{self.base}/{name}")
+        elif command == "restart":
             self.server = self.server.restarted()
         elif command == "suspend":
             self.server.suspend()
         else:
             self.server.resume()
+
+    def remove(self, url):
+        """By a client of its own, which is answered when the server has told all clients."""
+        removed = subprocess.run([self.servers.program, "rm", url], capture_output=True, text=True,
+                                 check=False)
+        if removed.returncode != 0:
+            raise Failed(f"interweave rm {url}: {removed.stderr}")
 
     def compare(self, step, answer, expected):
         is_ok = answer == "ok" or answer.startswith("ok ")

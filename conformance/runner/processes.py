@@ -142,14 +142,15 @@ class Server(Lines):
 
 
 class Agent(Lines):
-    """One agent; `kind` is its entry of agents.json."""
+    """One agent; `kind` is its entry of agents.json, and `more` goes into its environment."""
 
-    def __init__(self, kind, build):
+    def __init__(self, kind, build, more=None):
         command = [word.replace("{build}", build) for word in kind["command"]]
         environment = {
             name: value.replace("{build}", build)
             for name, value in kind.get("environment", {}).items()
         }
+        environment.update(more or {})
         super().__init__(kind["name"], command, environment)
         self.kind = kind
 

@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-from runner import cases, matrix, random_test, restarts
+from runner import cases, identities, matrix, random_test, restarts
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 NUMBERS = {
@@ -55,6 +55,11 @@ def run(program, build, kind):
         content = [{"name": name, "beside": [kind["name"]]} for name in ("one", "other")]
         return len(matrix.pairs_of([kind, *content], is_long))
 
+    def faults(refusal, *answers):
+        """How many of the answers are not what a client must be told."""
+        return sum(identities.fault(refusal, answer, {"alice": "iw_a"}) is not None
+                   for answer in answers)
+
     honest = kind["name"]
     checks = {
         "an honest pair passes": failures([kind], []) == 0,
@@ -67,6 +72,11 @@ def run(program, build, kind):
         "two that are content with a third meet in long runs only":
             (pair_count(False), pair_count(True)) == (7, 9),
         "a rule that does not exist is refused": refused(),
+        "a refusal of another code or other words is found": faults(
+            ("DENIED", "IW_TOKEN"), "error DENIED set IW_TOKEN", "error DENIED no",
+            "error TIMED_OUT set IW_TOKEN", "ok") == 3,
+        "a refusal of a client that is to be let in is found": faults(None, "ok 3", "error X") == 1,
+        "an answer that shows a token is found": faults(None, "ok iw_a") == 1,
         "a client that outlives a lost connection passes": cells(honest, []) == (1, 0, 0),
         "a liar is found after a lost connection": cells("liar", []) == (0, 1, 0),
         "a known gap of a cell is not a failure": cells("liar", cell_gap("liar")) == (0, 0, 1),

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr const char* variable = "XDG_RUNTIME_DIR";
 constexpr const char* token = "iw_of_the_test";
 
-class OwnToken : public ::testing::Test {
+class OwnTokenFile : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = ::testing::TempDir() + "own_token.XXXXXX";
@@ -47,7 +47,7 @@ class OwnToken : public ::testing::Test {
   static std::string shown(const std::string& url, bool is_to_loopback_v4 = true) {
     types::Url server;
     EXPECT_TRUE(types::parse_url(url, server).ok()) << url;
-    return own_token(server, is_to_loopback_v4);
+    return OwnTokens().find(server, is_to_loopback_v4).text;
   }
 
   fs::path runtime_;
@@ -56,20 +56,23 @@ class OwnToken : public ::testing::Test {
 };
 
 // [OWN-3]
-TEST_F(OwnToken, IsShownAtOneAddressAlone) {
+TEST_F(OwnTokenFile, IsShownAtOneAddressAlone) {
   EXPECT_EQ(shown("iw://127.0.0.1:7/x"), token);
   EXPECT_EQ(shown("iw://localhost:7/x"), token);
   EXPECT_EQ(shown("iw://localhost:7/x", false), "") << "another user may have the port there";
   EXPECT_EQ(shown("iw://[::1]:7/x"), "");
   EXPECT_EQ(shown("iw://127.0.0.2:7/x"), "");
   EXPECT_EQ(shown("iw://example.org:7/x"), "");
-  EXPECT_EQ(shown("iws://127.0.0.1:7/x"), "");
+  EXPECT_EQ(shown("iws://127.0.0.1:7/x"), token);
+  EXPECT_EQ(shown("iws://localhost:7/x"), token);
+  EXPECT_EQ(shown("iws://localhost:7/x", false), "");
+  EXPECT_EQ(shown("iws://example.org:7/x"), "");
   EXPECT_EQ(shown("unix:/tmp/socket:/x"), "");
   EXPECT_EQ(shown("iw://127.0.0.1:8/x"), "");
 }
 
 // [OWN-2] [OWN-3]
-TEST_F(OwnToken, IsTakenFromAPrivateFileInAPrivateFolder) {
+TEST_F(OwnTokenFile, IsTakenFromAPrivateFileInAPrivateFolder) {
   set_mode(file(), 0644);
   EXPECT_EQ(shown("iw://127.0.0.1:7/x"), "");
   set_mode(file(), 0600);
@@ -80,6 +83,28 @@ TEST_F(OwnToken, IsTakenFromAPrivateFileInAPrivateFolder) {
   fs::rename(file(), runtime_ / "elsewhere");
   fs::create_symlink(runtime_ / "elsewhere", file());
   EXPECT_EQ(shown("iw://127.0.0.1:7/x"), "");
+}
+
+// [OWN-6]
+TEST_F(OwnTokenFile, ThatWasRefusedIsNotShownAgainUntilItsFileHasAnother) {
+  types::Url server;
+  ASSERT_TRUE(types::parse_url("iw://127.0.0.1:7/x", server).ok());
+  OwnTokens tokens;
+  EXPECT_EQ(tokens.advice(server, true), "");
+  const auto first = tokens.find(server, true);
+  EXPECT_EQ(first.text, token);
+  EXPECT_EQ(first.file, file().string());
+  tokens.refused(first);
+  EXPECT_FALSE(tokens.find(server, true));
+  const std::string advice = tokens.advice(server, true);
+  EXPECT_NE(advice.find(file().string()), std::string::npos) << advice;
+  EXPECT_EQ(advice.find(token), std::string::npos) << advice;
+  EXPECT_EQ(tokens.advice(server, false), "") << "it is not shown there";
+  std::ofstream(file()) << "another\n";
+  EXPECT_EQ(tokens.find(server, true).text, "another");
+  EXPECT_EQ(tokens.advice(server, true), "");
+  fs::remove(file());
+  EXPECT_FALSE(tokens.find(server, true));
 }
 
 }  // namespace

@@ -141,9 +141,10 @@ Result Runtime::open(const types::Url& url, const Credentials& credentials, cons
         throw;
       }
     }
+    const bool is_replaced = segment->is_lost();
     done_with(std::move(segment));
-    // It was found lost just now: another takes its place [LOST-6].
-    if (opened.code != protocol::error_code::SEGMENT_LOST) return opened;
+    // It was found lost or removed just now: another takes its place [LOST-6, GONE-3].
+    if (!is_replaced) return opened;
   }
 }
 
@@ -206,7 +207,7 @@ std::shared_ptr<Segment> Runtime::known_or_made(const types::Url& url,
   const auto known = segments_.find(url.text());
   if (known != segments_.end()) {
     if (!known->second->is_lost()) return known->second;
-    lost_.push_back(known->second);  // [LOST-6]
+    lost_.push_back(known->second);  // [LOST-6, GONE-3]
     segments_.erase(known);
   }
   Server& server = server_for(url, credentials);

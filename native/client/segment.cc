@@ -73,7 +73,7 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
     if (Result result = live_and_open(deadline_ns, keep_trying, live); !result) return result;
     {
       const MutexLock lock(mutex_);
-      if (talk_.is_removed()) return {error_code::REMOVED, "the segment was removed"};
+      if (talk_.life().is_lost()) return lost();
       request.body = body();
       ++stats_.messages_sent;
     }

@@ -77,8 +77,8 @@ class Segment : public Listener {
   // For pointers and MIPs that lead here: opened without being asked for, never closed.
   Result open_for_pointers(std::int64_t deadline_ns);
   Result close();
-  // Its server came back without it: this segment is of no use any more, and another takes its
-  // place.
+  // Its server came back without it, or it was removed: this segment is of no use any more, and
+  // another takes its place.
   [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
   // NOT_OPEN, FORKED or nothing.
   [[nodiscard]] Result check_usable() const;

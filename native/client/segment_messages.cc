@@ -67,6 +67,7 @@ void Segment::set_connection_fn(IW_connection_fn function, void* arg) {
 }
 
 IW_connection_t Segment::connection_state() const {
+  if (talk_.is_removed()) return connection_told_;  // it is no more, whatever is connected
   if (talk_.life().is_lost()) return IW_LOST;
   return talk_.life().is_open() ? IW_CONNECTED : IW_DISCONNECTED;
 }

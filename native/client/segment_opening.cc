@@ -113,7 +113,6 @@ void Segment::adopt(const OpenWish& wish) {
   }
   wish_ = wish;
   timeout_s_.store(wish.timeout_s, std::memory_order_relaxed);
-  talk_.wanted_anew();
 }
 
 // It is open at the server, and stays so for this caller.
@@ -250,7 +249,7 @@ void Segment::connection_lost(session::ConnectionNumber gone) noexcept {
 bool Segment::wants_connection() {
   const MutexLock lock(mutex_);
   const bool is_heard = change_fn_ != nullptr || connection_fn_ != nullptr;
-  return is_heard && talk_.life().stage() == Opening::Stage::away && !talk_.is_removed();
+  return is_heard && talk_.life().stage() == Opening::Stage::away;
 }
 
 Result Segment::reconnect(std::int64_t deadline_ns) {
@@ -261,6 +260,9 @@ Result Segment::reconnect(std::int64_t deadline_ns) {
 // ---- loss ----
 
 Result Segment::lost() const {
+  if (talk_.is_removed()) {
+    return {error_code::REMOVED, "the segment was removed; open it again to make it anew"};
+  }
   return Result::of(error_code::SEGMENT_LOST, [this] {
     mutex_.assert_held();
     return lost_why_ +

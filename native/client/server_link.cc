@@ -10,7 +10,6 @@
 
 #include "client/encryption.h"
 #include "client/log.h"
-#include "client/own_token.h"
 #include "client/waiting.h"
 #include "platform/clock.h"
 #include "platform/process.h"
@@ -164,7 +163,19 @@ Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out,
                    name_);
 }
 
+// Until the server takes what the client shows, or refuses all of it [OWN-6].
 Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
+  while (true) {
+    OwnToken shown;
+    Result tried = try_to_connect(deadline_ns, shown, out);
+    if (tried.code != error_code::DENIED || !shown) return tried;
+    own_tokens_.refused(shown);
+  }
+}
+
+// `shown`: the token of a file that the answer to HELLO is about.
+Result ServerLink::try_to_connect(std::int64_t deadline_ns, OwnToken& shown,
+                                  std::shared_ptr<Live>& out) {
   platform::Socket socket;
   bool is_unix = false;
   if (Result opened = open_socket(deadline_ns, socket, is_unix); !opened) return opened;
@@ -174,7 +185,11 @@ Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>&
     number = ++connections_;
   }
   auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
-  if (Result greeted = greet(*live, is_unix, deadline_ns); !greeted) {
+  const bool is_to_loopback_v4 = !is_unix && live->socket_.is_to_loopback_v4();
+  if (Result greeted = greet(*live, is_to_loopback_v4, deadline_ns, shown); !greeted) {
+    if (greeted.code == error_code::DENIED && !shown) {
+      greeted.text += own_tokens_.advice(server_, is_to_loopback_v4);
+    }
     if (greeted.code != error_code::TIMED_OUT) return greeted;
     return unreachable(name_, "it does not answer");
   }
@@ -203,16 +218,17 @@ std::int64_t spin_ns() {
 }
 
 // HELLO and WELCOME, before anyone else sees the connection.
-Result ServerLink::greet(Live& live, bool is_unix, std::int64_t deadline_ns) {
+Result ServerLink::greet(Live& live, bool is_to_loopback_v4, std::int64_t deadline_ns,
+                         OwnToken& shown) {
   session::SessionIdentity identity;
   {
     const MutexLock lock(mutex_);
     identity = identity_;
   }
   // A server that began anew has another token.
-  if (identity.token.empty() && !is_unix) {
-    identity.token = own_token(server_, live.socket_.is_to_loopback_v4());
-  }
+  const bool has_token = !identity.token.empty();
+  OwnToken own = has_token ? OwnToken{} : own_tokens_.find(server_, is_to_loopback_v4);
+  if (own) identity.token = own.text;
   identity.origin = {platform::program_name(), platform::host_name(),
                      static_cast<std::uint64_t>(platform::process_id())};
   const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));
@@ -243,6 +259,7 @@ Result ServerLink::greet(Live& live, bool is_unix, std::int64_t deadline_ns) {
     if (Result bad = live.connection_.received(got, now_ns(), incoming); !bad) return bad;
   }
   if (Result welcomed = live.connection_.welcomed(incoming.front(), identity); !welcomed) {
+    shown = std::move(own);
     return welcomed;
   }
   live.heard_ns_ = live.connection_.heard_ns();

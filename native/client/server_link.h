@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "client/credentials.h"
+#include "client/own_token.h"
 #include "client/waiting.h"
 #include "platform/briskness.h"
 #include "platform/mutex.h"
@@ -149,8 +150,9 @@ class ServerLink {
 
  private:
   Result connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out);
+  Result try_to_connect(std::int64_t deadline_ns, OwnToken& shown, std::shared_ptr<Live>& out);
   Result open_socket(std::int64_t deadline_ns, platform::Socket& out, bool& is_unix) const;
-  Result greet(Live& live, bool is_unix, std::int64_t deadline_ns);
+  Result greet(Live& live, bool is_to_loopback_v4, std::int64_t deadline_ns, OwnToken& shown);
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
   void lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns)
@@ -176,7 +178,8 @@ class ServerLink {
   const std::string name_;
   const Credentials credentials_;
   const platform::WakeUp& library_thread_;
-  Turn connecting_;  // of making a connection
+  Turn connecting_;       // of making a connection
+  OwnTokens own_tokens_;  // of whoever has that turn
   platform::Mutex mutex_;
   session::SessionIdentity identity_ IW_GUARDED_BY(mutex_);
   std::uint64_t sequence_ IW_GUARDED_BY(mutex_) = 0;

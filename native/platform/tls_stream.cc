@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <string>
 
 #include "platform/socket_waits.h"
 
@@ -53,6 +55,17 @@ bool is_refusal(unsigned long reason) {
          alert == access_denied || alert == certificate_required;
 }
 
+bool has_certificate(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  while (std::getline(in, line)) {
+    for (const char* const kind : {"CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE"}) {
+      if (line.rfind("-----BEGIN " + std::string(kind) + "-----", 0) == 0) return true;
+    }
+  }
+  return false;
+}
+
 // `option` and `variable`: where the file may be named.
 TlsResult unusable(const openssl::Functions& library, const char* variable, const char* option,
                    const std::string& file) {
@@ -60,11 +73,14 @@ TlsResult unusable(const openssl::Functions& library, const char* variable, cons
   const bool is_of_system = (error & openssl::system_error) != 0;
   const int code = is_of_system ? static_cast<int>(error & ~openssl::system_error) : 0;
   if (is_shortage(code)) return shortage_of(code);
-  const char* const why = is_of_system ? error_text(code) : reason_text(library);
+  const bool is_key = std::strcmp(option, "key") == 0;
+  const char* const why = is_of_system                      ? error_text(code)
+                          : is_key || has_certificate(file) ? reason_text(library)
+                                                            : "it holds no certificate in PEM "
+                                                              "form";
   const char* const instead = is_of_system ? "a file that this program may read"
-                              : std::strcmp(option, "key") == 0
-                                  ? "the PEM file of the certificate's key"
-                                  : "a PEM file of certificates";
+                              : is_key     ? "the PEM file of the certificate's key"
+                                           : "a PEM file of certificates";
   return {TlsTrouble::files, "the file " + file + " of " + variable + " or of the option " +
                                  option + " cannot be used: " + why + "; name " + instead};
 }
@@ -75,6 +91,10 @@ TlsResult use_files(const openssl::Functions& library, openssl::Context* context
     library.SSL_CTX_set_default_verify_paths(context);
   } else if (library.SSL_CTX_load_verify_locations(context, files.authorities.c_str(), nullptr) !=
              1) {
+    return unusable(library, "IW_CA", "ca", files.authorities);
+  } else if (!has_certificate(files.authorities)) {
+    // OpenSSL takes a list of revoked certificates, and then trusts nobody.
+    library.ERR_clear_error();
     return unusable(library, "IW_CA", "ca", files.authorities);
   }
   if (files.certificate.empty() != files.key.empty()) {

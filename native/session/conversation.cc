@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/error.gen.h"
 #include "session/frame_writer.h"
 
 namespace iw::session {
@@ -17,6 +18,11 @@ constexpr std::uint32_t most_serials_asked = 65536;
 template <typename Body>
 bool body_of(const Incoming& incoming, message_type type, Body& body) {
   return incoming.type() == type && decoded(incoming.message.body, body);
+}
+
+bool says_removed(const Incoming& answer) {
+  protocol::error_reply error;
+  return body_of(answer, message_type::ERROR, error) && error.code == error_code::REMOVED;
 }
 
 }  // namespace
@@ -81,6 +87,19 @@ void Conversation::opened_in_vain(ConnectionNumber on, std::uint32_t number, Eff
 
 void Conversation::vanish(std::int64_t now_ns, Effects& effects) {
   if (life_.is_lost()) return;
+  lose(now_ns, effects);
+  close(effects);
+}
+
+// The server keeps the number until CLOSE_SEGMENT, to say REMOVED.
+void Conversation::removed(const Incoming& incoming, const Moment& moment, Effects& effects) {
+  if (!life_.is_open() || incoming.connection != life_.connection()) return;
+  is_removed_ = true;
+  lose(moment.now_ns, effects);
+  must_close_ = life_.must_tell();
+}
+
+void Conversation::lose(std::int64_t now_ns, Effects& effects) {
   life_.vanished();
   lose_lock();
   state_.drop_staged();
@@ -88,7 +107,6 @@ void Conversation::vanish(std::int64_t now_ns, Effects& effects) {
   if (wants_.listens) change_due_ns_ = now_ns;
   effects.add(Kind::look_again);
   effects.add(Kind::wake);
-  close(effects);
 }
 
 void Conversation::close(Effects& effects) {
@@ -167,6 +185,8 @@ Conversation::Brought Conversation::heard(Incoming& incoming, bool is_late, cons
     heard_notification(incoming, moment, effects, brought);
     if (is_subscription_unwanted()) effects.add(Kind::wake);
   } else {
+    // SEGMENT_GONE may have come before the segment was listened for.
+    if (says_removed(incoming)) removed(incoming, moment, effects);
     heard_answer(incoming, is_late, moment, effects, brought);
   }
   return brought;
@@ -316,8 +336,7 @@ void Conversation::heard_notification(Incoming& incoming, const Moment& moment, 
       heard_recall(incoming, effects);
       return;
     case message_type::SEGMENT_GONE:
-      is_removed_ = true;
-      lose_lock();
+      removed(incoming, moment, effects);
       return;
     default:
       return;

@@ -31,9 +31,8 @@
 //                             earlier       nothing
 //    WRITER_LOST              its fence     held -> taken, kept -> free; not owed
 //    RECALL_WRITER            its fence     held: it stays not. kept -> free, late fence; wake
-//    SEGMENT_GONE             held, kept    -> taken, free; not owed
 //    the segment is lost      held, kept    -> taken, free; not owed: CLOSE_SEGMENT ends it;
-//                                           without a connection, its lease does
+//      or removed                           without a connection, its lease does
 //    a new session            held, kept    -> taken, free; not owed; a late fence is forgotten
 //    WRITER_RELEASED          held          not owed; so after RESOLVE_RELEASE said: committed
 //    WRITER_KEPT              held          it stays; the lease counts from sending RELEASE_WRITER
@@ -86,6 +85,8 @@
 //                             of a lost connection ends with its lease
 //    the segment is lost      CLOSE_SEGMENT as above, which ends the locks and the watch. It is
 //                             lost for good, so that no message follows
+//    SEGMENT_GONE, or REMOVED as lost; the thread that reads may not send, so that a tick sends
+//      as an answer           CLOSE_SEGMENT
 //    SUBSCRIBED after that    nothing
 //    the thread gives up      the answer counts as given up
 //    a callback calls back    like any thread: each call here ends before its effects begin
@@ -177,8 +178,7 @@ class Conversation {
   // A tick has to call close().
   [[nodiscard]] bool must_close() const { return must_close_; }
   void connection_lost(ConnectionNumber gone, Effects& effects);
-  // An opening says how it wants the segment: one that was removed may be there again.
-  void wanted_anew() { is_removed_ = false; }
+  // It is lost because it was removed [GONE-1].
   [[nodiscard]] bool is_removed() const { return is_removed_; }
   // The copy is new, or was given up. Takes no memory.
   void clear();
@@ -285,6 +285,8 @@ class Conversation {
                           Brought& brought);
   void heard_push(Incoming& incoming, const Moment& moment, Effects& effects, Brought& brought);
   void stage_answer(Incoming& incoming, const version_stamp& now, bool updated, Brought& brought);
+  void removed(const Incoming& incoming, const Moment& moment, Effects& effects);
+  void lose(std::int64_t now_ns, Effects& effects);
   void lose_lock();
   void give_up_kept();
   void give_back(std::uint64_t fence, Effects& effects);

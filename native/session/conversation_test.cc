@@ -70,6 +70,11 @@ class Talk {
     model::Delivery delivery(answer, on, sizeof(std::uint64_t));
     (void)machine_.heard(delivery.incoming(), is_late, {}, effects_);
   }
+  void refused(message_type asked, error_code code, ConnectionNumber on) {
+    model::Delivery delivery({.type = message_type::ERROR, .asked = asked}, on, 0);
+    delivery.incoming().message.body = encoded(protocol::error_reply{code, "no", {}});
+    (void)machine_.heard(delivery.incoming(), false, {}, effects_);
+  }
   void grant(std::uint64_t fence, ConnectionNumber on) {
     answered(message_type::ACQUIRE_WRITER, {.type = message_type::WRITER_ACQUIRED, .fence = fence},
              on);
@@ -350,6 +355,37 @@ TEST(Conversation, ARemovedSegmentLosesItsLock) {
   talk.answered({}, {.type = message_type::SEGMENT_GONE, .is_notification = true}, 1);
   EXPECT_TRUE(talk.machine().is_removed());
   EXPECT_TRUE(talk.machine().grant().is_lost());
+}
+
+// By the thread that reads, which may not send: a tick closes it.
+TEST(Conversation, Gone1AndOpen2ARemovedSegmentIsClosedBeforeTheNextOpening) {
+  for (const bool is_told : {true, false}) {
+    Talk talk;
+    talk.machine().listen(true);
+    (void)talk.ticked();
+    if (is_told) {
+      talk.answered({}, {.type = message_type::SEGMENT_GONE, .is_notification = true}, 1);
+    } else {  // it was not listened for yet
+      talk.refused(message_type::ACQUIRE_READER, error_code::REMOVED, 1);
+    }
+    ASSERT_TRUE(talk.machine().is_removed());
+    EXPECT_TRUE(talk.machine().life().is_lost());
+    EXPECT_EQ(talk.machine().change_due_ns(), 0) << "who listens hears of it";
+    EXPECT_TRUE(talk.was_woken());
+    EXPECT_EQ(talk.machine().life().use(1), Opening::Step::lost);
+    EXPECT_EQ(talk.machine().life().open(1), Opening::Step::wait);
+    ASSERT_TRUE(talk.machine().must_close());
+  }
+}
+
+TEST(Conversation, Gone1ARemovalOnAnEarlierConnectionOrOfAClosedSegmentIsNotTakenIn) {
+  Talk talk;
+  talk.lose(1);
+  talk.open(2, first_session);
+  talk.answered({}, {.type = message_type::SEGMENT_GONE, .is_notification = true}, 1);
+  talk.refused(message_type::ACQUIRE_READER, error_code::REMOVED, 1);
+  talk.refused(message_type::ACQUIRE_READER, error_code::NO_BLOCK, 2);
+  EXPECT_FALSE(talk.machine().is_removed());
 }
 
 TEST(Conversation, Lost1AServerThatCameBackWithLessLosesTheCopy) {

@@ -23,7 +23,7 @@ class Opening {
     open,     // on connection()
     away,     // wanted, but open on no connection
     closing,  // one thread drops the copy and sends CLOSE_SEGMENT
-    lost,     // the server came back without it; for good
+    lost,     // the server came back without it, or it was removed; for good
   };
 
   enum class Step : std::uint8_t {
@@ -31,7 +31,7 @@ class Opening {
     wait,      // another thread opens or closes it: ask again after the next change
     send,      // send OPEN_SEGMENT, then say opened(), refused() or vanished()
     not_open,  // nobody has it open
-    lost,      // SEGMENT_LOST
+    lost,      // SEGMENT_LOST or REMOVED
   };
 
   enum class Close : std::uint8_t {
@@ -57,8 +57,8 @@ class Opening {
   void opened(ConnectionNumber live);
   void refused();
   // The server does not have what the copy has [LOST-1]; if it granted the opening, say opened()
-  // before. Also called by a thread that applies an update [LOST-2]. As after end(): while
-  // must_tell(), do so.
+  // before. Also called by a thread that applies an update [LOST-2], and when the segment was
+  // removed [GONE-1]. As after end(): while must_tell(), do so.
   void vanished();
 
   // ---- closing ----

@@ -1,5 +1,5 @@
 // All orders in which threads open, use and close a segment while its connection is lost, its
-// server answers late, or comes back without it [OPEN-1, OPEN-2, LOST-4].
+// server answers late, comes back without it, or removes it [OPEN-1, OPEN-2, LOST-4, GONE-1].
 //
 // A world is a few threads (each opens, uses, closes), one machine, and a server that handles the
 // messages of a connection in their order. Every step that anybody could take next is tried, from
@@ -23,6 +23,7 @@ using Step = Opening::Step;
 using Close = Opening::Close;
 
 constexpr int library_thread = 3;
+constexpr int segment_gone = -1;
 constexpr int thread_count = 3;
 
 enum class At {
@@ -50,12 +51,13 @@ struct World {
   std::array<bool, thread_count + 1> is_answered{};
   ConnectionNumber live = 1;
   std::vector<Message> requests;  // on the live connection
-  std::vector<int> answers;       // to OPEN_SEGMENT, likewise
+  std::vector<int> answers;       // to OPEN_SEGMENT, or SEGMENT_GONE, likewise
   bool server_has_it_open = false;
   bool is_loss_untold = false;
   bool has_copy = false;
   int losses_left = 0;
   int timeouts_left = 0;
+  int removals_left = 0;
   bool comes_back_empty = false;
   auto operator<=>(const World&) const = default;
 };
@@ -70,6 +72,7 @@ class Walk : public WorldWalk<World> {
     try_step(world, [&](World& next) { serve(next); });
     try_step(world, [&](World& next) { answer(next); });
     try_step(world, [&](World& next) { lose(next); });
+    try_step(world, [&](World& next) { remove(next); });
     try_step(world, [&](World& next) { tell_of_loss(next); });
   }
 
@@ -235,12 +238,28 @@ class Walk : public WorldWalk<World> {
     if (w.answers.empty()) return;
     const int thread = w.answers.front();
     w.answers.erase(w.answers.begin());
+    if (thread == segment_gone) return hear_of_removal(w);
     const bool is_awaited = w.at[thread] == At::asking_to_open || w.at[thread] == At::asking_to_use;
     if (is_awaited && w.asked_on[thread] == w.live) {
       w.is_answered[thread] = true;
     } else if (w.machine.opened_late(w.live)) {
       w.at[library_thread] = At::dropping;
     }
+  }
+
+  // By another client. The server keeps the number until CLOSE_SEGMENT.
+  void remove(World& w) {
+    if (w.removals_left == 0 || !w.server_has_it_open) return;
+    --w.removals_left;
+    w.answers.push_back(segment_gone);
+  }
+
+  // After CLOSE_SEGMENT nobody listens for the number any more.
+  void hear_of_removal(World& w) {
+    if (!w.machine.is_open() || w.machine.connection() != w.live) return;
+    w.machine.vanished();
+    if (!w.machine.must_tell()) return;
+    w.at[library_thread] = At::dropping;
   }
 
   void lose(World& w) {
@@ -300,6 +319,21 @@ TEST(Opening, Lost4HoldsInAllOrdersOfAServerThatComesBackWithoutTheSegment) {
   World world = beginning();
   world.losses_left = 1;
   world.comes_back_empty = true;
+  expect_good_from(world);
+}
+
+TEST(Opening, Gone1HoldsInAllOrdersOfARemoval) {
+  World world = beginning();
+  world.removals_left = 1;
+  expect_good_from(world);
+}
+
+TEST(Opening, Gone1HoldsInAllOrdersOfARemovalALostConnectionAndALateAnswer) {
+  World world = beginning();
+  world.at[2] = At::done;
+  world.removals_left = 1;
+  world.losses_left = 1;
+  world.timeouts_left = 1;
   expect_good_from(world);
 }
 

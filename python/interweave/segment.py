@@ -18,7 +18,7 @@ from typing import (Any, AsyncIterator, Callable, ContextManager, Dict, Iterator
 
 import numpy as np
 
-from . import _core, interface
+from . import _core, interface, options
 from ._core import Place
 from .coherence import FULL, Coherence, Model
 from .declare import dtype_type, table_of
@@ -239,12 +239,13 @@ class Segment:
                  key: Optional[PathLike] = None) -> None:
         if durability not in DURABILITY:
             raise ValueError(f"durability {durability!r} is not one of memory, written, synced")
-        if not timeout > 0:
-            raise ValueError("a timeout is more than 0 seconds")
-        files = [None if one is None else os.fspath(one) for one in (ca, cert, key)]
-        self._core = _core.Segment(url, create, read_only, DURABILITY[durability], timeout, quota,
-                                   token, *files)
-        self.url = url
+        self.url = options.url_text(url)
+        self._core = _core.Segment(
+            self.url, options.flag("create", create), options.flag("read_only", read_only),
+            DURABILITY[durability], options.seconds("timeout", timeout),
+            options.count_of_bytes("quota", quota), options.secret("token", token),
+            options.file_name("ca", ca), options.file_name("cert", cert),
+            options.file_name("key", key))
         self.identity: int = self._core.identity
         self._coherence = coherence
         self._listeners: Dict[str, Dict[int, Callable[[int], None]]]

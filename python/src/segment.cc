@@ -18,6 +18,9 @@ namespace {
 // up the thread's place among the waiting writers.
 constexpr double first_slice_s = 0.1;
 constexpr double longest_slice_s = 1;
+// While there is no connection: an attempt that the slice ends is begun anew, and a server answers
+// a token that it does not take after a second [ACC-8].
+constexpr double longest_connecting_s = 2.5;
 
 // By handle. Only touched with the interpreter's lock.
 std::map<IW_handle_t, std::unique_ptr<State>>& states() {
@@ -60,8 +63,6 @@ bool is_want_of_time(int code) {
   return code == IW_ETIMED_OUT || code == IW_EUNREACHABLE || code == IW_ESTALE;
 }
 
-std::thread::id main_thread;
-
 // The copy's state at the calling thread's last acquire under a model of the program's own.
 thread_local std::optional<IW_copy_state> seen_copy;
 
@@ -73,9 +74,10 @@ extern "C" int see_copy(const IW_copy_state* copy, void*) {
 // Signals reach Python in its main thread only, and only between two slices of a wait.
 template <typename Acquire>
 void acquire(double seconds, Acquire&& take) {
-  const bool is_sliced = std::this_thread::get_id() == main_thread;
+  const bool is_sliced = is_main_thread();
   const double deadline = now_s() + seconds;
   double slice = is_sliced ? first_slice_s : seconds;
+  double longest_s = longest_slice_s;
   for (double left = seconds;;) {
     const double wait_s = std::min(slice, left);
     const double slice_end = now_s() + wait_s;
@@ -86,9 +88,10 @@ void acquire(double seconds, Acquire&& take) {
       const double now = now_s();
       left = deadline - now;
       if (!is_want_of_time(failure.code) || now < slice_end || left <= 0) throw;
+      longest_s = failure.code == IW_EUNREACHABLE ? longest_connecting_s : longest_slice_s;
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    slice = std::min(slice * 2, longest_slice_s);
+    slice = std::min(slice * 2, longest_s);
   }
 }
 
@@ -163,19 +166,8 @@ Segment::Segment(const std::string& url, bool create, bool read_only, int durabi
                  double timeout, std::uint64_t quota, const Text& token, const Text& ca,
                  const Text& cert, const Text& key)
     : timeout_(timeout) {
-  IW_open_options options{};
-  options.size = sizeof options;
-  if (create) options.flags |= IW_CREATE;
-  if (read_only) options.flags |= IW_READ_ONLY;
-  options.durability = durability;
-  options.timeout = timeout;
-  options.quota = quota;
-  const auto text = [](const Text& one) { return one ? one->c_str() : nullptr; };
-  options.token = text(token);
-  options.ca = text(ca);
-  options.cert = text(cert);
-  options.key = text(key);
-  state_ = state_of(waiting_for([&] { return IW_open_segment_with(url.c_str(), &options); }));
+  state_ = state_of(
+      open_segment({url, create, read_only, durability, timeout, quota, token, ca, cert, key}));
   state_->openings.fetch_add(1);
 }
 
@@ -368,7 +360,7 @@ void bind_segment(nb::module_& module) {
       .def("stats", &Segment::stats)
       .def("set_on_change", &Segment::set_on_change, "call"_a.none())
       .def("set_on_connection", &Segment::set_on_connection, "call"_a.none());
-  module.def("this_is_main_thread", [] { main_thread = std::this_thread::get_id(); });
+  module.def("this_is_main_thread", &this_is_main_thread);
   module.def("forget_holds", &forget_holds);
   module.def("end_callbacks", &end_callbacks);
 }

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "failure.h"
+#include "opening.h"
 
 namespace iwpy {
 
@@ -42,9 +43,6 @@ Holds* holds_of(const State* state);
 // Thrown: NO_LOCK; NOT_OPEN if the program has closed all its openings of the segment.
 void need_lock(const State* state);
 void need_writer_lock(const State* state);
-
-// The options token, ca, cert and key; none: the environment's.
-using Text = std::optional<std::string>;
 
 class Segment {
  public:

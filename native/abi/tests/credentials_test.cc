@@ -116,6 +116,13 @@ TEST_F(TlsCredentials, AFileThatCannotBeUsedIsNamed) {
   Given given = being("alice");
   given.ca = file("nothing.pem");
   expect_refused(url, given, IW_EDENIED, {given.ca, "option ca", "No such file"});
+  // OpenSSL takes such a list, which makes nobody trusted.
+  std::ofstream(file("list.pem")) << "-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----\n";
+  std::ofstream(file("empty.pem")).flush();
+  for (const char* const name : {"list.pem", "empty.pem", "alice.key", "rules"}) {
+    given.ca = file(name);
+    expect_refused(url, given, IW_EDENIED, {given.ca, "option ca", "holds no certificate"});
+  }
   given = being("alice");
   given.cert = file("rules");
   expect_refused(url, given, IW_EDENIED, {given.cert, "option cert"});
@@ -144,7 +151,7 @@ TEST_F(TlsCredentials, OptionsOfAnOlderProgramAreReadAsFarAsTheyGo) {
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
-TEST(TlsTokens, ATokenTooLongForAnyServerAndTheTextOfAKeyAreRefused) {
+TEST(TlsTokens, Cred3ATokenTooLongForAnyServerAndTheTextOfAKeyAreRefused) {
   IW_open_options options{};
   options.size = sizeof options;
   const std::string token(4097, 'a');
@@ -157,6 +164,33 @@ TEST(TlsTokens, ATokenTooLongForAnyServerAndTheTextOfAKeyAreRefused) {
   EXPECT_EQ(IW_open_segment_with("iws://127.0.0.1:1/a", &options), nullptr);
   EXPECT_EQ(IW_errno(), IW_EBAD_ARGUMENT) << IW_strerror();
   EXPECT_EQ(std::string(IW_strerror()).find("secret"), std::string::npos) << IW_strerror();
+}
+
+// The deadline of the calls is beyond that of the test.
+TEST(TlsTokens, Cred2ATokenThatIsRevokedIsToldAtOnceWhateverTheDeadline) {
+  const TemporaryDirectory folder;
+  const std::string tokens = folder.path() + "/tokens";
+  Child made({server_program(), "token", "new", "alice", "--tokens", tokens});
+  const std::string token = made.read_line();
+  ASSERT_EQ(made.wait(), 0);
+  Server server({"--store", "memory", "--tokens", tokens});
+  ASSERT_TRUE(server.good());
+  IW_open_options options{};
+  options.size = sizeof options;
+  options.flags = IW_CREATE;
+  options.timeout = 3600;
+  options.token = token.c_str();
+  const IW_handle_t segment = IW_open_segment_with(server.url("/s").c_str(), &options);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  server.kill();
+  std::ofstream(tokens) << "end\n";
+  server.start();
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(IW_wl_acquire(segment), IW_EDENIED) << IW_strerror();
+    EXPECT_EQ(IW_rl_acquire_for(segment, 3600, IW_FRESH), IW_EDENIED) << IW_strerror();
+  }
+  EXPECT_EQ(std::string(IW_strerror()).find(token), std::string::npos) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(segment), 0) << IW_strerror();
 }
 
 TEST(TlsTokens, Cred1AnotherTokenIsRefusedWhileASegmentIsOpen) {

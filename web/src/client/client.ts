@@ -12,7 +12,7 @@ import {
   segmentList,
   type SegmentInfo,
 } from "../wire/protocol/segment.js";
-import { MessageType } from "../wire/protocol/session.js";
+import { MAX_TOKEN, MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
 import { inspected, type Inspect } from "./inspect.js";
@@ -25,7 +25,7 @@ export interface ConnectOptions {
   token?: string;
   /** For people: the program's name. */
   label?: string;
-  /** How long connecting, and calls without a segment, may take; 30,000 by default. */
+  /** How long connecting, and calls that name no time of their own, may take; 30,000 by default. */
   timeoutMs?: number;
   webSocket?: DialOptions["webSocket"];
   /** The server's name in MIPs, `iw://host:port`. The port of its WebSocket is another one. */
@@ -45,6 +45,17 @@ export const Coherence = {
   /** A version since which at most so many per cent of the units changed. */
   diff: (perCent: number): Bound => ({ model: CoherenceModel.DIFF, x: perCent }),
 };
+
+/** No text shows a token [CRED-3]. */
+function checkToken(token: string): void {
+  const bad = (why: string) =>
+    new InterweaveError(ErrorCode.BAD_ARGUMENT, `the token (IW_TOKEN, or the option token) ${why}`);
+  if (typeof token !== "string") throw bad(`is not a string; it is a ${typeof token}`);
+  if (token.includes("\0")) throw bad("has a NUL character");
+  if (new TextEncoder().encode(token).length > MAX_TOKEN) {
+    throw bad(`is longer than ${MAX_TOKEN} bytes`);
+  }
+}
 
 /** The server's name in canonical MIPs [MIP-3]. */
 function serverUrlOf(url: string): string {
@@ -75,6 +86,7 @@ export class Client {
       timeoutMs = 30_000,
       webSocket,
     } = options;
+    checkToken(token);
     this.serverUrl = options.serverUrl ?? serverUrlOf(url);
     this.timeoutMs = timeoutMs;
     const introduction = { token, label, origin: { program: label, ...origin } };
@@ -122,7 +134,8 @@ export class Client {
     await this.closing.get(path);
     const known = this.segments.get(path);
     if (known !== undefined && !known.isOver) return known;
-    const segment = new Segment(this.link, path, options, {
+    const ownOptions = { timeoutMs: this.timeoutMs, ...options };
+    const segment = new Segment(this.link, path, ownOptions, {
       serverUrl: this.serverUrl,
       segmentAt: (text) => this.segmentAt(text),
       forget: (closed, end) => this.forget(closed, end),

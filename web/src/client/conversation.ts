@@ -61,6 +61,12 @@ function fromOf(diff: Uint8Array): bigint {
   return cursor.varint64();
 }
 
+/** Whether an answer says that the segment was removed. */
+function isRemoval(message: Message): boolean {
+  if (message.envelope.type !== MessageType.ERROR) return false;
+  return decodeBody(message, errorReply).code === ErrorCode.REMOVED;
+}
+
 export class Conversation implements Listener {
   readonly state = new CopyState();
   readonly news = new ConnectionNews();
@@ -90,12 +96,17 @@ export class Conversation implements Listener {
   /** Throws if the segment is closed, removed or lost. */
   check(): void {
     if (this.isClosed) throw new InterweaveError(ErrorCode.NOT_OPEN, `${this.path} was closed`);
-    if (this.isRemoved) throw new InterweaveError(ErrorCode.REMOVED, `${this.path} was removed`);
     if (this.loss !== null) throw this.loss;
   }
 
-  /** The server does not have what this program had of the segment [LOST-4]. */
+  /** Removed [GONE-1], or the server does not have what this program had of it [LOST-4]. */
   get loss(): InterweaveError | null {
+    if (this.isRemoved) {
+      return new InterweaveError(
+        ErrorCode.REMOVED,
+        `${this.path} was removed; open it again to make it anew`,
+      );
+    }
     if (this.lostBecause === null) return null;
     return new InterweaveError(
       ErrorCode.SEGMENT_LOST,
@@ -104,9 +115,9 @@ export class Conversation implements Listener {
     );
   }
 
-  /** No lock can be taken any more; another opening gives another segment [LOST-6]. */
+  /** No lock can be taken any more; another opening gives another segment [LOST-6, GONE-3]. */
   get isOver(): boolean {
-    return this.isClosed || this.isRemoved || this.lostBecause !== null;
+    return this.isClosed || this.loss !== null;
   }
 
   /** Whether there is a connection on which the segment is not open yet. */
@@ -114,9 +125,16 @@ export class Conversation implements Listener {
     return this.link.live !== null && this.live !== this.link.live;
   }
 
+  /** Over a new connection if one is lost meanwhile: it says why, where a token was revoked. */
   async open(deadline: number): Promise<SegmentOpened> {
-    const live = await this.link.connected(deadline);
-    return this.openOn(live, deadline);
+    for (;;) {
+      const live = await this.link.connected(deadline);
+      try {
+        return await this.openOn(live, deadline);
+      } catch (error) {
+        if (!live.isLost || now() >= deadline) throw error;
+      }
+    }
   }
 
   private openOn(live: Live, deadline: number): Promise<SegmentOpened> {
@@ -312,6 +330,7 @@ export class Conversation implements Listener {
   private answered(type: MessageType, answer: Answer, isLate: boolean): void {
     const { message, sentAt } = answer;
     const found = message.envelope.type;
+    if (isRemoval(message)) this.removed();
     if (type === MessageType.ACQUIRE_READER && found === MessageType.READER_ACQUIRED) {
       const { now: version, updated } = decodeBody(message, readerAcquired);
       this.diffCame(message, version, updated, sentAt);
@@ -371,13 +390,17 @@ export class Conversation implements Listener {
         this.granted?.lost(decodeBody(message, writerLost).fence);
         break;
       case MessageType.SEGMENT_GONE:
-        this.isRemoved = true;
-        this.granted?.lost(this.granted.fence);
+        this.removed();
         break;
       default:
         return;
     }
     this.changed();
+  }
+
+  private removed(): void {
+    this.isRemoved = true;
+    this.granted?.lost(this.granted.fence);
   }
 
   connectionLost(): void {

@@ -13,7 +13,8 @@ import { cancel, MessageType, type Welcome } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
 import { Condition } from "./condition.js";
-import type { Dial, DialOptions, Transport } from "./transport.js";
+import { OwnTokens } from "./own_tokens.js";
+import type { Dial, DialOptions, OwnToken, Transport } from "./transport.js";
 
 const TICK_MS = 200;
 const FIRST_PAUSE_MS = 50;
@@ -42,6 +43,7 @@ export interface Request<T> {
 /** One connection, from hello to its loss. */
 export class Live {
   isLost = false;
+  isHelloAnswered = false;
   readonly madeAt = now();
   /** By number on this connection. */
   readonly listeners = new Map<number, Listener>();
@@ -69,6 +71,13 @@ function lost(why: string): InterweaveError {
   return new InterweaveError(ErrorCode.UNREACHABLE, `the connection to the server is lost: ${why}`);
 }
 
+/** Whether another attempt alone may help; else the client is refused [CRED-2]. */
+function mayPass({ code }: InterweaveError): boolean {
+  return (
+    code === ErrorCode.UNREACHABLE || code === ErrorCode.STOPPING || code === ErrorCode.NO_MEMORY
+  );
+}
+
 /** What the client tells the server of itself. */
 export interface Introduction {
   token: string;
@@ -83,10 +92,14 @@ export class Link {
   private readonly changed = new Condition();
   /** Token and session are secrets: no object that is printed or serialised may show them. */
   readonly #identity: Identity;
+  readonly #ownTokens = new OwnTokens();
   readonly #options: DialOptions;
+  private readonly hurried = new Condition();
   private sequence = 0n;
   private ticker: ReturnType<typeof setInterval> | undefined;
+  /** Of the last attempt to reconnect, or of the connection before it. */
   private failure: InterweaveError | null = null;
+  private attempts = 0;
   private lostAt = 0;
   /** The pause before the next attempt to reconnect. */
   private pauseMs = 0;
@@ -108,15 +121,26 @@ export class Link {
     (this.ticker as { unref?: () => void }).unref?.();
   }
 
-  /** The live connection, made anew if need be, until the deadline. */
+  /**
+   * The live connection, made anew if need be, until the deadline. A refusal is told after one
+   * attempt [CRED-2]; the next call makes another.
+   */
   async connected(deadline: number): Promise<Live> {
+    const before = this.attempts;
+    if (this.refusal !== null) this.hurried.notify();
     while (this.live === null) {
       if (this.isClosed) throw new InterweaveError(ErrorCode.NOT_OPEN, "the client was closed");
+      if (this.refusal !== null && this.attempts > before) throw this.refusal;
       if (!(await this.changed.wait(deadline))) {
         throw this.failure ?? lost("no new connection before the deadline");
       }
     }
     return this.live;
+  }
+
+  private get refusal(): InterweaveError | null {
+    const { failure, live } = this;
+    return live === null && failure !== null && !mayPass(failure) ? failure : null;
   }
 
   get session(): Uint8Array {
@@ -184,9 +208,17 @@ export class Link {
     live?.tell(MessageType.GOODBYE, null, null);
     if (live !== null) this.lose(live, "the client was closed");
     this.changed.notify();
+    this.hurried.notify();
   }
 
+  /** Until the server takes what the client shows, or refuses all of it [OWN-6]. */
   private async connect(): Promise<void> {
+    const deadline = now() + this.#options.timeoutMs;
+    while (!(await this.attempt(deadline))) continue;
+  }
+
+  /** False: the server refuses the token of a file, which is not shown to it again. */
+  private async attempt(deadline: number): Promise<boolean> {
     let live: Live | null = null;
     const connection = new Connection(now(), (message) => this.notified(live, message));
     const early: Uint8Array[] = [];
@@ -198,35 +230,50 @@ export class Link {
       }
     };
     const closed = (why: string | InterweaveError) => live !== null && this.lose(live, why);
-    const transport = await this.dial(this.url, { received: receive, closed }, this.#options);
+    const options = { ...this.#options, timeoutMs: Math.max(0, Math.ceil(deadline - now())) };
+    const transport = await this.dial(this.url, { received: receive, closed }, options);
     live = new Live(connection, transport);
-    const greeted = this.greet(live);
+    const found = this.#identity.token === "" ? (transport.ownTokens?.() ?? []) : [];
+    const own = this.#ownTokens.choose(found);
+    const greeted = this.greet(live, own, deadline);
     for (const bytes of early) this.receive(live, bytes);
     try {
       await greeted;
     } catch (error) {
       this.lose(live, "hello failed");
-      throw error;
+      // Otherwise TLS, or what came instead of an answer, says nothing of the token.
+      const isOfToken = live.isHelloAnswered && error instanceof InterweaveError;
+      if (!isOfToken || error.code !== ErrorCode.DENIED) throw error;
+      if (own === null) throw this.#ownTokens.explain(error, found);
+      this.#ownTokens.refused(own);
+      return false;
     }
-    if (this.isClosed) return this.lose(live, "the client was closed");
+    if (this.isClosed) {
+      this.lose(live, "the client was closed");
+      return true;
+    }
     this.live = live;
+    this.failure = null;
     for (const listener of [...this.listeners]) listener.connectionMade(now());
     this.stateChanged(true);
     this.changed.notify();
+    return true;
   }
 
-  private greet(live: Live): Promise<void> {
+  private greet(live: Live, own: OwnToken | null, deadline: number): Promise<void> {
     const { connection, waiting } = live;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(lost("no welcome in time")), this.#options.timeoutMs);
+      const late = () => reject(lost("no welcome in time"));
+      const timer = setTimeout(late, Math.max(0, deadline - now()));
       waiting.add((error) => {
         clearTimeout(timer);
         reject(error);
       });
-      const token = this.#identity.token || (live.transport.ownToken?.() ?? "");
+      const token = own === null ? this.#identity.token : own.text;
       live.send(
         connection.hello({ ...this.#identity, token }, now(), (answer) => {
           clearTimeout(timer);
+          live.isHelloAnswered = true;
           try {
             this.#identity.session = connection.welcomed(answer).session;
             resolve();
@@ -243,8 +290,10 @@ export class Link {
       live.connection.receive(bytes, now());
     } catch (error) {
       if (!(error instanceof InterweaveError)) throw error;
-      this.failure = error;
-      this.lose(live, error.message);
+      const isWelcome = live.connection.welcome !== null;
+      if (isWelcome) this.failure = error;
+      // A server that takes no hello says so instead of an answer to it.
+      this.lose(live, isWelcome ? error.message : error);
     }
   }
 
@@ -274,13 +323,15 @@ export class Link {
 
   private async reconnect(): Promise<void> {
     while (!this.isClosed && this.live === null) {
-      if (this.pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, this.pauseMs));
+      if (this.pauseMs > 0) await this.hurried.wait(now() + this.pauseMs);
       this.pauseMs = Math.min(Math.max(2 * this.pauseMs, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
       if (this.isClosed) return;
       try {
         await this.connect();
       } catch (error) {
         if (error instanceof InterweaveError) this.failure = error;
+        ++this.attempts;
+        this.changed.notify();
       }
     }
   }

@@ -1,6 +1,7 @@
-/** The token of a server that this user runs, in Node [OWN-3]. */
+/** The tokens of servers that this user runs, in Node [OWN-3]. */
 import { constants } from "node:fs";
 import { lstat, open } from "node:fs/promises";
+import type { OwnToken } from "./transport.js";
 
 const MOST_BYTES = 4096;
 
@@ -15,19 +16,21 @@ export function mayHaveToken(host: string): boolean {
   return host === OWN_ADDRESS || host === "localhost";
 }
 
-/** The token that is shown over plain TCP to that port of OWN_ADDRESS; "" if no file has it. */
-export async function ownToken(port: number): Promise<string> {
+/** The tokens to show at that port of OWN_ADDRESS, one after the other [OWN-6]. */
+export async function ownTokens(port: number): Promise<OwnToken[]> {
   const user = process.geteuid?.();
-  if (user === undefined) return "";
+  if (user === undefined) return [];
   const runtime = process.env["XDG_RUNTIME_DIR"] ?? "";
   const folders = [`/run/user/${user}/interweave`, `/tmp/interweave-${user}`];
   if (runtime !== "") folders.unshift(`${runtime}/interweave`);
-  for (const folder of folders) {
+  const found: OwnToken[] = [];
+  for (const folder of new Set(folders)) {
     if (!(await isPrivateFolder(folder, user))) continue;
-    const token = await readPrivate(`${folder}/${port}.token`, user);
-    if (token !== "") return token;
+    const file = `${folder}/${port}.token`;
+    const text = await readPrivate(file, user);
+    if (text !== "") found.push({ file, text });
   }
-  return "";
+  return found;
 }
 
 /** Whether it belongs to the user, nobody else may open it, and it is not a symbolic link. */

@@ -57,7 +57,7 @@ export interface OpenOptions {
   quotaBytes?: number;
   /** The most memory that the copy may take; 1 GiB by default. */
   maxBytes?: number;
-  /** How long a call may wait; 30,000 by default. */
+  /** How long a call may wait; by default as long as the client's `timeoutMs` says. */
   timeoutMs?: number;
 }
 

@@ -4,7 +4,8 @@
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { DEFAULT_PORT, parseAddress, serverPart } from "../wire/mip.js";
-import { mayHaveToken, OWN_ADDRESS, ownToken } from "./own_token.js";
+import { now } from "./clock.js";
+import { mayHaveToken, OWN_ADDRESS, ownTokens } from "./own_token.js";
 import { connectSecurely, tlsError, tlsRefusal, type TlsFiles } from "./tls.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -13,6 +14,7 @@ import {
   unreachable,
   type Dial,
   type DialOptions,
+  type OwnToken,
   type Transport,
   type TransportEvents,
 } from "./transport.js";
@@ -43,18 +45,27 @@ function placesOf(url: string): Place[] {
   return isHere ? [plain({ path: `\0interweave-${port}` }), byTcp] : [byTcp];
 }
 
-function open({ options, secure }: Place, timeoutMs: number, files: TlsFiles): Promise<Socket> {
+/** `timeoutMs` is what the caller had in all, for people. */
+function open(
+  { options, secure }: Place,
+  deadline: number,
+  timeoutMs: number,
+  files: TlsFiles,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket =
       secure === null ? connect(options) : connectSecurely(secure.host, secure.port, files);
     const fail = (error: Error) => {
+      clearTimeout(timer);
       socket.destroy();
       reject(error);
     };
-    socket.setTimeout(timeoutMs, () => fail(new Error(`no answer in ${timeoutMs} ms`)));
+    // Not the socket's own timer, which begins anew with each byte of a handshake.
+    const late = () => fail(new Error(`no answer in ${timeoutMs} ms`));
+    const timer = setTimeout(late, Math.max(0, deadline - now()));
     socket.once("error", fail);
     socket.once(secure === null ? "connect" : "secureConnect", () => {
-      socket.setTimeout(0);
+      clearTimeout(timer);
       socket.off("error", fail);
       resolve(socket);
     });
@@ -96,11 +107,11 @@ function webSocketPlace(url: string): Place {
   return { options, secure: isSecure ? options : null };
 }
 
-/** The token of this user's own server at that place; "" if no file has it. */
-async function tokenOf({ options, secure }: Place): Promise<string> {
+/** The tokens of this user's own servers at that place [OWN-3]. */
+async function tokensOf({ options }: Place): Promise<OwnToken[]> {
   const { host, port } = options as { host?: string; port?: number };
-  const isPlain = secure === null && host !== undefined && port !== undefined;
-  return isPlain && mayHaveToken(host) ? ownToken(port) : "";
+  const isByTcp = host !== undefined && port !== undefined;
+  return isByTcp && mayHaveToken(host) ? ownTokens(port) : [];
 }
 
 /** A WebSocket does not say where it leads, so that a token is shown to the address alone. */
@@ -108,6 +119,21 @@ function atOwnAddress(url: string): string {
   const at = new URL(url);
   at.hostname = OWN_ADDRESS;
   return at.href;
+}
+
+async function dialWeb(
+  url: string,
+  events: TransportEvents,
+  options: DialOptions,
+): Promise<Transport> {
+  checkWebSocket(url, options);
+  const place = webSocketPlace(url);
+  // A certificate for `localhost` need not name the address.
+  const mayShow = place.secure === null || place.secure.host === OWN_ADDRESS;
+  // Before the connection, which could otherwise end unseen meanwhile.
+  const tokens = mayShow ? await tokensOf(place) : [];
+  const shown = tokens.length === 0 ? url : atOwnAddress(url);
+  return { ...(await dialWebSocket(shown, events, options)), ownTokens: () => tokens };
 }
 
 /** Dials with these files in place of those that the environment names. */
@@ -121,20 +147,15 @@ async function dial(
   options: DialOptions,
   files: TlsFiles,
 ): Promise<Transport> {
-  if (/^(ws|http)s?:/.test(url)) {
-    checkWebSocket(url, options);
-    // Before the connection, which could otherwise end unseen meanwhile.
-    const token = await tokenOf(webSocketPlace(url));
-    const shown = token === "" ? url : atOwnAddress(url);
-    return { ...(await dialWebSocket(shown, events, options)), ownToken: () => token };
-  }
+  if (/^(ws|http)s?:/.test(url)) return dialWeb(url, events, options);
+  const deadline = now() + options.timeoutMs;
   let failure = "";
   for (const place of placesOf(url)) {
     try {
-      const token = await tokenOf(place);
-      const socket = await open(place, options.timeoutMs, files);
-      const shown = socket.remoteAddress === OWN_ADDRESS ? token : "";
-      return { ...transportOf(url, socket, events), ownToken: () => shown };
+      const tokens = await tokensOf(place);
+      const socket = await open(place, deadline, options.timeoutMs, files);
+      const shown = socket.remoteAddress === OWN_ADDRESS ? tokens : [];
+      return { ...transportOf(url, socket, events), ownTokens: () => shown };
     } catch (error) {
       if (error instanceof InterweaveError) throw error;
       const ofTls = place.secure === null ? null : tlsError(url, error as Error);

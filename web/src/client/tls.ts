@@ -37,11 +37,18 @@ function unusable(path: string, kind: Kind, error: unknown, instead: string): In
 function contents(path: string, kind: Kind): Buffer | undefined {
   if (path === "") return undefined;
   // Not shown: it may be a private key.
-  if (path.includes("-----BEGIN")) {
+  const given =
+    typeof path !== "string"
+      ? `a ${typeof path}`
+      : path.includes("-----BEGIN")
+        ? "the text of one"
+        : path.includes("\0")
+          ? "a name with a NUL character"
+          : null;
+  if (given !== null) {
     throw new InterweaveError(
       ErrorCode.BAD_ARGUMENT,
-      `the option ${kind} (or its variable) takes the name of a PEM file, and was given the text ` +
-        "of one",
+      `the option ${kind} (or its variable) takes the name of a PEM file, and was given ${given}`,
     );
   }
   try {
@@ -49,6 +56,13 @@ function contents(path: string, kind: Kind): Buffer | undefined {
   } catch (error) {
     throw unusable(path, kind, error, "a file that this program may read");
   }
+}
+
+/** Node takes a file without one, and then trusts nobody. */
+function checkHasCertificate(pem: Buffer, path: string, kind: Kind): void {
+  if (/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(pem.toString("latin1"))) return;
+  const error = new Error("it holds no certificate in PEM form");
+  throw unusable(path, kind, error, "a PEM file of certificates");
 }
 
 /** Node would say of the file only that it failed. */
@@ -79,8 +93,12 @@ function credentials(files: TlsFiles): ConnectionOptions {
       "IW_CERT and IW_KEY, or the options cert and key, belong together; set both",
     );
   }
-  if (ca !== undefined) check(caFile, "ca", { ca }, "a PEM file of certificates");
+  if (ca !== undefined) {
+    checkHasCertificate(ca, caFile, "ca");
+    check(caFile, "ca", { ca }, "a PEM file of certificates");
+  }
   if (cert !== undefined) {
+    checkHasCertificate(cert, certFile, "cert");
     check(certFile, "cert", { cert }, "a PEM file of certificates");
     check(keyFile, "key", { cert, key }, "the PEM file of the certificate's key");
   }

@@ -3,12 +3,18 @@ import { addressText, parseAddress, serverPart } from "../wire/mip.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 
+/** A token that a server of this user wrote into a file [OWN-2]. */
+export interface OwnToken {
+  readonly file: string;
+  readonly text: string;
+}
+
 export interface Transport {
   /** One frame. */
   send(frame: Uint8Array): void;
   close(): void;
-  /** The token of this user's own server [OWN-3]. A function, so that nothing prints it. */
-  readonly ownToken?: () => string;
+  /** The tokens of this user's own servers [OWN-3]. A function, so that nothing prints them. */
+  readonly ownTokens?: () => readonly OwnToken[];
 }
 
 export interface TransportEvents {
@@ -36,6 +42,7 @@ export interface WebSocketLike {
 export interface DialOptions {
   /** A WebSocket class, where the platform has none (Node before 22). */
   webSocket?: new (url: string) => WebSocketLike;
+  /** For the whole attempt. */
   timeoutMs: number;
 }
 

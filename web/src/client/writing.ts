@@ -21,12 +21,12 @@ import type { Conversation } from "./conversation.js";
 const REFUSAL_PAUSE_MS = 10;
 
 /**
- * Errors that leave open what became of a release that was sent: a server that stops may have
- * logged it, and one that refuses to talk knows nothing of it. All others are the server's answer,
- * or say that the segment is gone, or that nobody can know any more (UNREACHABLE).
+ * A server that refuses to talk so does not say what became of a release that was sent. As the
+ * answer to the release itself they do. A server that stops may have logged it (STOPPING). All
+ * other errors are the server's answer, or say that the segment is gone, or that nobody can know
+ * any more (UNREACHABLE).
  */
-const LEAVES_OPEN: readonly number[] = [
-  ErrorCode.STOPPING,
+const REFUSALS: readonly number[] = [
   ErrorCode.MALFORMED,
   ErrorCode.VERSION_MISMATCH,
   ErrorCode.DENIED,
@@ -68,7 +68,7 @@ export class Writing {
   private sequence = 0n;
   /** It may have reached a server. */
   private wasSent = false;
-  /** It was sent, and no server has answered since that it was not committed. */
+  /** It was sent, and no server has answered since that it does not take the release. */
   private mayBeCommitted = false;
   #session: Uint8Array = new Uint8Array(16);
 
@@ -159,8 +159,8 @@ export class Writing {
   }
 
   private saysOutcome(error: unknown): boolean {
-    if (isOneOf(error, STILL_HELD)) return !this.mayBeCommitted;
-    return !isOneOf(error, LEAVES_OPEN);
+    if (isOneOf(error, STILL_HELD) || isOneOf(error, REFUSALS)) return !this.mayBeCommitted;
+    return !isOneOf(error, [ErrorCode.STOPPING]);
   }
 
   /** Null: the connection was lost before the answer came. */
@@ -207,7 +207,8 @@ export class Writing {
     try {
       return expect(message, MessageType.WRITER_RELEASED, writerReleased);
     } catch (error) {
-      if (isOneOf(error, STILL_HELD)) this.mayBeCommitted = false;
+      const isRefused = isOneOf(error, STILL_HELD) || isOneOf(error, REFUSALS);
+      if (isRefused) this.mayBeCommitted = false;
       throw error;
     }
   }

@@ -22,6 +22,7 @@ import java.security.cert.X509Certificate;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.Base64;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -38,6 +39,8 @@ import org.interweave.InterweaveException;
 final class Credentials {
   private static final String KEY_BEGIN = "-----BEGIN PRIVATE KEY-----";
   private static final String KEY_END = "-----END PRIVATE KEY-----";
+  private static final Pattern CERTIFICATE_BEGIN =
+      Pattern.compile("-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----");
   /** Not empty, because Java verifies no EdDSA signature of nothing. */
   private static final byte[] SAMPLE = {1};
 
@@ -119,7 +122,7 @@ final class Credentials {
   /** At least one; those of X.509 in an array of that type. */
   private Certificate[] certificates(String option, String file) {
     byte[] text = bytes(option, file);
-    if (!new String(text, StandardCharsets.ISO_8859_1).contains("-----BEGIN ")) {
+    if (!CERTIFICATE_BEGIN.matcher(new String(text, StandardCharsets.ISO_8859_1)).find()) {
       throw unusable(option, file, "it holds no certificate in PEM form");
     }
     X509Certificate[] found;
@@ -154,10 +157,12 @@ final class Credentials {
 
   private byte[] bytes(String option, String file) {
     // Not shown: it may be a private key.
-    if (file.contains("-----BEGIN")) {
-      throw denied(
-          "the option " + option + " (or its variable) takes the name of a PEM file, and was given"
-              + " the text of one");
+    boolean isText = file.contains("-----BEGIN");
+    if (isText || file.indexOf('\0') >= 0) {
+      throw InterweaveException.of(
+          Error.BAD_ARGUMENT,
+          "the option " + option + " (or its variable) takes the name of a PEM file, and was given "
+              + (isText ? "the text of one" : "a name with a NUL character"));
     }
     try {
       return Files.readAllBytes(Path.of(file));

@@ -234,7 +234,7 @@ final class Exchange {
   }
 
   private void happened() {
-    if (conversation.loss() != null) listener.connectionIs(Interface.Connection.LOST);
+    if (conversation.isLost()) listener.connectionIs(Interface.Connection.LOST);
     listener.changed();
     carryOut();
     changed.signalAll();

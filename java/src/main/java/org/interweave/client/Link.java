@@ -57,6 +57,10 @@ final class Link implements Connection.Hearing<Call> {
   private final String shown;
   /** A secret. */
   private final String token;
+  private final OwnToken ownToken;
+  /** What the connection shows of it, until it is welcome; null: nothing. */
+  private OwnToken.Found shownOwn;
+  private boolean isToLoopback;
   /** Null: those that the environment names. */
   private final TlsFiles files;
   private final Introduction introduction;
@@ -93,6 +97,7 @@ final class Link implements Connection.Hearing<Call> {
     this.shown = server.text();
     this.introduction = own;
     this.token = token;
+    this.ownToken = new OwnToken(server);
     this.files = files;
     nextAttempt = Clock.now();
   }
@@ -404,7 +409,9 @@ final class Link implements Connection.Hearing<Call> {
   }
 
   private void greet() throws IOException {
-    String shownToken = token.isEmpty() ? OwnToken.of(server, channel.isToLoopback()) : token;
+    isToLoopback = token.isEmpty() && channel.isToLoopback();
+    shownOwn = isToLoopback ? ownToken.find(true) : null;
+    String shownToken = shownOwn == null ? token : shownOwn.text();
     byte[] hello = Connection.hello(session, shownToken, introduction);
     Call call = new Call(HELLO, null, null);
     call.stream = connection.begin(call, Clock.now());
@@ -423,7 +430,15 @@ final class Link implements Connection.Hearing<Call> {
   }
 
   private void welcomed(Message answer) {
-    byte[] given = connection.welcomed(answer).session();
+    byte[] given;
+    try {
+      given = connection.welcomed(answer).session();
+    } catch (InterweaveException wrong) {
+      if (wrong.code() != Error.DENIED) throw wrong;
+      if (shownOwn == null) throw ownToken.explained(wrong, isToLoopback);
+      showAnother();
+      return;
+    }
     if (!Arrays.equals(given, session)) sequence = 0;
     session = given;
     isLive = true;
@@ -433,6 +448,16 @@ final class Link implements Connection.Hearing<Call> {
     reconnecting = null;
     for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionMade();
     changed.signalAll();
+  }
+
+  /** The server does not take the token of a file: it is not shown again [OWN-6]. */
+  private void showAnother() {
+    ownToken.refused(shownOwn);
+    channel.close();
+    channel = null;
+    connection = null;
+    nextAttempt = Clock.now();
+    library.wakeup();
   }
 
   @Override

@@ -162,13 +162,16 @@ public final class OpenOptions {
         creates, isReadOnly, durability, quotaBytes, maxBytes, timeout, token, chosen);
   }
 
-  /** BAD_ARGUMENT if the token is too long; the text does not show it. */
+  /** BAD_ARGUMENT for what no server could be shown; the text does not show it [CRED-3]. */
   static String checkedToken(String token) {
-    int bytes = token.getBytes(StandardCharsets.UTF_8).length;
-    if (bytes <= SessionCodec.MAX_TOKEN) return token;
+    String why = null;
+    if (token.indexOf('\0') >= 0) why = "has a NUL character";
+    if (token.getBytes(StandardCharsets.UTF_8).length > SessionCodec.MAX_TOKEN) {
+      why = "is longer than " + SessionCodec.MAX_TOKEN + " bytes";
+    }
+    if (why == null) return token;
     throw InterweaveException.of(
-        Error.BAD_ARGUMENT,
-        "a token of " + bytes + " bytes; " + SessionCodec.MAX_TOKEN + " are the most");
+        Error.BAD_ARGUMENT, "the token (IW_TOKEN, or the option token) " + why);
   }
 
   boolean creates() {

@@ -36,6 +36,8 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
   private Coherence coherence = Coherence.FULL;
   /** The newest version that listeners were told of. */
   private long toldVersion;
+  /** Listeners were called for the removal, because their next lock fails [GONE-1]. */
+  private boolean toldRemoval;
   /** The segment, if it must stay open without the program; null while locks are held. */
   private Segment kept;
   /** The segment stays open whatever locks the program loses. */
@@ -140,8 +142,10 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
   public void changed() {
     if (listeners.isEmpty()) return;
     long newest = exchange.conversation.state().newest().number();
-    if (newest == toldVersion) return;
+    boolean isRemoved = exchange.conversation.isRemoved();
+    if (newest == toldVersion && isRemoved == toldRemoval) return;
     toldVersion = newest;
+    toldRemoval = isRemoved;
     for (Listening each : listeners) {
       Runnable told =
           new Runnable() {

@@ -7,38 +7,99 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import org.interweave.InterweaveException;
 import org.interweave.wire.Address;
 
-/** The token of a server that this user runs [OWN-3]. */
+/** The tokens of servers that this user runs [OWN-3], and those that were refused [OWN-6]. */
 final class OwnToken {
+  /** A secret, so that nothing prints it, and the file that has it. */
+  static final class Found {
+    private final String file;
+    private final String text;
+
+    private Found(String file, String text) {
+      this.file = file;
+      this.text = text;
+    }
+
+    String text() {
+      return text;
+    }
+  }
+
   private static final int MOST_BYTES = 4096;
   /** Bits of a mode: others may do anything. */
   private static final int OPEN = 077;
 
-  private OwnToken() {}
+  private final Address server;
+  /** By file. */
+  private final Map<String, String> refused = new HashMap<>();
+
+  OwnToken(Address server) {
+    this.server = server;
+  }
 
   /**
-   * The token that is shown there over plain TCP; "" if no file has it. `isToLoopback`: the
-   * connection's other end is 127.0.0.1. At another address of loopback another user's server may
-   * have the port.
+   * The token that is shown to the server next; null: no file has one that was not refused.
+   * `isToLoopback`: the connection's other end is 127.0.0.1. At another address of loopback another
+   * user's server may have the port.
    */
-  static String of(Address server, boolean isToLoopback) {
-    boolean isPlain = server.socketFile() == null && !server.secure();
-    if (!isPlain || !isToLoopback || !isThisHost(server.host())) return "";
+  Found find(boolean isToLoopback) {
+    for (Found each : all(isToLoopback)) {
+      if (!isRefused(each)) return each;
+    }
+    return null;
+  }
+
+  /** The server does not take it. It is shown again once its file holds another one. */
+  void refused(Found token) {
+    refused.put(token.file, token.text);
+  }
+
+  private boolean isRefused(Found token) {
+    return token.text.equals(refused.get(token.file));
+  }
+
+  /** A refusal of a client that showed none of the tokens. */
+  InterweaveException explained(InterweaveException wrong, boolean isToLoopback) {
+    String files = "";
+    for (Found each : all(isToLoopback)) {
+      if (isRefused(each)) files += (files.isEmpty() ? "" : " and ") + each.file;
+    }
+    if (files.isEmpty()) return wrong;
+    return InterweaveException.of(
+        wrong.code(),
+        wrong.getMessage() + "; the token of " + files + ", which a server of this user wrote, is"
+            + " not valid here: remove the file if its server has ended");
+  }
+
+  private List<Found> all(boolean isToLoopback) {
+    List<Found> found = new ArrayList<>();
+    boolean isByTcp = server.socketFile() == null;
+    if (!isByTcp || !isToLoopback || !isThisHost(server.host())) return found;
     try {
       long user = user();
-      String file = "/" + server.port() + ".token";
+      String name = "/" + server.port() + ".token";
       String runtime = System.getenv("XDG_RUNTIME_DIR");
-      if (runtime != null && !runtime.isEmpty()) {
-        String token = read(runtime + "/interweave", file, user);
-        if (!token.isEmpty()) return token;
-      }
-      String token = read("/run/user/" + user + "/interweave", file, user);
-      return token.isEmpty() ? read("/tmp/interweave-" + user, file, user) : token;
+      String own = runtime == null || runtime.isEmpty() ? "" : runtime + "/interweave";
+      String usual = "/run/user/" + user + "/interweave";
+      if (!own.isEmpty() && !own.equals(usual)) add(found, own, name, user);
+      add(found, usual, name, user);
+      add(found, "/tmp/interweave-" + user, name, user);
     } catch (IOException | UnsupportedOperationException | IllegalArgumentException otherSystem) {
-      return "";
+      return found;
     }
+    return found;
+  }
+
+  private static void add(List<Found> found, String folder, String name, long user)
+      throws IOException {
+    String text = read(folder, name, user);
+    if (!text.isEmpty()) found.add(new Found(folder + name, text));
   }
 
   private static boolean isThisHost(String host) {

@@ -117,13 +117,16 @@ public final class Conversation {
   /** Throws if the segment is closed, removed or lost. */
   public void check() {
     if (isClosed) throw InterweaveException.of(Error.NOT_OPEN, path + " was closed");
-    if (isRemoved) throw InterweaveException.of(Error.REMOVED, path + " was removed");
     InterweaveException loss = loss();
     if (loss != null) throw loss;
   }
 
-  /** The server does not have what this program had of the segment [LOST-4]; null: it has. */
+  /** Removed [GONE-1], or the server lacks what this program had of it [LOST-4]; null: neither. */
   public InterweaveException loss() {
+    if (isRemoved) {
+      return InterweaveException.of(
+          Error.REMOVED, path + " was removed; open it again to make it anew");
+    }
     if (lostBecause == null) return null;
     return InterweaveException.of(
         Error.SEGMENT_LOST,
@@ -131,7 +134,16 @@ public final class Conversation {
             + " still be read from the old one, without a lock)");
   }
 
-  /** No lock can be taken any more; another opening gives another segment [LOST-6]. */
+  public boolean isRemoved() {
+    return isRemoved;
+  }
+
+  /** The server came back without it. */
+  public boolean isLost() {
+    return lostBecause != null;
+  }
+
+  /** No lock can be taken any more; another opening gives another segment [LOST-6, GONE-3]. */
   public boolean isOver() {
     return isClosed || isRemoved || lostBecause != null;
   }
@@ -227,6 +239,7 @@ public final class Conversation {
 
   /** An answer to a request of that type. Late: no thread waits for the answer. */
   public void heard(MessageType asked, Message answer, boolean isLate, long sentAt, long now) {
+    if (Answers.isError(answer, ErrorCode.REMOVED)) removed();
     switch (asked) {
       case ACQUIRE_READER -> heardReader(answer, isLate, sentAt);
       case ACQUIRE_WRITER -> heardGrant(answer, isLate, sentAt, now);
@@ -330,9 +343,13 @@ public final class Conversation {
     } else if (message.is(MessageType.RECALL_WRITER)) {
       heardRecall(message.decode(RecallWriter.CODEC).fence());
     } else if (message.is(MessageType.SEGMENT_GONE)) {
-      isRemoved = true;
-      loseLock();
+      removed();
     }
+  }
+
+  private void removed() {
+    isRemoved = true;
+    loseLock();
   }
 
   /** Renews the lock when that is due, and gives back a grant that is not used [LOCK-15]. */

@@ -25,7 +25,7 @@ public final class Release {
   private long sequence;
   private byte[] session;
   private boolean wasSent;
-  /** It was sent, and no server has answered since that the lock is still held. */
+  /** It was sent, and no server has answered since that it does not take the release. */
   private boolean mayBeCommitted;
 
   /** True until a session has begun the release, whose next sequence is then to be used. */
@@ -59,7 +59,7 @@ public final class Release {
 
   /** A server answered the release itself with that error. */
   public void answered(Error code) {
-    if (isHolding(code)) mayBeCommitted = false;
+    if (isHolding(code) || isRefusal(code)) mayBeCommitted = false;
   }
 
   /** Errors after which the lock is still held, if they answer the release. */
@@ -67,14 +67,20 @@ public final class Release {
     return code == Error.STORE_FULL || code == Error.TIMED_OUT || code == Error.TOO_LARGE;
   }
 
+  /** Errors that refuse a whole connection, too, which then says nothing of the release. */
+  private static boolean isRefusal(Error code) {
+    return code == Error.MALFORMED || code == Error.VERSION_MISMATCH || code == Error.DENIED;
+  }
+
   public Outcome outcome(Error code) {
     // A connection that is refused so does not say what became of a release sent before.
     if (isHolding(code)) return mayBeCommitted ? Outcome.ASK_AGAIN : Outcome.STILL_HELD;
     if (!wasSent) return Outcome.UNDONE;
+    if (isRefusal(code)) return mayBeCommitted ? Outcome.ASK_AGAIN : Outcome.UNDONE;
     return switch (code) {
       case UNREACHABLE -> Outcome.UNKNOWN;
-      // A server that stops may have logged it, and one that refuses to talk knows nothing of it.
-      case STOPPING, MALFORMED, VERSION_MISMATCH, DENIED -> Outcome.ASK_AGAIN;
+      // A server that stops may have logged it.
+      case STOPPING -> Outcome.ASK_AGAIN;
       default -> Outcome.UNDONE;
     };
   }

@@ -53,6 +53,31 @@ class CredentialsTest {
     assertTrue(wrong.getMessage().contains(words), wrong.getMessage());
   }
 
+  /** [CRED-3] */
+  @Test
+  void aFileOfAuthoritiesThatHoldsNoneIsNamed() throws Exception {
+    Path list =
+        Files.writeString(
+            folder.resolve("list.pem"),
+            "-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----\n");
+    try (Server server = serve(); Client own = new Client("")) {
+      for (String file : new String[] {list.toString(), authority.file("alice.key")}) {
+        OpenOptions options = OpenOptions.DEFAULT.ca(file);
+        refused(
+            Error.DENIED, file + " of IW_CA or of the option ca cannot be used: it holds no",
+            () -> own.open(secure(server, "/s"), options));
+      }
+      for (String no : new String[] {"/secret\0more", "-----BEGIN PRIVATE KEY-----secret"}) {
+        OpenOptions options = OpenOptions.DEFAULT.ca(no);
+        InterweaveException wrong =
+            assertThrows(
+                InterweaveException.class, () -> own.open(secure(server, "/s"), options));
+        assertEquals(Error.BAD_ARGUMENT, wrong.code(), wrong.getMessage());
+        assertTrue(!wrong.getMessage().contains("secret"), wrong.getMessage());
+      }
+    }
+  }
+
   private static void write(Segment segment) {
     segment.write(lock -> { });
   }

@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.objects.shapes.node;
@@ -69,6 +71,37 @@ class DirectoryTest {
     fails(Error.REMOVED, segment::write);
     Segment again = client.open(server.url("/gone"));
     assertEquals(0, again.version());
+    // [GONE-1] [GONE-2]: the old one stays removed, and what it had stays readable.
+    again.write(lock -> lock.allocate("int", 1, "n").set(1));
+    fails(Error.REMOVED, segment::read);
+    assertEquals(1, segment.version());
+    segment.close();
+    assertEquals(1, again.version());
+  }
+
+  /** [GONE-1] */
+  @Test
+  void aListenerIsCalledForARemoval() throws Exception {
+    Segment segment = client.open(server.url("/heard"));
+    segment.write(lock -> lock.allocate("int", 1, "n").set(1));
+    BlockingQueue<Long> heard = new LinkedBlockingQueue<>();
+    segment.onChange(Runnable::run, heard::add);
+    try (Client other = new Client()) {
+      other.remove(server.url("/heard"));
+    }
+    assertEquals(1, heard.take());
+    fails(Error.REMOVED, segment::read);
+  }
+
+  @Test
+  void aHeldWriterLockOfARemovedSegmentIsRolledBack() throws Exception {
+    Segment segment = client.open(server.url("/held"));
+    WriteLock lock = segment.write();
+    lock.allocate("int", 1, "n").set(1);
+    try (Client other = new Client()) {
+      other.remove(server.url("/held"));
+    }
+    fails(Error.REMOVED, lock::release);
   }
 
   @Test

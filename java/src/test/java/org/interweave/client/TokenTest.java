@@ -89,7 +89,8 @@ class TokenTest {
         builder.environment().remove("IW_TOKEN");
         builder.environment().put("XDG_RUNTIME_DIR", runtime.toString());
         String said = new String(builder.start().getInputStream().readAllBytes());
-        assertEquals(isPrivate ? TOKEN : "", server.hello().token());
+        // A server that was killed may have left another one for that port elsewhere.
+        assertEquals(isPrivate, TOKEN.equals(server.hello().token()));
         assertFalse(said.contains(TOKEN), said);
       }
     }
@@ -133,11 +134,13 @@ class TokenTest {
   }
 
   @Test
-  void aTokenThatIsTooLongIsRefusedWithoutItsText() {
+  void aTokenThatNoServerCouldBeShownIsRefusedWithoutItsText() {
     String tooLong = TOKEN.repeat(400);
+    String cut = TOKEN + "\0";
     for (Runnable each :
         List.<Runnable>of(
-            () -> new Client(tooLong).close(), () -> OpenOptions.DEFAULT.token(tooLong))) {
+            () -> new Client(tooLong).close(), () -> OpenOptions.DEFAULT.token(tooLong),
+            () -> new Client(cut).close(), () -> OpenOptions.DEFAULT.token(cut))) {
       InterweaveException wrong = assertThrows(InterweaveException.class, each::run);
       assertEquals(Error.BAD_ARGUMENT, wrong.code());
       StringWriter said = new StringWriter();

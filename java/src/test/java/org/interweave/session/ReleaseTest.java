@@ -58,6 +58,15 @@ class ReleaseTest {
   }
 
   @Test
+  void aServerThatDeniesTheReleaseItselfHasNotCommittedIt() {
+    release.sent();
+    release.answered(Error.DENIED);
+    assertEquals(Outcome.UNDONE, release.outcome(Error.DENIED));
+    release.sent();
+    assertEquals(Outcome.ASK_AGAIN, release.outcome(Error.DENIED));
+  }
+
+  @Test
   void anotherSessionCannotRepeatIt() {
     byte[] session = new byte[16];
     session[3] = 1;
