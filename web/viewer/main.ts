@@ -3,6 +3,8 @@ import type { Client } from "../src/client/client.js";
 import { connect, ErrorCode, InterweaveError } from "../src/index.js";
 import { ageText, h, notice, setText } from "./dom.js";
 import { parseAddress } from "./address.js";
+import { isDialogOpen } from "./dialog.js";
+import { showKeys } from "./keys.js";
 import { segmentPage, type Page } from "./segment_page.js";
 import { segmentsPage } from "./segments.js";
 import { askStatus, serverUrlOf, showIdentity, type Status } from "./status.js";
@@ -145,7 +147,7 @@ class Viewer {
   private key(event: KeyboardEvent): void {
     const isTyping =
       event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping || isDialogOpen() || event.ctrlKey || event.metaKey || event.altKey) return;
     const isPressed =
       event.target instanceof HTMLButtonElement || event.target instanceof HTMLAnchorElement;
     if (event.key === "/") {
@@ -157,7 +159,7 @@ class Viewer {
     } else if (event.key === "Escape" && this.page !== null) {
       location.hash = "";
     } else if (event.key === "?") {
-      notice("/ filter · ↑↓ blocks · Enter open · Space pause · Esc segments");
+      showKeys();
     }
   }
 }
