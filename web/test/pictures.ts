@@ -25,21 +25,23 @@ interface View {
   readonly act?: (page: Page) => Promise<unknown>;
 }
 
-const cell = "/lab/cell";
+const cell = "#/lab/cell";
 const views: readonly View[] = [
-  { name: "segments", address: "", wanted: ".grid .leaf" },
+  { name: "login", address: "login", wanted: "#token" },
+  { name: "segments", address: "#", wanted: ".grid .leaf" },
   {
-    name: "segments-unfolded",
-    address: "",
+    name: "segments-flat",
+    address: "#",
     wanted: ".grid .row",
     act: async (page) => {
-      for (const fold of await page.locator("button.fold").all()) await fold.click();
+      await page.getByLabel("folders").click();
       await page.getByRole("button", { name: "Size", exact: true }).click();
+      await page.locator(".grid .rows .row").first().hover();
     },
   },
   {
     name: "filter-empty",
-    address: "",
+    address: "#",
     wanted: ".grid .row",
     act: (page) => page.getByLabel("Filter segments").fill("nothing like it"),
   },
@@ -84,7 +86,7 @@ const views: readonly View[] = [
     act: (page) => page.getByRole("button", { name: "Remove…" }).click(),
   },
   { name: "keys", address: cell, wanted: "canvas.map", act: (page) => page.keyboard.press("?") },
-  { name: "missing", address: "/not/there", wanted: ".empty" },
+  { name: "missing", address: "#/not/there", wanted: ".empty" },
 ];
 
 async function take(browser: Browser, web: string, count: number, move: () => Promise<void>) {
@@ -96,9 +98,9 @@ async function take(browser: Browser, web: string, count: number, move: () => Pr
         const viewport = { width: Number(width), height };
         const options = { viewport, colorScheme };
         const complaints: string[] = [];
-        const page = await openPage(browser, `http://${web}/#${view.address}`, complaints, options);
+        const page = await openPage(browser, `http://${web}/${view.address}`, complaints, options);
         await page.locator(view.wanted).first().waitFor({ timeout: 10_000 }).catch(String);
-        if (view.address !== "") for (let i = 0; i < 12; ++i) await move();
+        if (view.address.startsWith(cell)) for (let i = 0; i < 12; ++i) await move();
         await view.act?.(page);
         await page.screenshot({ path: join(folder, `${name}.png`) });
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

@@ -48,10 +48,9 @@ function behindText(readers: readonly Reader[]): string {
   if (have.length === 0) return "";
   const most = Math.max(...have.map(({ behind }) => behind ?? 0));
   const longest = Math.max(...have.map(({ stale_ms }) => stale_ms ?? 0));
-  const current = have.filter(({ behind }) => behind === 0).length;
   if (most === 0) return `${have.length} up to date`;
-  const time = durationText(longest / 1000);
-  return `${current} of ${have.length} up to date, most ${most} behind, ${time} at most`;
+  const late = have.filter(({ behind }) => behind !== 0).length;
+  return `${late} of ${have.length} behind by ${most}, ${durationText(longest / 1000)}`;
 }
 
 function savedText({ more }: Listed): string {

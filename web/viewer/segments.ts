@@ -22,6 +22,8 @@ const [ROW_HEIGHT, TALL_ROW_HEIGHT, NARROW_PIXELS] = [34, 58, 760];
 export interface ListPage {
   readonly element: HTMLElement;
   update(): Promise<void>;
+  /** The keys work on the row that they worked on last. */
+  focus(): void;
 }
 
 export function segmentsPage(client: Client, status: () => Status | null): ListPage {
@@ -88,11 +90,11 @@ class SegmentList implements ListPage {
     this.makeHead();
     this.grid.append(h("div", { role: "rowgroup", class: "head-rows" }, this.head), this.view);
     this.element = h("section", {}, h("h2", {}, "Segments"), controls, this.grid, this.empty);
-    const resized = () => {
-      if (this.element.isConnected) this.show();
-      else removeEventListener("resize", resized);
-    };
-    addEventListener("resize", resized);
+    addEventListener("resize", () => this.show());
+  }
+
+  focus(): void {
+    this.rows.activate(this.rows.index)?.focus();
   }
 
   async update(): Promise<void> {
