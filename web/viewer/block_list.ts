@@ -8,6 +8,8 @@ import { VirtualRows } from "./virtual_rows.js";
 const ROW_HEIGHT = 30;
 /** From so many blocks on, people look for one. */
 const FILTERED_FROM = 12;
+/** More blocks than this are not put in order for every version, but at most so often. */
+const [MOST_ORDERED, LEAST_PAUSE_MS] = [500, 250];
 const orders = { name: "by name", changed: "changed last" };
 
 export class BlockList {
@@ -41,6 +43,7 @@ export class BlockList {
   private shown: CopiedBlock[] = [];
   private chosen: number | null = null;
   private listed = "";
+  private isDue = false;
 
   constructor(
     private readonly segment: Segment,
@@ -63,12 +66,32 @@ export class BlockList {
     const { size } = this.segment.copy.blocks;
     this.filter.hidden = size < FILTERED_FROM;
     this.order.hidden = size < 2;
-    const listed = `${size} ${this.segment.version}`;
-    if (listed !== this.listed) this.arrange();
+    const listed = this.signature();
+    if (listed !== this.listed) this.arrangeSoon();
     else this.rows.show();
     this.listed = listed;
     const index = isNew ? this.shown.findIndex(({ serial }) => serial === chosen) : -1;
     if (index >= 0) this.rows.activate(index);
+  }
+
+  /** Differs when another order may be due. Serials only grow, so other blocks have another sum. */
+  private signature(): string {
+    const { blocks } = this.segment.copy;
+    let sum = 0;
+    for (const serial of blocks.keys()) sum += serial;
+    const version = this.order.value === "changed" ? this.segment.version : "";
+    return `${blocks.size} ${sum} ${version}`;
+  }
+
+  private arrangeSoon(): void {
+    if (this.segment.copy.blocks.size <= MOST_ORDERED || this.shown.length === 0)
+      return this.arrange();
+    if (this.isDue) return;
+    this.isDue = true;
+    setTimeout(() => {
+      this.isDue = false;
+      this.arrange();
+    }, LEAST_PAUSE_MS);
   }
 
   private arrange(): void {
@@ -101,7 +124,8 @@ export class BlockList {
     const type = typeText(block.type, this.segment) + count;
     const changed = block.changedIn === 0n ? "not since opened" : `version ${block.changedIn}`;
     setText(about, this.order.value === "changed" ? changed : type);
-    link.title = `${labelOf(block)}: ${type}; changed: ${changed}`;
+    const title = `${labelOf(block)}: ${type}; changed: ${changed}`;
+    if (link.title !== title) link.title = title;
   }
 
   private focused(target: HTMLElement): void {

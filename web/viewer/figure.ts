@@ -3,7 +3,7 @@
  * range that follows the data or is given, zooming, and taking the picture or its numbers away.
  */
 import { rangeOf } from "./colours.js";
-import { groupText, h, numberText, setText } from "./dom.js";
+import { groupText, h, notice, numberText, setText } from "./dom.js";
 import { saveCsv, savePng } from "./export.js";
 import { History, type Frame } from "./history.js";
 
@@ -145,8 +145,12 @@ export class Controls {
   /** Of the frame that is shown. The newest is exact; those before are kept as floats. */
   private async saveNumbers(): Promise<void> {
     const isNewest = !this.isPaused && this.index === this.history.count - 1;
-    const values = (isNewest ? await this.source.exact() : null) ?? this.frame?.values;
-    if (values !== undefined) saveCsv(this.source.names, this.picture.rows(values));
+    try {
+      const values = (isNewest ? await this.source.exact() : null) ?? this.frame?.values;
+      if (values !== undefined) saveCsv(this.source.names, this.picture.rows(values));
+    } catch (error) {
+      notice((error as Error).message, true);
+    }
   }
 
   redraw(): void {

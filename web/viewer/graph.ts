@@ -7,6 +7,7 @@ import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
 import { shownOf, type Ways } from "./cells.js";
 import { h, setText, svg } from "./dom.js";
+import { passing } from "./editing.js";
 import { heightLeft } from "./figure.js";
 import { BOX_WIDTH, columnsIn, layOut, type Edge, type Id, type Sized } from "./graph_layout.js";
 import {
@@ -198,7 +199,7 @@ class Graph implements GraphView {
 
   private late(): void {
     this.isDue = false;
-    if (this.element.isConnected) void this.segment.read(() => this.update());
+    if (this.element.isConnected) void this.segment.read(() => this.update()).catch(passing);
   }
 
   private draw(): void {

@@ -149,6 +149,9 @@ class Viewer {
   }
 
   private key(event: KeyboardEvent): void {
+    if (event.key === "Escape" && (event.target as HTMLElement).id === "filter") {
+      (event.target as HTMLElement).blur();
+    }
     const isTyping =
       event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
     if (isTyping || isDialogOpen() || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -3,8 +3,10 @@ import { svg } from "./dom.js";
 
 const MOST_SAMPLES = 600;
 /** Together with the above it bounds the memory: 20 MB at most. */
-const MOST_NUMBERS = 2000;
+const MOST_NUMBERS = 500;
 const [WIDTH, HEIGHT] = [96, 20];
+/** More could not be told apart in the width of a small line. */
+const MOST_POINTS = 2 * WIDTH;
 
 export interface Sample {
   /** Of performance.now(), in milliseconds. */
@@ -50,7 +52,7 @@ export class Sparkline {
     const last = samples[samples.length - 1];
     if (last === undefined || last.version === this.drawn) return;
     this.drawn = last.version;
-    this.path.setAttribute("d", sparkPath(samples, WIDTH, HEIGHT));
+    this.path.setAttribute("d", sparkPath(samples.slice(-MOST_POINTS), WIDTH, HEIGHT));
   }
 }
 
