@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvText, fileName } from "../viewer/export.js";
 import { BOX_WIDTH, columnsIn, layOut } from "../viewer/graph_layout.js";
-import { placed, ticksBetween, tickText, wholeTicks, zoomed } from "../viewer/scale.js";
+import { placed, showing, ticksBetween, tickText, wholeTicks, zoomed } from "../viewer/scale.js";
 import { depthFor, filtered, flatRows, parentOf, treeRows, type Leaf } from "../viewer/tree.js";
 import { sparkPath } from "../viewer/trends.js";
 
@@ -94,6 +94,9 @@ test("zooming keeps what is under the pointer, and stays within the array", () =
   assert.deepEqual(zoomed({ from: 0, to: 2 }, 0.5, 0.5, 4, 2), { from: 0, to: 2 });
   assert.deepEqual(placed(-5, 10, 100), { from: 0, to: 10 });
   assert.deepEqual(placed(95, 10, 100), { from: 90, to: 100 });
+  assert.equal(showing(near, 62, 100), near);
+  assert.deepEqual(showing(near, 63, 100), { from: 14, to: 64 });
+  assert.deepEqual(showing(near, 5, 100), { from: 5, to: 55 });
 });
 
 test("a graph that is wider than the window continues below, and every line is drawn", () => {

@@ -19,7 +19,7 @@ import { colourTable, mapNames, paint } from "./colours.js";
 import { h, numberText, setText } from "./dom.js";
 import { Controls, followSize, heightLeft, type Figure, type Source } from "./figure.js";
 import type { Frame } from "./history.js";
-import { placed, tickText, wholeTicks, zoomed, type Span } from "./scale.js";
+import { placed, showing, tickText, wholeTicks, zoomed, type Span } from "./scale.js";
 
 type Cell = readonly [row: number, column: number];
 
@@ -359,9 +359,13 @@ class HeatMap implements Figure {
     event.preventDefault();
     const { down, across } = this;
     const [row, column] = this.pointed ?? [down.from, across.from];
-    const next = (value: number, by: number, { from, to }: Span) =>
-      Math.min(to - 1, Math.max(from, value + by * (event.shiftKey ? 10 : 1)));
-    this.pointAt([next(row, step[0], down), next(column, step[1], across)]);
+    const next = (value: number, by: number, length: number) =>
+      Math.min(length - 1, Math.max(0, value + by * (event.shiftKey ? 10 : 1)));
+    const to: Cell = [next(row, step[0], this.rows), next(column, step[1], this.columns)];
+    this.down = showing(down, to[0], this.rows);
+    this.across = showing(across, to[1], this.columns);
+    this.pointAt(to);
+    if (this.down !== down || this.across !== across) this.controls.redraw();
   }
 }
 

@@ -7,7 +7,7 @@ import { drawChart, onGround } from "./chart.js";
 import { h, numberText, setText } from "./dom.js";
 import { Controls, followSize, heightLeft, type Figure, type Source } from "./figure.js";
 import type { Frame } from "./history.js";
-import { placed, tickText, wholeTicks, zoomed, type Span } from "./scale.js";
+import { placed, showing, tickText, wholeTicks, zoomed, type Span } from "./scale.js";
 
 const [LEAST_HEIGHT, MOST_HEIGHT] = [200, 620];
 const LEAST_VALUES = 4;
@@ -164,9 +164,11 @@ class Plot implements Figure {
     if (factor !== undefined) this.zoom(factor);
     if (step === undefined) return;
     event.preventDefault();
-    const { from, to } = this.span;
+    const { span, length } = this;
     const by = step * (event.shiftKey ? 10 : 1);
-    this.point(Math.min(to - 1, Math.max(from, (this.pointed ?? from - by) + by)));
+    const to = Math.min(length - 1, Math.max(0, (this.pointed ?? span.from - by) + by));
+    this.span = showing(span, to, length);
+    this.point(to);
   }
 }
 

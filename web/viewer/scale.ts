@@ -68,3 +68,10 @@ export function placed(from: number, size: number, length: number): Span {
   const begin = Math.min(Math.max(0, Math.round(from)), length - size);
   return { from: begin, to: begin + size };
 }
+
+/** The same part, or the next one of its size that has the cell. */
+export function showing(span: Span, cell: number, length: number): Span {
+  const { from, to } = span;
+  if (cell >= from && cell < to) return span;
+  return placed(cell < from ? cell : cell - (to - from) + 1, to - from, length);
+}
