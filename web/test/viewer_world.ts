@@ -1,7 +1,7 @@
 /** Segments to look at: a field that moves, a wave, a list, dials, and as many others as wanted. */
 import { t, type Client, type RecordView, type Segment } from "../src/node.js";
 
-const SIDE = 192;
+const [ROWS, SIDE] = [160, 192];
 
 const dials = t.record("dials_t", {
   gain: t.double,
@@ -23,7 +23,7 @@ const node = t.record("node_t", {
 export async function makeCell(client: Client): Promise<Segment> {
   const segment = await client.open("/lab/cell");
   await segment.write(() => {
-    segment.allocate(t.array(t.double, SIDE, SIDE), { name: "density" });
+    segment.allocate(t.array(t.double, ROWS, SIDE), { name: "density" });
     segment.allocate(t.double, { count: 600, name: "wave" });
     const values = { gain: 0.5, limit: 40, mode: 1, enabled: true, note: "warm-up of the arm" };
     Object.assign(segment.allocate(dials, { name: "dials" }).value as RecordView, values);
@@ -43,10 +43,10 @@ export async function makeCell(client: Client): Promise<Segment> {
 export async function moveCell(segment: Segment, time: number): Promise<void> {
   await segment.write(() => {
     const rows = segment.get("density") as Float64Array[];
-    for (let y = 0; y < SIDE; ++y) {
+    for (let y = 0; y < ROWS; ++y) {
       const row = rows[y] as Float64Array;
       for (let x = 0; x < SIDE; ++x) {
-        const far = Math.hypot(x - SIDE / 2, y - SIDE / 3);
+        const far = Math.hypot(x - SIDE / 2, y - ROWS / 3);
         row[x] = 1 + Math.sin(far / 9 - time) * Math.exp(-far / 80) + x / (2 * SIDE);
       }
     }
