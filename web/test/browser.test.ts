@@ -9,6 +9,7 @@ import { connect, plain, t, type Client, type RecordView, type Segment } from ".
 import { colourTable } from "../viewer/colours.js";
 import { startBrowser } from "./browser_process.js";
 import { Agent, Server, Simulator } from "./processes.js";
+import { openPage } from "./viewer_pages.js";
 
 let browser: Browser;
 let server: Server;
@@ -41,13 +42,8 @@ async function start(...options: string[]): Promise<void> {
 }
 
 /** A page of the viewer, at an address behind `#`. */
-async function view(address: string, options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
-  const page = await context.newPage();
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  await page.goto(`http://${server.web}/#${address}`);
-  return page;
+function view(address: string, options: BrowserContextOptions = {}): Promise<Page> {
+  return openPage(browser, `http://${server.web}/#${address}`, complaints, options);
 }
 
 /** Until the header says that. */
@@ -101,7 +97,7 @@ test("the heat map's pixels follow the data", async () => {
   await fill(segment, (row, column) => (row === 7 && column === 0 ? 1 : 0));
   await said(page, "version 3");
   await page.waitForFunction(
-    () => document.querySelector(".controls .mono")?.textContent === "version 3",
+    () => document.querySelector(".live .shown")?.textContent === "version 3",
   );
   const now = await pixels(page);
   assert.equal(now[0], colours[255]);
@@ -236,6 +232,9 @@ test("a slider steers the simulator, with the heat map in sight", async () => {
   for await (const _ of segment) {
     if (await segment.read(() => (segment.get("header") as RecordView)["problem"] === 1)) break;
   }
+  // Types are shown whole.
+  await page.getByRole("button", { name: "Types" }).click();
+  await page.getByText("typedef double flow_row[256];").waitFor();
   assert.deepEqual(complaints, []);
 });
 
@@ -409,7 +408,7 @@ function countPaints(page: Page): Promise<void> {
     Object.assign(window, { counted });
     const look = () => {
       counted.frames += 1;
-      counted.versions.add(document.querySelector(".controls .mono")?.textContent ?? "");
+      counted.versions.add(document.querySelector(".live .shown")?.textContent ?? "");
       requestAnimationFrame(look);
     };
     requestAnimationFrame(look);
@@ -521,8 +520,14 @@ test("records, unions and pointers can be walked, and everything has a MIP to co
   await row.getByRole("button", { name: "→ #2" }).click();
   await page.getByRole("button", { name: "second" }).waitFor();
   await page.getByRole("link", { name: "Graph" }).click();
-  await page.getByLabel("head, node_t").click();
+  await page.getByRole("link", { name: /^head node_t key 0/ }).click();
   assert.match(page.url(), /block=1/);
+  // As a list, which ends where it began.
+  await page.getByRole("link", { name: "List" }).click();
+  await page.getByText("2 nodes, ends at a node that was there before").waitFor();
+  await page.getByRole("button", { name: "Types" }).click();
+  const types = await page.locator("dialog pre").allTextContents();
+  assert.deepEqual(types, ["struct node_t {\n  int key;\n  node_t *next;\n  string name<>;\n};"]);
   assert.deepEqual(complaints, []);
 });
 
@@ -533,7 +538,7 @@ test("it works by keyboard, on a phone's width, in light and dark", async () => 
   await page.getByRole("link", { name: "/keys" }).waitFor();
   await page.keyboard.press("/");
   await page.keyboard.type("keys");
-  await page.keyboard.press("Tab");
+  await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await page.locator("canvas.map").waitFor();
   await page.locator("main").focus();
@@ -548,6 +553,11 @@ test("it works by keyboard, on a phone's width, in light and dark", async () => 
   await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "/keys" }).waitFor();
   assert.ok((await overflow()) <= 0);
+  // The list is as it was left, and Enter leads back.
+  assert.equal(await page.getByLabel("Filter segments").inputValue(), "keys");
+  await page.locator(".grid .row:focus").waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator("canvas.map").waitFor();
 });
 
 test("the list says who has the writer lock, who waits, how far copies are behind", async () => {
@@ -557,17 +567,18 @@ test("the list says who has the writer lock, who waits, how far copies are behin
   const waiting = await other.open("/locked");
   const lock = await segment.write();
   const turn = waiting.write();
-  const page = await view("");
-  const held = page.locator("td", { hasText: "held by interweave (TypeScript), 1 waiting" });
+  const page = await view("", { viewport: { width: 1280, height: 800 } });
+  const cell = (hasText: string | RegExp) => page.locator("[role=gridcell]", { hasText });
+  const held = cell(/held by browser.test.js · .* · pid [0-9]+, 1 waiting/);
   await held.waitFor();
   assert.equal(await held.getAttribute("title"), "patient waits");
   lock.abort();
   (await turn).abort();
-  await page.locator("td", { hasText: /^free$/ }).waitFor();
+  await cell(/^free$/).waitFor();
   await fill(segment, () => 1);
-  const behind = page.locator("td", { hasText: "1 of 2 up to date, most 1 behind" });
+  const behind = cell(/^1 of 2 behind by 1, [0-9]/);
   await behind.waitFor();
-  assert.match((await behind.getAttribute("title")) ?? "", /patient: 1 version behind for \d/);
+  assert.match((await behind.getAttribute("title")) ?? "", /patient · .*: 1 version behind for \d/);
   // Of the segment, everybody by name.
   await page.getByRole("link", { name: "/locked" }).click();
   const reader = page.locator(".readers li", { hasText: "patient" });
@@ -575,6 +586,39 @@ test("the list says who has the writer lock, who waits, how far copies are behin
   await waiting.read(() => undefined);
   await reader.getByText("up to date").waitFor();
   await other.close();
+});
+
+test("of 10,000 segments or blocks only those in view are in the page", async (context) => {
+  await start();
+  const segment = await client.open("/blocks");
+  await segment.write(async () => {
+    await segment.reserveBlocks(10_000);
+    for (let i = 0; i < 10_000; ++i) segment.allocate(t.int, { name: `block-${i}` });
+  });
+  const paths = Array.from({ length: 9_999 }, (_, i) => `/many/${i % 100}/${i}`);
+  while (paths.length > 0)
+    await Promise.all(paths.splice(-200).map(async (path) => (await client.open(path)).close()));
+  const page = await view("");
+  await page.getByText("10\u202f000 segments").waitFor();
+  await page.getByLabel("folders").click();
+  const rows = () => page.locator(".grid .rows .row").count();
+  assert.ok((await rows()) < 60, `${await rows()} rows`);
+  const [began, last] = [performance.now(), page.locator(".grid .rows .row").last()];
+  await page.locator(".grid .rows .row").first().focus();
+  await page.keyboard.press("End");
+  await last.getByRole("link", { name: "/many/99/9899" }).waitFor();
+  context.diagnostic(`the end was shown after ${Math.round(performance.now() - began)} ms`);
+  assert.ok((await rows()) < 60, `${await rows()} rows`);
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Enter");
+  await page.locator(".block-list li").first().waitFor();
+  const blocks = () => page.locator(".block-list li").count();
+  assert.ok((await blocks()) < 60, `${await blocks()} blocks`);
+  await page.keyboard.press("/");
+  await page.keyboard.type("block-9876");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "block-9876" }).waitFor();
+  assert.deepEqual(complaints, []);
 });
 
 test("a page of another site is kept out", async () => {

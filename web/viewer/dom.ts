@@ -46,21 +46,23 @@ export function notice(text: string, isBad = false): void {
   setTimeout(() => shown.remove(), isBad ? 9000 : 2500);
 }
 
-export function copyButton(text: () => string, label = "Copy MIP"): HTMLButtonElement {
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text());
-      notice(`Copied ${text()}`);
-    } catch {
-      // Without the permission people can copy it themselves.
-      notice(text());
-    }
-  };
-  return h(
-    "button",
-    { class: "copy", type: "button", title: "Copy the MIP", onclick: copy },
-    label,
-  );
+export async function copyText(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    notice(`Copied ${text}`);
+  } catch {
+    // Without the permission people can copy it themselves.
+    notice(text);
+  }
+}
+
+export function copyButton(
+  text: () => string,
+  label = "Copy MIP",
+  title = "Copy the MIP",
+): HTMLButtonElement {
+  const onclick = () => void copyText(text());
+  return h("button", { class: "copy", type: "button", title, onclick }, label);
 }
 
 export function bytesText(bytes: number): string {
@@ -71,6 +73,11 @@ export function bytesText(bytes: number): string {
     unit += 1;
   }
   return `${unit === 0 ? bytes : bytes.toFixed(bytes < 10 ? 1 : 0)} ${units[unit]}`;
+}
+
+/** A whole number with its thousands apart. */
+export function groupText(value: number | bigint): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
 export function numberText(value: number | bigint): string {

@@ -50,7 +50,7 @@ export function passing(error: unknown): void {
   if (!(error instanceof InterweaveError)) throw error;
 }
 
-/** Shares the value; false, and people are told why, if it was not possible. */
+/** Applies the value for all programs; false, and people are told why, if it was not possible. */
 async function share(
   segment: Segment,
   serial: number | null,
@@ -162,7 +162,8 @@ export function editor(edited: Edited, pin: () => void, done: () => void): HTMLF
   const submit = async (event: Event) => {
     event.preventDefault();
     if (await share(segment, serial, steps, input.value)) {
-      notice("Shared");
+      const name = segment.copy.blocks.get(serial)?.name || `#${serial}`;
+      notice(`${pathText([name, ...steps])} is ${input.value}`);
       done();
     } else input.focus();
   };
@@ -175,7 +176,7 @@ export function editor(edited: Edited, pin: () => void, done: () => void): HTMLF
     { class: "edit", onsubmit: submit },
     input,
     isNumber(type) ? sliderBeside(input, edited).element : null,
-    h("button", { type: "submit" }, "Share"),
+    h("button", { type: "submit" }, "Apply"),
     h("button", { type: "button", onclick: done }, "Cancel"),
     h("button", { type: "button", title: "Keep it in sight, to steer it", onclick: keep }, "Pin"),
   );

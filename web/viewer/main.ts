@@ -3,8 +3,10 @@ import type { Client } from "../src/client/client.js";
 import { connect, ErrorCode, InterweaveError } from "../src/index.js";
 import { ageText, h, notice, setText } from "./dom.js";
 import { parseAddress } from "./address.js";
+import { isDialogOpen } from "./dialog.js";
+import { showKeys } from "./keys.js";
 import { segmentPage, type Page } from "./segment_page.js";
-import { segmentsPage } from "./segments.js";
+import { segmentsPage, type ListPage } from "./segments.js";
 import { askStatus, serverUrlOf, showIdentity, type Status } from "./status.js";
 
 const LOOK_MS = 1000;
@@ -17,7 +19,8 @@ const connection = document.getElementById("connection") as HTMLElement;
 class Viewer {
   private client: Client | null = null;
   private page: Page | null = null;
-  private list: ReturnType<typeof segmentsPage> | null = null;
+  /** As people left it: what is folded, filtered and sorted. */
+  private list: ListPage | null = null;
   private status: Status | null = null;
   private readonly began = performance.now();
   /** Counts addresses: what was opened for an earlier one is not shown any more. */
@@ -51,14 +54,16 @@ class Viewer {
     const target = parseAddress(location.hash.slice(1));
     const turn = ++this.turn;
     if (target !== null && this.page?.segment.path === target.path) return this.page.show(target);
+    const isBack = this.page !== null;
     this.page?.close();
     this.page = null;
-    this.list = null;
     document.title = target === null ? "InterWeave" : `${target.path} – InterWeave`;
     if (target === null) {
-      this.list = segmentsPage(client, () => this.status);
+      this.list ??= segmentsPage(client, () => this.status);
       main.replaceChildren(this.list.element);
-      return this.look();
+      await this.look();
+      if (isBack && turn === this.turn) this.list.focus();
+      return;
     }
     main.replaceChildren(h("p", { class: "empty" }, `Opening ${target.path} …`));
     try {
@@ -66,6 +71,7 @@ class Viewer {
       if (turn !== this.turn) return page.close();
       this.page = page;
       main.replaceChildren(page.element);
+      if (document.activeElement === document.body) main.focus();
       void this.follow(page);
       void this.look();
     } catch (error) {
@@ -114,7 +120,7 @@ class Viewer {
       // Also without a connection: the login may have ended, and the connection with it.
       this.status = (await askStatus(this.page?.segment.path)) ?? this.status;
       if (this.client?.isConnected !== true) return;
-      await this.list?.update();
+      if (this.page === null) await this.list?.update();
       this.page?.tell(this.status);
     } catch {
       // The connection's state is shown by itself.
@@ -143,9 +149,12 @@ class Viewer {
   }
 
   private key(event: KeyboardEvent): void {
+    if (event.key === "Escape" && (event.target as HTMLElement).id === "filter") {
+      (event.target as HTMLElement).blur();
+    }
     const isTyping =
       event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping || isDialogOpen() || event.ctrlKey || event.metaKey || event.altKey) return;
     const isPressed =
       event.target instanceof HTMLButtonElement || event.target instanceof HTMLAnchorElement;
     if (event.key === "/") {
@@ -157,7 +166,7 @@ class Viewer {
     } else if (event.key === "Escape" && this.page !== null) {
       location.hash = "";
     } else if (event.key === "?") {
-      notice("/ filter · ↑↓ blocks · Enter open · Space pause · Esc segments");
+      showKeys();
     }
   }
 }

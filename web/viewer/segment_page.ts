@@ -5,28 +5,37 @@
 import type { Client } from "../src/client/client.js";
 import { mipOfPlace } from "../src/client/place.js";
 import type { Segment } from "../src/client/segment.js";
-import { TypeKind } from "../src/wire/protocol/descriptor.js";
-import { addressOf, isSamePin, pinsText, type Pin, type Target } from "./address.js";
-import { copyButton, h, setText } from "./dom.js";
-import { passing } from "./editing.js";
-import type { Figure } from "./figure.js";
+import { read } from "../src/client/values.js";
+import { addressOf, isSamePin, type Pin, type Target } from "./address.js";
+import { BlockList } from "./block_list.js";
+import type { Ways } from "./cells.js";
+import { waysAlong } from "./chain.js";
+import { ClientList } from "./clients.js";
+import { showDialog } from "./dialog.js";
+import { copyButton, groupText, h, setText } from "./dom.js";
+import { isNumber, passing } from "./editing.js";
+import type { Figure, Source } from "./figure.js";
 import { graph } from "./graph.js";
 import { heatMap } from "./heat_map.js";
+import { listTable } from "./list_table.js";
 import { plot } from "./plot.js";
+import { confirmRemoval } from "./removal.js";
 import {
   findBlock,
-  kindOf,
   numbersOf,
+  pathText,
   resolve,
   shapeOf,
   spotTypeText,
-  typeText,
   type Spot,
   type Step,
 } from "./spots.js";
-import { readerText, type Status } from "./status.js";
+import type { Status } from "./status.js";
 import { SteeringPanel } from "./steering.js";
-import { arrayTable, recordTable, type Table, type Ways } from "./tables.js";
+import { arrayTable, recordTable } from "./tables.js";
+import { trendView } from "./trend_view.js";
+import { Trends } from "./trends.js";
+import { declarationOf } from "./type_text.js";
 
 export interface Page {
   readonly element: HTMLElement;
@@ -41,7 +50,6 @@ export interface Page {
 }
 
 const MOST_MAP_CELLS = 4 << 20;
-const MOST_LISTED = 2000;
 /** As viewer.css has it: there the list of blocks is folded away. */
 const NARROW_PIXELS = 760;
 
@@ -58,6 +66,10 @@ function nextFrame(): Promise<void> {
   });
 }
 
+function isOneNumber({ place, isArray }: Spot): boolean {
+  return !isArray && isNumber(place.type);
+}
+
 function viewsOf(spot: Spot): string[] {
   const shape = shapeOf(spot);
   const isMap =
@@ -66,6 +78,8 @@ function viewsOf(spot: Spot): string[] {
     ...(isMap && shape.length === 2 ? ["map"] : []),
     ...(shape?.length === 1 && spot.count > 1 ? ["plot"] : []),
     "table",
+    ...(isOneNumber(spot) ? ["history"] : []),
+    ...(waysAlong(spot).length > 0 ? ["list"] : []),
     "graph",
   ];
 }
@@ -74,25 +88,25 @@ const viewNames: Record<string, string> = {
   map: "Heat map",
   plot: "Plot",
   table: "Table",
+  history: "History",
+  list: "List",
   graph: "Graph",
 };
 
 export async function segmentPage(client: Client, first: Target): Promise<Page> {
-  return new LivePage(await client.open(first.path, { create: false }), first);
+  return new LivePage(client, await client.open(first.path, { create: false }), first);
 }
 
 class LivePage implements Page {
   readonly element: HTMLElement;
-  private readonly list = h("ul");
+  private readonly blocks: BlockList;
+  private readonly trends = new Trends();
   private readonly figures = h("p", { class: "figures" });
-  private readonly types = h("div");
-  private readonly readers = h("ul", { class: "readers" });
+  private readonly clients = new ClientList();
   private readonly value = h("section", { id: "value" });
   private readonly panel: SteeringPanel;
   private isClosed = false;
   private target: Target;
-  private listed = "";
-  private typesShown = 0;
   private updated: (spot: Spot) => void = () => undefined;
   private figure: Figure | null = null;
   private readonly head = h("div", { class: "head" });
@@ -100,11 +114,12 @@ class LivePage implements Page {
   private built = "";
 
   constructor(
+    client: Client,
     readonly segment: Segment,
     first: Target,
   ) {
     this.target = first;
-    const mip = copyButton(() => segment.url, "Copy URL");
+    this.blocks = new BlockList(segment, (serial) => this.address(serial, [], null));
     this.panel = new SteeringPanel(segment, {
       addressOf: ({ block, steps }) => this.address(block, steps, null),
       unpin: (pin) => this.setPins(this.pinsBut(pin)),
@@ -116,20 +131,27 @@ class LivePage implements Page {
     const blocks = h(
       "details",
       { class: "blocks", open: innerWidth > NARROW_PIXELS },
-      h("summary", {}, "Blocks"),
-      h("nav", { "aria-label": "Blocks" }, this.list),
-      h("details", {}, h("summary", {}, "Types"), this.types),
-      h("h3", {}, "Readers"),
-      this.readers,
+      h("summary", {}, "Blocks ", this.blocks.count),
+      this.blocks.element,
+      h("h3", {}, "Clients"),
+      this.clients.element,
       this.figures,
+    );
+    const remove = () => confirmRemoval(client, first.path, () => (location.hash = ""));
+    const title = h(
+      "div",
+      { class: "title" },
+      h("h2", {}, h("a", { href: "#" }, "Segments"), " ", h("span", {}, first.path)),
+      copyButton(() => segment.url, "Copy URL", "Copy the URL"),
+      h("button", { class: "copy", type: "button", onclick: () => this.showTypes() }, "Types"),
+      h("button", { class: "copy", type: "button", onclick: remove }, "Remove…"),
     );
     this.element = h(
       "section",
       {},
-      h("h2", {}, first.path, " ", mip),
+      title,
       h("div", { class: "layout" }, blocks, h("div", {}, this.panel.element, this.value)),
     );
-    this.list.addEventListener("keydown", (event) => moveBetween(event, this.list));
   }
 
   async run(): Promise<void> {
@@ -154,17 +176,8 @@ class LivePage implements Page {
   }
 
   tell(status: Status | null): void {
-    const readers = status?.segments.find(({ path }) => path === this.target.path)?.readers ?? [];
-    this.readers.replaceChildren(
-      ...readers.map((reader) =>
-        h(
-          "li",
-          {},
-          h("span", {}, reader.client || "(no name)"),
-          h("span", { class: "soft" }, readerText(reader)),
-        ),
-      ),
-    );
+    const told = status?.segments.find(({ path }) => path === this.target.path);
+    this.clients.update(told, performance.now());
   }
 
   close(): void {
@@ -185,6 +198,13 @@ class LivePage implements Page {
       const name = this.segment.copy.blocks.get(serial)?.name ?? "";
       const pin = { block: name || String(serial), steps, ends: null };
       this.setPins([...this.pinsBut(pin), pin]);
+    },
+    address: (serial, steps, view) => this.address(serial, steps, view),
+    samples: (serial, steps, spot) => {
+      if (!isOneNumber(spot)) return null;
+      const { version } = this.segment;
+      const key = pathText([`#${serial}`, ...steps]);
+      return this.trends.add(key, version, Number(read(spot.place)), performance.now());
     },
   };
 
@@ -207,8 +227,7 @@ class LivePage implements Page {
 
   private update(version: number): void {
     this.showFigures(version);
-    this.listBlocks();
-    this.listTypes();
+    this.blocks.update(this.chosen);
     this.panel.update(this.target.pins);
     const { chosen } = this;
     const spot = chosen === null ? null : resolve(this.segment, chosen, this.target.steps);
@@ -225,11 +244,16 @@ class LivePage implements Page {
       return;
     }
     const views = viewsOf(spot);
-    const view = views.includes(this.target.view ?? "")
-      ? (this.target.view as string)
-      : (views[0] as string);
+    // A list's view may say which pointer it follows.
+    const [asked = ""] = (this.target.view ?? "").split(":", 1);
+    const view = views.includes(asked) ? asked : (views[0] as string);
     this.buildHead(chosen, spot, views, view);
-    const wanted = JSON.stringify([chosen, this.target.steps, view, spotTypeText(spot)]);
+    const wanted = JSON.stringify([
+      chosen,
+      this.target.steps,
+      view === "list" ? this.target.view : view,
+      spotTypeText(spot),
+    ]);
     if (wanted !== this.built)
       this.value.replaceChildren(this.head, this.content(chosen, spot, view));
     this.built = wanted;
@@ -240,9 +264,9 @@ class LivePage implements Page {
     const { copy, stats } = this.segment;
     const texts: [string, string][] = [
       ["version", String(version)],
-      ["blocks", String(copy.blocks.size)],
+      ["blocks", groupText(copy.blocks.size)],
       ["types", String(copy.types.all.length)],
-      ["updates received", String(stats.diffs)],
+      ["updates received", groupText(stats.diffs)],
     ];
     if (this.figures.childElementCount === 0)
       this.figures.append(...texts.map(([name]) => h("span", {}, `${name} `, h("b"))));
@@ -251,61 +275,16 @@ class LivePage implements Page {
     );
   }
 
-  private listBlocks(): void {
-    const { blocks } = this.segment.copy;
-    const { chosen } = this;
-    const shown = [...blocks.values()]
-      .filter(({ name }, i) => name !== "" || i < MOST_LISTED)
-      .sort((a, b) => Number(a.name === "") - Number(b.name === ""));
-    const names = shown.map(({ serial, name }) => `${serial}${name}`).join();
-    const listed = `${chosen}:${pinsText(this.target.pins)}:${names}`;
-    if (listed === this.listed) return;
-    this.listed = listed;
-    this.list.replaceChildren(
-      ...shown.map((block) => {
-        const href = this.address(block.serial, [], null);
-        const count = block.count === 1 ? "" : ` × ${block.count}`;
-        return h(
-          "li",
-          {},
-          h(
-            "a",
-            { href, "aria-current": block.serial === chosen ? "true" : null },
-            h("span", {}, block.name || `#${block.serial}`),
-            h("span", { class: "soft" }, typeText(block.type, this.segment) + count),
-          ),
-        );
-      }),
+  private showTypes(): void {
+    const named = this.segment.copy.types.all.filter(({ name }) => name !== "");
+    const texts = named.map((type) =>
+      h("pre", { class: "mono" }, declarationOf(type, this.segment)),
     );
-  }
-
-  private listTypes(): void {
-    const { all } = this.segment.copy.types;
-    if (all.length === this.typesShown) return;
-    this.typesShown = all.length;
-    this.types.replaceChildren(
-      ...all
-        .filter(({ name }) => name !== "")
-        .map((type) => {
-          const { body } = type.descriptor;
-          const lines = type.fields.map(
-            ({ name, type: field }) => `  ${typeText(field, this.segment)} ${name};`,
-          );
-          if ("members" in body)
-            lines.push(...body.members.map(({ name, value }) => `  ${name} = ${value},`));
-          for (const arm of new Set(type.union?.arms.values() ?? []))
-            if (arm !== null) lines.push(`  ${typeText(arm.type, this.segment)} ${arm.name};`);
-          const kind =
-            { [TypeKind.ENUM]: "enum", [TypeKind.RECORD]: "struct", [TypeKind.UNION]: "union" }[
-              kindOf(type) as number
-            ] ?? "typedef";
-          const text =
-            lines.length === 0
-              ? `${kind} ${type.name}`
-              : `${kind} ${type.name} {\n${lines.join("\n")}\n}`;
-          return h("pre", { class: "mono" }, text);
-        }),
-    );
+    const none = named.length === 0 ? [h("p", {}, "No type of this segment has a name.")] : [];
+    const dialog = showDialog("Types", ...none, h("div", { class: "types" }, ...texts));
+    const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
+    dialog.append(h("div", { class: "controls" }, close));
+    close.focus();
   }
 
   /** The trail from the block to the value, and the ways to look at it. */
@@ -345,31 +324,53 @@ class LivePage implements Page {
     this.head.replaceChildren(trail, about, tabs);
   }
 
+  /** The names and the newest values of what a picture shows. */
+  private sourceOf(serial: number, steps: readonly Step[]): Source {
+    const { segment } = this;
+    const block = segment.copy.blocks.get(serial)?.name || `#${serial}`;
+    const exact = () =>
+      segment.read(() => {
+        const spot = resolve(segment, serial, steps);
+        return spot === null ? null : numbersOf(spot).slice();
+      });
+    return { names: [segment.path, block, pathText(steps)], exact };
+  }
+
   private content(serial: number, spot: Spot, view: string): HTMLElement {
     const { steps } = this.target;
     this.figure = null;
     if (view === "graph") {
-      const holder = h("div", { class: "scroll" });
-      let drawn = -1;
-      this.updated = () => {
-        if (drawn === this.segment.version) return;
-        drawn = this.segment.version;
-        holder.replaceChildren(graph(this.segment, serial, this.ways.go));
-      };
-      return holder;
+      const drawn = graph(this.segment, serial, this.ways.go);
+      this.updated = () => drawn.update();
+      return drawn.element;
     }
-    if (view === "table") {
-      const table: Table = spot.isArray
-        ? arrayTable(this.segment, serial, steps, this.ways)
-        : recordTable(this.segment, serial, steps, this.ways);
+    if (view === "history") {
+      const { names } = this.sourceOf(serial, steps);
+      const shown = trendView(names);
+      this.updated = (now) => shown.update(this.ways.samples(serial, steps, now) ?? []);
+      return shown.element;
+    }
+    if (view === "table" || view === "list") {
+      const along = (this.target.view ?? "").slice("list:".length);
+      const table =
+        view === "list"
+          ? listTable(this.segment, { serial, steps }, this.ways, along)
+          : spot.isArray
+            ? arrayTable(this.segment, serial, steps, this.ways)
+            : recordTable(this.segment, serial, steps, this.ways);
       this.updated = (now) => table.update(now);
       return table.element;
     }
     const [rows = 1, columns = 1] = shapeOf(spot) ?? [];
     const figure =
       view === "map"
-        ? heatMap(rows, columns, (row, column) => this.ways.go(serial, [...steps, row, column]))
-        : plot(rows);
+        ? heatMap(
+            rows,
+            columns,
+            (row, column) => this.ways.go(serial, [...steps, row, column]),
+            this.sourceOf(serial, steps),
+          )
+        : plot(rows, this.sourceOf(serial, steps));
     this.figure = figure;
     this.updated = (now) => figure.update(this.segment.version, numbersOf(now));
     return figure.element;
@@ -380,13 +381,4 @@ function firstBlock(segment: Segment): number | null {
   const [named] = segment.copy.names.values();
   const [any] = segment.copy.blocks.keys();
   return named?.serial ?? any ?? null;
-}
-
-function moveBetween(event: KeyboardEvent, list: HTMLElement): void {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step === undefined) return;
-  const links = [...list.querySelectorAll("a")];
-  const next = links[links.indexOf(document.activeElement as HTMLAnchorElement) + step];
-  event.preventDefault();
-  next?.focus();
 }

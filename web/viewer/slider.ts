@@ -1,15 +1,10 @@
 /** A slider for a number, between two ends that suit the value until people set them. */
 import { h, numberText } from "./dom.js";
+import { roundUp } from "./scale.js";
 
 export interface Ends {
   readonly low: number;
   readonly high: number;
-}
-
-/** 1, 2 or 5 times a power of ten: the least that is `size` or more. */
-function roundUp(size: number): number {
-  const power = 10 ** Math.floor(Math.log10(size));
-  return ([1, 2, 5].find((digit) => digit * power >= size) ?? 10) * power;
 }
 
 /** From zero to about twice the value, so that it can be moved both ways. */

@@ -122,7 +122,8 @@ export function typeText(type: Type, heap: Heap): string {
     case TypeKind.STRING:
       return `string<${body.bound}>`;
     case TypeKind.ARRAY:
-      return `${named(body.array.element)}[${body.array.count}]`;
+      // The outer length stands first.
+      return named(body.array.element).replace(/(\[|$)/, `[${body.array.count}]$1`);
     case TypeKind.POINTER: {
       const target = heap.copy.types.get(body.target);
       return `${target === undefined ? "void" : target.name || "…"} *`;

@@ -1,9 +1,17 @@
 /** What the server says beside the protocol: /status. */
 import { durationText, setText } from "./dom.js";
 
+/** Where a client runs, as far as it told. Nobody checks it. */
+export interface Runs {
+  program: string | null;
+  host: string | null;
+  pid: number | null;
+}
+
 /** A client that has the segment open; null: it has no copy. */
 export interface Reader {
   client: string;
+  runs: Runs;
   /** Of its copy. */
   version: number | null;
   /** Versions behind the newest, and for how long. */
@@ -15,6 +23,7 @@ export interface SegmentStatus {
   path: string;
   /** By the labels that clients give themselves. */
   writer: string | null;
+  writer_runs: Runs | null;
   waiting: string[];
   readers: Reader[];
   sent_bytes: number;

@@ -1,169 +1,24 @@
-/** Values as tables, updated in place: what people selected or edit stays as it is. */
+/** Records and arrays as tables, updated in place: what people selected or edit stays as it is. */
 import { mipOfPlace } from "../src/client/place.js";
-import { follow, mipOfPointer, ownedBlock } from "../src/client/pointers.js";
-import { read } from "../src/client/values.js";
 import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
-import { copyButton, h, numberText, setText } from "./dom.js";
-import { editedText, editor, isEditable } from "./editing.js";
+import { Cell, exactText, type Ways } from "./cells.js";
+import { copyButton, groupText, h, setText } from "./dom.js";
+import { MOST_EXPORTED_CELLS, saveCsv } from "./export.js";
 import {
   elementOf,
   fieldsOf,
   kindOf,
+  pathText,
   resolve,
   spotTypeText,
   type Spot,
   type Step,
 } from "./spots.js";
+import { Sparkline } from "./trends.js";
 
 const PAGE_ROWS = 50;
 const MOST_COLUMNS = 12;
-
-/** What can be done with a value that is shown: of a block, and a path in it. */
-export interface Ways {
-  go(serial: number, steps: readonly Step[]): void;
-  /** Keeps it in sight. */
-  pin(serial: number, steps: readonly Step[]): void;
-}
-
-/** A cell: its text, and where it leads if it leads anywhere. */
-interface Shown {
-  readonly text: string;
-  readonly to?: { serial: number; steps: readonly Step[] };
-}
-
-/** The path of the value at a unit of a block, for a pointer that leads inside. */
-function stepsTo(spot: Spot | null, unit: number): Step[] {
-  if (spot === null) return [];
-  const { place, count, isArray } = spot;
-  if (isArray) {
-    const index = Math.floor((unit - place.unit) / place.type.units);
-    const element = index < count ? elementOf(spot, index) : null;
-    return element === null ? [] : [index, ...stepsTo(element, unit)];
-  }
-  if (place.unit >= unit) return [];
-  const field = fieldsOf(place).findLast(({ spot: inner }) => inner.place.unit <= unit);
-  return field === undefined ? [] : [field.name, ...stepsTo(field.spot, unit)];
-}
-
-function pointerShown(segment: Segment, place: Spot["place"]): Shown {
-  const mip = mipOfPointer(place);
-  if (mip === null) return { text: "NULL" };
-  try {
-    const target = follow(place);
-    if (target === null || target.heap !== segment) return { text: `→ ${mip}` };
-    const steps = stepsTo(resolve(segment, target.block.serial, []), target.unit);
-    const name = target.block.name || `#${target.block.serial}`;
-    return {
-      text: `→ ${name}${target.unit > 0 ? ` unit ${target.unit}` : ""}`,
-      to: { serial: target.block.serial, steps },
-    };
-  } catch {
-    return { text: `→ ${mip} (not here)` };
-  }
-}
-
-/** What a value is in one line. */
-export function shownOf(
-  segment: Segment,
-  spot: Spot,
-  serial: number,
-  steps: readonly Step[],
-): Shown {
-  const { place, count, isArray } = spot;
-  if (isArray) return { text: `${count} values`, to: { serial, steps } };
-  const { type } = place;
-  switch (kindOf(type)) {
-    case TypeKind.RECORD:
-    case TypeKind.UNION:
-      return { text: `${fieldsOf(place).length} fields`, to: { serial, steps } };
-    case TypeKind.POINTER:
-      return pointerShown(segment, place);
-    case TypeKind.SEQUENCE: {
-      const owned = ownedBlock(place);
-      return owned === null
-        ? { text: "empty" }
-        : { text: `${owned.count} values`, to: { serial: owned.serial, steps: [] } };
-    }
-    case TypeKind.ENUM:
-      return { text: editedText(spot) };
-    default: {
-      const value = read(place);
-      return {
-        text:
-          typeof value === "number" || typeof value === "bigint"
-            ? numberText(value)
-            : String(value),
-      };
-    }
-  }
-}
-
-/** One value of a table: a link, or text that can be edited. */
-class Cell {
-  readonly element: HTMLTableCellElement;
-  private readonly text = h("span");
-  private to: Shown["to"];
-  private isEdited = false;
-
-  constructor(
-    private readonly segment: Segment,
-    private readonly serial: number,
-    private readonly steps: readonly Step[],
-    private readonly ways: Ways,
-    label: string | null = null,
-  ) {
-    this.element = h("td", { class: "value", "data-head": label }, this.text);
-    this.element.addEventListener("click", (event) => {
-      if (this.to === undefined || !(event.target instanceof HTMLButtonElement)) return;
-      if (event.target.className === "link") ways.go(this.to.serial, this.to.steps);
-    });
-  }
-
-  update(spot: Spot): void {
-    if (this.isEdited) return;
-    const { text, to } = shownOf(this.segment, spot, this.serial, this.steps);
-    const isLink = to !== undefined;
-    const canEdit = !isLink && !spot.isArray && isEditable(spot.place.type);
-    this.to = to;
-    if (this.element.dataset["kind"] !== `${isLink}${canEdit}`) {
-      this.element.dataset["kind"] = `${isLink}${canEdit}`;
-      const tag = isLink
-        ? h("button", { class: "link", type: "button" })
-        : canEdit
-          ? h("button", {
-              class: "edit",
-              type: "button",
-              title: "Edit",
-              onclick: () => this.edit(),
-            })
-          : this.text;
-      this.element.replaceChildren(tag);
-    }
-    setText(this.element.firstElementChild as Element, text === "" ? "“”" : text);
-  }
-
-  private async edit(): Promise<void> {
-    const [type, text] = await this.segment.read(() => {
-      const spot = resolve(this.segment, this.serial, this.steps) as Spot;
-      return [spot.place.type, editedText(spot)] as const;
-    });
-    this.isEdited = true;
-    const done = () => {
-      this.isEdited = false;
-      delete this.element.dataset["kind"];
-      void this.segment
-        .read(() => {
-          const spot = resolve(this.segment, this.serial, this.steps);
-          if (spot !== null) this.update(spot);
-        })
-        .then(() => this.element.querySelector("button")?.focus());
-    };
-    const { segment, serial, steps } = this;
-    const pin = () => this.ways.pin(serial, steps);
-    this.element.replaceChildren(editor({ segment, serial, steps, type, text }, pin, done));
-  }
-}
 
 export interface Table {
   readonly element: HTMLElement;
@@ -177,44 +32,78 @@ export function recordTable(
   steps: readonly Step[],
   ways: Ways,
 ): Table {
-  const body = h("tbody");
-  const head = h(
-    "thead",
-    {},
-    h("tr", {}, h("th", {}, "Field"), h("th", {}, "Value"), h("th", {}, "Type"), h("th", {}, "")),
-  );
-  let cells = new Map<string, Cell>();
-  let shape = "";
-  return {
-    element: h("div", { class: "scroll" }, h("table", { class: "wide record" }, head, body)),
-    update({ place, count, isArray }) {
-      const isRecord = !isArray && (place.type.fields.length > 0 || place.type.union !== null);
-      const rows = isRecord
-        ? fieldsOf(place).map(({ name, spot }) => ({ name, spot, at: [...steps, name] }))
-        : [{ name: "value", spot: { place, count, isArray }, at: [...steps] }];
-      const newShape = rows.map(({ name, spot }) => `${name}:${spotTypeText(spot)}`).join();
-      if (newShape !== shape) {
-        shape = newShape;
-        cells = new Map();
-        body.replaceChildren(
-          ...rows.map(({ name, spot, at }) => {
-            const cell = new Cell(segment, serial, at, ways);
-            cells.set(name, cell);
-            const mip = () => mipOfPlace(resolve(segment, serial, at)?.place ?? spot.place);
-            return h(
-              "tr",
-              {},
-              h("th", {}, name),
-              cell.element,
-              h("td", { class: "soft mono" }, spotTypeText(spot)),
-              h("td", {}, copyButton(mip)),
-            );
-          }),
-        );
-      }
-      for (const { name, spot } of rows) cells.get(name)?.update(spot);
-    },
-  };
+  return new RecordTable(segment, serial, steps, ways);
+}
+
+/** A field's cell, and the line of its history. */
+interface Row {
+  readonly cell: Cell;
+  readonly trend: HTMLAnchorElement;
+  readonly line: Sparkline;
+  readonly at: readonly Step[];
+}
+
+class RecordTable implements Table {
+  readonly element: HTMLElement;
+  private readonly body = h("tbody");
+  private rows = new Map<string, Row>();
+  private shape = "";
+
+  constructor(
+    private readonly segment: Segment,
+    private readonly serial: number,
+    private readonly steps: readonly Step[],
+    private readonly ways: Ways,
+  ) {
+    const names = ["Field", "Value", "History", "Type", "MIP"];
+    const head = h("thead", {}, h("tr", {}, ...names.map((name) => h("th", {}, name))));
+    const table = h("table", { class: "wide record" }, head, this.body);
+    this.element = h("div", { class: "scroll" }, table);
+  }
+
+  update({ place, count, isArray }: Spot): void {
+    const isRecord = !isArray && (place.type.fields.length > 0 || place.type.union !== null);
+    const { steps } = this;
+    const rows = isRecord
+      ? fieldsOf(place).map(({ name, spot }) => ({ name, spot, at: [...steps, name] as Step[] }))
+      : [{ name: "value", spot: { place, count, isArray }, at: [...steps] }];
+    const shape = rows.map(({ name, spot }) => `${name}:${spotTypeText(spot)}`).join();
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.rows.clear();
+      this.body.replaceChildren(...rows.map(({ name, spot, at }) => this.make(name, spot, at)));
+    }
+    for (const { name, spot, at } of rows) {
+      const row = this.rows.get(name) as Row;
+      row.cell.update(spot);
+      const samples = this.ways.samples(this.serial, at, spot);
+      row.trend.hidden = samples === null;
+      if (samples === null) continue;
+      const address = this.ways.address(this.serial, at, "history");
+      if (row.trend.getAttribute("href") !== address) row.trend.href = address;
+      row.line.update(samples);
+    }
+  }
+
+  private make(name: string, spot: Spot, at: readonly Step[]): HTMLElement {
+    const { segment, serial, ways } = this;
+    const cell = new Cell(segment, serial, at, ways);
+    const line = new Sparkline();
+    const label = `History of ${pathText(at) || name}`;
+    const trend = h("a", { "aria-label": label, title: "History" });
+    trend.append(line.element);
+    this.rows.set(name, { cell, trend, line, at });
+    const mip = () => mipOfPlace(resolve(segment, serial, at)?.place ?? spot.place);
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, name),
+      cell.element,
+      h("td", { class: "trend" }, trend),
+      h("td", { class: "soft mono" }, spotTypeText(spot)),
+      h("td", {}, copyButton(mip)),
+    );
+  }
 }
 
 /**
@@ -226,88 +115,164 @@ export function arrayTable(
   steps: readonly Step[],
   ways: Ways,
 ): Table {
-  const table = h("table", { class: "array" });
-  const shown = h("span", { class: "soft" });
-  const jump = h("input", {
+  return new ArrayTable(segment, serial, steps, ways);
+}
+
+/** What the columns of an array are: elements of nested arrays, fields, or the value alone. */
+export function columnsOf(spot: Spot): (Step | null)[] {
+  const element = elementOf(spot, 0);
+  if (element === null) return [null];
+  if (element.isArray) return Array.from({ length: element.count }, (_, i) => i);
+  if (kindOf(element.place.type) === TypeKind.RECORD)
+    return fieldsOf(element.place).map(({ name }) => name);
+  return [null];
+}
+
+class ArrayTable implements Table {
+  readonly element: HTMLElement;
+  private readonly table = h("table", { class: "array" });
+  private readonly shown = h("span", { class: "soft" });
+  private readonly shownColumns = h("span", { class: "soft" });
+  private readonly jump = h("input", {
     type: "number",
     min: "0",
     "aria-label": "Go to element",
     title: "Go to element",
     placeholder: "element",
-    onchange: () => turn(Number(jump.value)),
+    onchange: () => this.turn(Number(this.jump.value)),
   });
-  let first = 0;
-  let latest: Spot | null = null;
-  let cells: { cell: Cell; at: Step[] }[] = [];
-  let built = "";
-  const turn = (to: number) => {
-    const { count } = latest ?? { count: 0 };
-    first = Math.max(0, Math.min(to, count - 1));
-    void segment.read(() => update(resolve(segment, serial, steps)));
-  };
-  const columnsOf = (spot: Spot): (Step | null)[] => {
-    const element = elementOf(spot, 0);
-    if (element === null) return [null];
-    if (element.isArray)
-      return Array.from({ length: Math.min(element.count, MOST_COLUMNS) }, (_, i) => i);
-    if (kindOf(element.place.type) === TypeKind.RECORD)
-      return fieldsOf(element.place)
-        .slice(0, MOST_COLUMNS)
-        .map(({ name }) => name);
-    return [null];
-  };
-  const build = (spot: Spot): void => {
-    const columns = columnsOf(spot);
-    cells = [];
-    const rows = [];
-    for (let index = first; index < Math.min(first + PAGE_ROWS, spot.count); ++index) {
-      const row = h(
-        "tr",
-        {},
-        h(
-          "th",
-          { class: "number" },
-          h(
-            "button",
-            { class: "link", type: "button", onclick: () => ways.go(serial, [...steps, index]) },
-            String(index),
-          ),
-        ),
-      );
-      for (const column of columns) {
-        const at = column === null ? [...steps, index] : [...steps, index, column];
-        const cell = new Cell(segment, serial, at, ways, column === null ? null : String(column));
-        cells.push({ cell, at });
-        row.append(cell.element);
-      }
-      rows.push(row);
-    }
-    const heads = columns.map((column) => h("th", {}, column === null ? "Value" : String(column)));
-    table.replaceChildren(
-      h("thead", {}, h("tr", {}, h("th", { class: "number" }, "#"), ...heads)),
-      h("tbody", {}, ...rows),
+  private readonly across: HTMLElement;
+  private first = 0;
+  private column = 0;
+  private latest: Spot | null = null;
+  private cells: { cell: Cell; at: Step[] }[] = [];
+  private built = "";
+
+  constructor(
+    private readonly segment: Segment,
+    private readonly serial: number,
+    private readonly steps: readonly Step[],
+    private readonly ways: Ways,
+  ) {
+    const button = (text: string, title: string, onclick: () => void) =>
+      h("button", { type: "button", title, onclick }, text);
+    this.across = h(
+      "span",
+      { class: "controls" },
+      button("◂", "Columns before", () => this.turnColumns(-MOST_COLUMNS)),
+      button("▸", "Columns behind", () => this.turnColumns(MOST_COLUMNS)),
+      this.shownColumns,
     );
-    const last = Math.min(first + PAGE_ROWS, spot.count) - 1;
-    setText(shown, `${first}–${last} of ${spot.count}`);
-  };
-  const update = (spot: Spot | null): void => {
-    if (spot === null) return;
-    latest = spot;
-    const wanted = `${first}/${spot.count}/${spotTypeText(spot)}`;
-    if (wanted !== built) build(spot);
-    built = wanted;
-    for (const { cell, at } of cells) {
-      const inner = resolve(segment, serial, at);
+    const pages = h(
+      "div",
+      { class: "controls" },
+      button("Previous", "Rows before", () => this.turn(this.first - PAGE_ROWS)),
+      button("Next", "Rows behind", () => this.turn(this.first + PAGE_ROWS)),
+      this.jump,
+      this.shown,
+      this.across,
+      button("CSV", "Save all values", () => void this.save()),
+    );
+    this.element = h("div", {}, pages, h("div", { class: "scroll" }, this.table));
+  }
+
+  private turn(to: number): void {
+    this.first = Math.max(0, Math.min(to, (this.latest?.count ?? 0) - 1));
+    this.refresh();
+  }
+
+  private turnColumns(by: number): void {
+    const last = this.latest === null ? 0 : columnsOf(this.latest).length - 1;
+    if (this.column + by <= last) this.column = Math.max(0, this.column + by);
+    this.refresh();
+  }
+
+  private refresh(): void {
+    void this.segment.read(() => {
+      const spot = resolve(this.segment, this.serial, this.steps);
+      if (spot !== null) this.update(spot);
+    });
+  }
+
+  update(spot: Spot): void {
+    this.latest = spot;
+    const wanted = `${this.first}/${this.column}/${spot.count}/${spotTypeText(spot)}`;
+    if (wanted !== this.built) this.build(spot);
+    this.built = wanted;
+    for (const { cell, at } of this.cells) {
+      const inner = resolve(this.segment, this.serial, at);
       if (inner !== null) cell.update(inner);
     }
-  };
-  const pages = h(
-    "div",
-    { class: "controls" },
-    h("button", { type: "button", onclick: () => turn(first - PAGE_ROWS) }, "Previous"),
-    h("button", { type: "button", onclick: () => turn(first + PAGE_ROWS) }, "Next"),
-    jump,
-    shown,
-  );
-  return { element: h("div", {}, pages, h("div", { class: "scroll" }, table)), update };
+  }
+
+  private build(spot: Spot): void {
+    const all = columnsOf(spot);
+    this.column = Math.min(this.column, Math.max(0, all.length - 1));
+    const columns = all.slice(this.column, this.column + MOST_COLUMNS);
+    const end = Math.min(this.first + PAGE_ROWS, spot.count);
+    this.cells = [];
+    const rows = [];
+    for (let index = this.first; index < end; ++index) rows.push(this.makeRow(index, columns));
+    const heads = columns.map((column) =>
+      h("th", { scope: "col" }, column === null ? "Value" : String(column)),
+    );
+    this.table.replaceChildren(
+      h("thead", {}, h("tr", {}, h("th", { class: "number", scope: "col" }, "#"), ...heads)),
+      h("tbody", {}, ...rows),
+    );
+    setText(this.shown, `${this.first}–${end - 1} of ${groupText(spot.count)}`);
+    this.across.hidden = all.length <= MOST_COLUMNS;
+    const lastColumn = this.column + columns.length - 1;
+    setText(this.shownColumns, `columns ${this.column}–${lastColumn} of ${groupText(all.length)}`);
+  }
+
+  private makeRow(index: number, columns: readonly (Step | null)[]): HTMLElement {
+    const { segment, serial, steps, ways } = this;
+    const go = () => ways.go(serial, [...steps, index]);
+    const open = h("button", { class: "link", type: "button", onclick: go }, String(index));
+    const row = h("tr", {}, h("th", { class: "number", scope: "row" }, open));
+    for (const column of columns) {
+      const at = column === null ? [...steps, index] : [...steps, index, column];
+      const cell = new Cell(segment, serial, at, ways, column === null ? null : String(column));
+      this.cells.push({ cell, at });
+      row.append(cell.element);
+    }
+    return row;
+  }
+
+  private async save(): Promise<void> {
+    const { segment, serial, steps } = this;
+    const rows = await segment.read(() => {
+      const spot = resolve(segment, serial, steps);
+      return spot === null ? [] : [...exportedRows(segment, serial, steps, spot)];
+    });
+    const block = segment.copy.blocks.get(serial)?.name || String(serial);
+    saveCsv([segment.path, block, pathText(steps)], rows);
+  }
+}
+
+/** Under a lock: all elements, as far as a spreadsheet takes them. */
+function* exportedRows(
+  segment: Segment,
+  serial: number,
+  steps: readonly Step[],
+  spot: Spot,
+): Generator<readonly unknown[]> {
+  const columns = columnsOf(spot);
+  yield ["#", ...columns.map((column) => (column === null ? "value" : String(column)))];
+  const most = Math.floor(MOST_EXPORTED_CELLS / Math.max(1, columns.length));
+  for (let index = 0; index < Math.min(spot.count, most); ++index) {
+    const element = elementOf(spot, index) as Spot;
+    const fields = element.isArray || columns[0] === null ? [] : fieldsOf(element.place);
+    const valueAt = (column: Step | null): Spot | null => {
+      if (column === null) return element;
+      if (typeof column === "number") return elementOf(element, column);
+      return fields.find(({ name }) => name === column)?.spot ?? null;
+    };
+    const texts = columns.map((column) => {
+      const inner = valueAt(column);
+      return inner === null ? "" : exactText(segment, inner, serial, steps);
+    });
+    yield [index, ...texts];
+  }
 }

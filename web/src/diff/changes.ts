@@ -117,6 +117,7 @@ export class Changes {
   /** Makes the changes the version, because the server acknowledged them. */
   commit(version: bigint): void {
     for (const block of this.touched) block.pristine = null;
+    for (const block of [...this.touched, ...this.created]) block.changedIn = version;
     this.copy.version = version;
   }
 

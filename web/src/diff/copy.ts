@@ -23,6 +23,8 @@ export class CopiedBlock {
   pristine: Uint8Array | null = null;
   /** False after the block is freed. References to it then lead nowhere. */
   isLive = true;
+  /** The version that changed the block last; 0: none since the copy was complete. */
+  changedIn = 0n;
 
   constructor(
     readonly serial: number,
@@ -234,7 +236,9 @@ export class Copy {
         place.type.serial === typeSerial &&
         isSameType(place.type, type);
       if (stays) place.memory.fill(0);
-      this.add(stays ? place : new CopiedBlock(serial, type, count, name));
+      const block = stays ? place : new CopiedBlock(serial, type, count, name);
+      if (diff.from !== 0n) block.changedIn = diff.to;
+      this.add(block);
     }
     for (const { serial, runs } of diff.changes()) {
       const block = this.blocks.get(serial) as CopiedBlock;
@@ -244,6 +248,7 @@ export class Copy {
         placeUnits(block.plan, run.first, run.count, runs, block.memory);
         position = run.first + run.count;
       }
+      if (diff.from !== 0n) block.changedIn = diff.to;
     }
     this.version = diff.to;
   }
