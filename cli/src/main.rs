@@ -2,7 +2,9 @@
 
 mod cert;
 mod cert_revoke;
+mod colour;
 mod compile;
+mod default_server;
 mod failure;
 mod get;
 mod list;
@@ -27,6 +29,8 @@ mod token_file;
 mod view;
 mod watch;
 
+use colour::When;
+
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -36,6 +40,10 @@ use std::process::ExitCode;
 struct Interweave {
     #[command(subcommand)]
     command: Command,
+    /// When to print in colours
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN",
+          hide_possible_values = true)]
+    color: When,
 }
 
 #[derive(Debug, Subcommand)]
@@ -84,7 +92,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let done = match Interweave::parse_from(arguments).command {
+    let parsed = Interweave::parse_from(arguments);
+    colour::choose(parsed.color);
+    let done = match parsed.command {
         Command::Serve(serve) => return serve.run(),
         Command::Run(run) => return run.run(),
         Command::Rules(command) => return rules::run(command),
