@@ -4,12 +4,16 @@ mod cert;
 mod cert_revoke;
 mod colour;
 mod compile;
+mod cp;
 mod default_server;
+mod export;
 mod failure;
 mod get;
+mod interrupt;
 mod list;
 mod manual;
 mod output;
+mod pattern;
 mod rank_output;
 mod remote;
 mod remove;
@@ -28,6 +32,7 @@ mod token;
 mod token_file;
 mod view;
 mod watch;
+mod whole_segment;
 
 use colour::When;
 
@@ -72,8 +77,14 @@ enum Command {
     Get(get::GetArgs),
     /// Change one value
     Set(set::SetArgs),
-    /// Remove a segment
+    /// Remove segments
     Rm(remove::RemoveArgs),
+    /// Copy segments, also to another server
+    Cp(cp::CopyArgs),
+    /// Write a segment to a file
+    Export(export::ExportArgs),
+    /// Make a segment of a file
+    Import(export::ImportArgs),
     /// Copy a server's store, also while it runs
     Backup(store_copy::BackupArgs),
     /// Make a store from a backup
@@ -107,6 +118,9 @@ fn main() -> ExitCode {
         Command::Get(args) => get::run(args),
         Command::Set(args) => set::run(args),
         Command::Rm(args) => remove::run(args),
+        Command::Cp(args) => cp::run(args),
+        Command::Export(args) => export::run_export(args),
+        Command::Import(args) => export::run_import(args),
         Command::Backup(args) => store_copy::run_backup(args),
         Command::Restore(args) => store_copy::run_restore(args),
         Command::Completions(args) => manual::complete(args),
