@@ -9,6 +9,7 @@ mod default_server;
 mod export;
 mod failure;
 mod get;
+mod http;
 mod interrupt;
 mod list;
 mod manual;
@@ -30,6 +31,7 @@ mod store_copy;
 mod target;
 mod token;
 mod token_file;
+mod top;
 mod view;
 mod watch;
 mod whole_segment;
@@ -73,6 +75,8 @@ enum Command {
     Show(show::ShowArgs),
     /// Print a line for every new version
     Watch(watch::WatchArgs),
+    /// Show which segments are busy
+    Top(top::TopArgs),
     /// Print one value
     Get(get::GetArgs),
     /// Change one value
@@ -115,6 +119,7 @@ fn main() -> ExitCode {
         Command::Ls(args) => list::run(args),
         Command::Show(args) => show::run(args),
         Command::Watch(args) => watch::run(args),
+        Command::Top(args) => top::run(args),
         Command::Get(args) => get::run(args),
         Command::Set(args) => set::run(args),
         Command::Rm(args) => remove::run(args),

@@ -13,5 +13,6 @@ mod run;
 #[allow(dead_code)]
 #[path = "../serve/server.rs"]
 mod server;
+mod top;
 mod values;
 mod watch;
