@@ -6,6 +6,7 @@ mod colour;
 mod compile;
 mod cp;
 mod default_server;
+mod doctor;
 mod export;
 mod failure;
 mod get;
@@ -89,6 +90,8 @@ enum Command {
     Export(export::ExportArgs),
     /// Make a segment of a file
     Import(export::ImportArgs),
+    /// Look for what is wrong with this machine, a server, a store and a client's environment
+    Doctor(doctor::DoctorArgs),
     /// Copy a server's store, also while it runs
     Backup(store_copy::BackupArgs),
     /// Make a store from a backup
@@ -126,6 +129,7 @@ fn main() -> ExitCode {
         Command::Cp(args) => cp::run(args),
         Command::Export(args) => export::run_export(args),
         Command::Import(args) => export::run_import(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Backup(args) => store_copy::run_backup(args),
         Command::Restore(args) => store_copy::run_restore(args),
         Command::Completions(args) => manual::complete(args),

@@ -6,6 +6,7 @@ mod anywhere;
 #[path = "../serve/clients.rs"]
 mod clients;
 mod copying;
+mod doctor;
 mod manual;
 mod program;
 mod removing;
