@@ -1,7 +1,8 @@
 //! Work that must leave nothing half done: on an error, Ctrl-C and SIGTERM the unfinished thing is
 //! taken away.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::signal::unix::{signal, SignalKind};
 
@@ -9,57 +10,81 @@ use crate::failure::Failure;
 
 type Cleanup = Box<dyn FnOnce() + Send>;
 
+/// All unfinished things of the process. One thread takes them away when a signal comes.
+struct Things {
+    last: u64,
+    is_watched: bool,
+    cleanups: BTreeMap<u64, Cleanup>,
+}
+
+static THINGS: Mutex<Things> = Mutex::new(Things {
+    last: 0,
+    is_watched: false,
+    cleanups: BTreeMap::new(),
+});
+
+fn things() -> MutexGuard<'static, Things> {
+    THINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Takes the unfinished thing away when it is dropped, unless the work was done.
-pub struct Unfinished(Arc<Mutex<Option<Cleanup>>>);
+pub struct Unfinished(u64);
 
 impl Unfinished {
-    /// Begins to listen for signals.
+    /// Begins to watch signals.
     pub fn new(cleanup: impl FnOnce() + Send + 'static) -> Result<Unfinished, Failure> {
-        let kept: Arc<Mutex<Option<Cleanup>>> = Arc::new(Mutex::new(Some(Box::new(cleanup))));
-        let failed = |error: std::io::Error| Failure::new(format!("watching signals: {error}"));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .map_err(failed)?;
-        let signals = {
-            let _within = runtime.enter();
-            let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-            (interrupt, signal(SignalKind::terminate()).map_err(failed)?)
-        };
-        let watched = kept.clone();
-        std::thread::spawn(move || {
-            let (mut interrupt, mut terminate) = signals;
-            let status = runtime.block_on(async {
-                tokio::select! {
-                    _ = interrupt.recv() => 130,
-                    _ = terminate.recv() => 143,
-                }
-            });
-            // Until the process ends: the work must not be finished meanwhile.
-            let mut cleanup = watched.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(cleanup) = cleanup.take() {
-                cleanup();
-            }
-            std::process::exit(status);
-        });
-        Ok(Unfinished(kept))
+        let mut things = things();
+        if !things.is_watched {
+            watch().map_err(|error| Failure::new(format!("watching signals: {error}")))?;
+            things.is_watched = true;
+        }
+        things.last += 1;
+        let number = things.last;
+        things.cleanups.insert(number, Box::new(cleanup));
+        Ok(Unfinished(number))
     }
 
     /// Finishes the work. A signal that comes before takes the thing away, one that comes after
     /// leaves it.
     pub fn finish<T>(self, last_step: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        let mut cleanup = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut things = things();
         let done = last_step()?;
-        *cleanup = None;
+        things.cleanups.remove(&self.0);
         Ok(done)
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        let mut cleanup = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cleanup) = cleanup.take() {
+        let cleanup = things().cleanups.remove(&self.0);
+        if let Some(cleanup) = cleanup {
             cleanup();
         }
     }
+}
+
+/// Begins the thread that ends the process when a signal comes.
+fn watch() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let within = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    drop(within);
+    std::thread::spawn(move || {
+        let status = runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => 130,
+                _ = terminate.recv() => 143,
+            }
+        });
+        // Locked until the process ends: no work must be finished meanwhile.
+        let mut things = things();
+        for (_, cleanup) in std::mem::take(&mut things.cleanups) {
+            cleanup();
+        }
+        std::process::exit(status);
+    });
+    Ok(())
 }

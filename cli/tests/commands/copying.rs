@@ -335,6 +335,26 @@ fn an_interrupted_copy_leaves_no_segment() {
     }
 }
 
+/// What was copied whole before stays.
+#[test]
+fn of_many_copies_only_the_interrupted_one_is_taken_away() {
+    let server = Server::in_memory(&[]);
+    let mut client = connect(&server);
+    let target = Server::in_memory(&[]);
+    for path in ["/fleet/a", "/fleet/b"] {
+        make_nodes(&mut client, path);
+    }
+    let (port, held) = holding_proxy(&target, "/fleet/b");
+    let to = format!("127.0.0.1:{port}");
+    let copy = Running::start(&["cp", &url(&server, "/fleet/*"), &to]);
+    held.recv_timeout(PATIENT).expect("the copy comes so far");
+    copy.signal("INT");
+    assert_eq!(copy.end().0.code(), Some(130));
+    let left = connect(&target).list("/").unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!((&*left[0].path, left[0].newest.number), ("/fleet/a", 1));
+}
+
 #[test]
 fn an_export_into_a_closed_pipe_fails() {
     let server = Server::in_memory(&[]);
