@@ -13,6 +13,16 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The numbers of a million segments take less.
 const MOST_BYTES: u64 = 256 << 20;
 
+/// Where HTTP is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub host: String,
+    pub port: u16,
+    /// The user named it. At a place that is only probable another user may listen, so that it is
+    /// not shown IW_TOKEN.
+    pub is_named: bool,
+}
+
 pub struct Answer {
     pub status: u16,
     heads: String,
@@ -29,13 +39,17 @@ impl Answer {
 }
 
 /// Reads `HOST:PORT`, with `http://` before it or without.
-pub fn parse_address(text: &str) -> Result<(String, u16), String> {
+pub fn parse_address(text: &str) -> Result<Place, String> {
     let rest = text.strip_prefix("http://").unwrap_or(text);
     match (
         rest.contains("://"),
         Address::parse(rest.trim_end_matches('/')),
     ) {
-        (false, Some(Address::Tcp { host, port, .. })) if rest.contains(':') => Ok((host, port)),
+        (false, Some(Address::Tcp { host, port, .. })) if rest.contains(':') => Ok(Place {
+            host,
+            port,
+            is_named: true,
+        }),
         _ => Err(format!(
             "{text:?} does not name a place of HTTP; write HOST:PORT"
         )),
@@ -43,22 +57,26 @@ pub fn parse_address(text: &str) -> Result<(String, u16), String> {
 }
 
 /// Returns where the server probably has HTTP. None: nobody can tell without being told.
-pub fn place_beside(server: &Address) -> Option<(String, u16)> {
+pub fn place_beside(server: &Address) -> Option<Place> {
     match server {
         Address::Tcp {
             host,
             port: DEFAULT_PORT,
             secure: false,
-        } => Some((host.clone(), DEFAULT_HTTP_PORT)),
+        } => Some(Place {
+            host: host.clone(),
+            port: DEFAULT_HTTP_PORT,
+            is_named: false,
+        }),
         _ => None,
     }
 }
 
 /// Asks for a page. Shows IW_TOKEN, else the token that this user's own server left there.
-pub fn get((host, port): &(String, u16), path: &str) -> io::Result<Answer> {
-    let mut stream = connect(host, *port)?;
-    let place = HostAndPort(host, *port);
-    let token = token_for(host, *port, &stream);
+pub fn get(place: &Place, path: &str) -> io::Result<Answer> {
+    let mut stream = connect(&place.host, place.port)?;
+    let token = token_for(place, &stream);
+    let place = HostAndPort(&place.host, place.port);
     let shown = token.map_or(String::new(), |token| {
         format!("Authorization: Bearer {token}\r\n")
     });
@@ -71,17 +89,18 @@ pub fn get((host, port): &(String, u16), path: &str) -> io::Result<Answer> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it does not speak HTTP"))
 }
 
-fn token_for(host: &str, port: u16, stream: &TcpStream) -> Option<String> {
+fn token_for(place: &Place, stream: &TcpStream) -> Option<String> {
     let own = || {
         let address = Address::Tcp {
-            host: host.to_string(),
-            port,
+            host: place.host.clone(),
+            port: place.port,
             secure: false,
         };
         own_token_of(&address, stream.peer_addr().ok()?.ip())
     };
     let named = std::env::var("IW_TOKEN").ok();
-    let token = named.filter(|token| !token.is_empty()).or_else(own);
+    let named = named.filter(|token| !token.is_empty() && place.is_named);
+    let token = named.or_else(own);
     token.filter(|token| !token.contains(char::is_control))
 }
 
@@ -165,7 +184,11 @@ mod tests {
 
     #[test]
     fn a_place_of_http_has_a_port() {
-        let place = Ok(("h".to_string(), 9));
+        let place = Ok(Place {
+            host: "h".to_string(),
+            port: 9,
+            is_named: true,
+        });
         assert_eq!(parse_address("http://h:9/"), place);
         assert_eq!(parse_address("h:9"), place);
         for text in ["h", "https://h:9", "iw://h:9", "h:x"] {

@@ -69,7 +69,7 @@ pub struct DoctorArgs {
     store: Option<PathBuf>,
     /// Where the server has HTTP [default: port 7748 beside the server's default port]
     #[arg(long, value_name = "HOST:PORT", value_parser = http::parse_address)]
-    http: Option<(String, u16)>,
+    http: Option<http::Place>,
     /// Only this check; may be given again
     #[arg(long, value_name = "CHECK", value_parser = check_name)]
     only: Vec<String>,

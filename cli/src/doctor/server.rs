@@ -9,6 +9,7 @@ use interweave_wire::protocol::{ErrorCode, PROTOCOL_VERSION_MAX};
 use super::check::{Check, Finding};
 use super::subject::{variable, Connected, Subject};
 use crate::http;
+use crate::output::counted;
 use crate::remote::{address_text, failure_at};
 
 pub const CHECKS: &[Check] = &[
@@ -148,8 +149,8 @@ fn identity(subject: &Subject) -> Finding {
         Err(_) => Finding::skipped("there is no connection"),
         Ok(connected) => match connected.client.borrow_mut().list("/") {
             Ok(list) => Finding::ok(format!(
-                "let in with {shown}; {} segments can be seen",
-                list.len()
+                "let in with {shown}; {} can be seen",
+                counted(list.len() as u64, "segment")
             )),
             Err(error) => Finding::problem(
                 format!("let in with {shown}, and listing segments is refused: {error}"),
@@ -183,7 +184,10 @@ fn segments(subject: &Subject) -> Finding {
         }
     }
     match damaged.is_empty() {
-        true => Finding::ok(format!("{} segments, none damaged", listed.len())),
+        true => Finding::ok(format!(
+            "{}, none damaged",
+            counted(listed.len() as u64, "segment")
+        )),
         false => Finding::problem(
             format!("stopped by damage of the store: {}", damaged.join(", ")),
             "`interweave backup --whole-segments STORE DIR` saves the others; then restore the \
@@ -200,7 +204,7 @@ fn ask(subject: &Subject, path: &str) -> Result<http::Answer, Finding> {
     };
     http::get(place, path).map_err(|error| {
         Finding::note(
-            format!("HTTP at {}:{}: {error}", place.0, place.1),
+            format!("HTTP at {}:{}: {error}", place.host, place.port),
             "name the right place with --http HOST:PORT, or serve with --http",
         )
     })

@@ -10,7 +10,7 @@ use rustix::fs::{access, open, statfs, Access, Mode, OFlags, StatFs};
 
 use super::check::{Check, Finding};
 use super::subject::Subject;
-use crate::output::size_text;
+use crate::output::{counted, size_text};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -287,13 +287,15 @@ fn log(subject: &Subject) -> Finding {
         ),
         Ok(report) => match report.damage.first() {
             None => Finding::ok(format!(
-                "{} segments, {} log records, {} checkpoints: all whole",
-                report.segments, report.records, report.checkpoints
+                "{}, {}, {}: all whole",
+                counted(report.segments, "segment"),
+                counted(report.records, "log record"),
+                counted(report.checkpoints, "checkpoint")
             )),
             Some(damage) => Finding::problem(
                 format!(
-                    "{} places are damaged; the first: {damage}",
-                    report.damage.len()
+                    "{} damaged; the first: {damage}",
+                    counted(report.damage.len() as u64, "place")
                 ),
                 "`interweave backup --whole-segments STORE DIR` saves what is whole; then restore \
                  the rest from an older backup",

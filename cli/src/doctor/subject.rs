@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use interweave_server::client::{Client, ClientError, Greeting};
 use interweave_wire::mip::Address;
 
+use crate::http::Place;
+
 /// A server that answered the hello.
 pub struct Connected {
     pub greeted_in: Duration,
@@ -19,7 +21,7 @@ pub struct Subject {
     /// The user named the server, so it should be there.
     pub server_is_named: bool,
     /// Where the server answers HTTP.
-    pub http: Option<(String, u16)>,
+    pub http: Option<Place>,
     /// None: there is no home directory, and none was named.
     pub store: Option<PathBuf>,
     pub store_is_named: bool,
@@ -27,7 +29,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    pub fn new(server: Address, http: Option<(String, u16)>, store: Option<PathBuf>) -> Subject {
+    pub fn new(server: Address, http: Option<Place>, store: Option<PathBuf>) -> Subject {
         Subject {
             server,
             server_is_named: false,

@@ -50,7 +50,7 @@ pub struct TopArgs {
     sort: Sort,
     /// Where the server has HTTP [default: port 7748 beside the server's default port]
     #[arg(long, value_name = "HOST:PORT", value_parser = http::parse_address)]
-    http: Option<(String, u16)>,
+    http: Option<http::Place>,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -65,7 +65,7 @@ struct Watched {
     remote: Remote,
     name: String,
     prefix: String,
-    http: Option<(String, u16)>,
+    http: Option<http::Place>,
     before: Option<Sample>,
     now: Sample,
 }

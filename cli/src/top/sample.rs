@@ -22,7 +22,7 @@ pub struct Sample {
 pub fn take(
     remote: &mut Remote,
     prefix: &str,
-    place: Option<&(String, u16)>,
+    place: Option<&http::Place>,
 ) -> Result<Sample, Failure> {
     let segments = remote.list(prefix)?;
     Ok(Sample {
@@ -32,9 +32,9 @@ pub fn take(
     })
 }
 
-fn numbers(place: Option<&(String, u16)>) -> Result<Numbers, String> {
+fn numbers(place: Option<&http::Place>) -> Result<Numbers, String> {
     let place = place.ok_or("name the server's HTTP with --http HOST:PORT to see more")?;
-    let name = format!("{}:{}", place.0, place.1);
+    let name = format!("{}:{}", place.host, place.port);
     let answer =
         http::get(place, "/metrics").map_err(|error| format!("HTTP at {name}: {error}"))?;
     match answer.status {
