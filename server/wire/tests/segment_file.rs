@@ -114,8 +114,11 @@ fn segf_4_only_a_complete_copy_will_do() {
 
 #[test]
 fn segf_7_lengths_that_lie_allocate_nothing() {
-    for at in [8, 12 + 150] {
-        let mut bytes = file(EMPTY);
+    let whole = file(EMPTY);
+    let head_bytes = u32::from_be_bytes(whole[8..12].try_into().unwrap()) as usize;
+    // The lengths of the head and of the diff.
+    for at in [8, 12 + head_bytes] {
+        let mut bytes = whole.clone();
         bytes[at..at + 4].fill(0xff);
         refusal(bytes);
     }
