@@ -15,6 +15,7 @@ Examples:
   interweave compile list.x --lang fortran        list.f90 beside list.h and list.c
   interweave compile list.x --lang java --package org.example --out src
                                                   a class for each struct, in src/org/example
+  interweave compile list.x --lang python         list.py, and list.pyi for type checkers
   interweave compile list.x --lang typescript     list.ts, types of the package interweave
 
 An error is FILE:LINE:COL: error: ..., and the exit status is 1; nothing is written then.";
@@ -50,7 +51,7 @@ pub struct CompileArgs {
     /// uses one: `time_t=hyper`, `uuid_t=opaque[16]`
     #[arg(long = "type", value_name = "NAME=TYPE")]
     types: Vec<String>,
-    /// The package of Java's classes [default: the one without a name]
+    /// The package of Java's classes and Python's modules [default: the one without a name]
     #[arg(long, value_name = "P", default_value = "", hide_default_value = true)]
     package: String,
 }
@@ -61,6 +62,7 @@ enum Language {
     Cpp,
     Fortran,
     Java,
+    Python,
     Typescript,
 }
 
@@ -71,6 +73,7 @@ impl From<Language> for DataLanguage {
             Language::Cpp => DataLanguage::Cpp,
             Language::Fortran => DataLanguage::Fortran,
             Language::Java => DataLanguage::Java,
+            Language::Python => DataLanguage::Python,
             Language::Typescript => DataLanguage::TypeScript,
         }
     }

@@ -6,6 +6,8 @@ use std::path::Path;
 use interweave_wire::fields::readable;
 use interweave_wire::Rejection;
 
+use crate::colour::{self, Colour};
+
 #[derive(Debug)]
 pub struct Failure {
     text: String,
@@ -19,6 +21,15 @@ impl Failure {
             text: text.into(),
             already_worded: false,
         }
+    }
+
+    /// All was said already.
+    pub fn silent() -> Self {
+        Failure::already_worded("")
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Names the file, then the error.
@@ -39,7 +50,10 @@ impl fmt::Display for Failure {
         match self.already_worded {
             true => f.write_str(&self.text),
             // Parts of it may come from a server [FIELD-8].
-            false => writeln!(f, "interweave: {}", readable(&self.text)),
+            false => {
+                let name = colour::err(Colour::Red, "interweave:");
+                writeln!(f, "{name} {}", readable(&self.text))
+            }
         }
     }
 }

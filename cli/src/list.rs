@@ -5,30 +5,33 @@ use interweave_wire::mip::split_scheme;
 use interweave_wire::protocol::{Durability, SegmentInfo};
 use interweave_wire::{Json, Url};
 
+use crate::default_server;
 use crate::failure::Failure;
 use crate::output::{object, print_json, size_text, text, Table};
 use crate::remote::Remote;
 
 const EXAMPLES: &str = "\
 Examples:
-  interweave ls                          the server on this machine
+  interweave ls                          the server of IW_SERVER, else the one on this machine
   interweave ls sim.example.org          another one
   interweave ls 127.0.0.1:7747/astro     only segments whose path begins so
+  interweave ls /astro                   the same, at the default server
   interweave ls --json";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
-    /// [iw://]HOST[:PORT][/PREFIX], or unix:FILE[:/PREFIX]
-    #[arg(default_value = "127.0.0.1", value_name = "SERVER")]
-    server: String,
+    /// [iw://]HOST[:PORT][/PREFIX], unix:FILE[:/PREFIX] or /PREFIX [default: IW_SERVER, else
+    /// 127.0.0.1]
+    #[arg(value_name = "SERVER")]
+    server: Option<String>,
     /// One JSON array
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: ListArgs) -> Result<(), Failure> {
-    let url = server_and_prefix(&args.server)?;
+    let url = server_and_prefix(args.server.as_deref())?;
     let mut remote = Remote::connect(&url.server)?;
     let segments = remote.list(&url.path)?;
     let damaged = damaged_of(&mut remote, &segments)?;
@@ -81,17 +84,21 @@ fn damaged_of(remote: &mut Remote, segments: &[SegmentInfo]) -> Result<Vec<bool>
     segments.iter().map(is_damaged).collect()
 }
 
-/// A server without a path is the same as with "/".
-pub fn server_and_prefix(argument: &str) -> Result<Url, Failure> {
+/// A server without a path is the same as with "/". None: the default server.
+pub fn server_and_prefix(argument: Option<&str>) -> Result<Url, Failure> {
+    let argument = match argument {
+        Some(argument) => default_server::completed(argument)?,
+        None => default_server::text()?,
+    };
     let (has_path, root) = match argument.strip_prefix("unix:") {
         Some(file) => (file.contains(":/"), ":/"),
         None => {
-            let (_, address) = split_scheme(argument);
+            let (_, address) = split_scheme(&argument);
             (address.contains('/'), "/")
         }
     };
     let url = match has_path {
-        true => Url::parse(argument),
+        true => Url::parse(&argument),
         false => Url::parse(&format!("{argument}{root}")),
     };
     url.map_err(Failure::from)
@@ -99,12 +106,12 @@ pub fn server_and_prefix(argument: &str) -> Result<Url, Failure> {
 
 fn none_text(prefix: &str) -> String {
     match prefix {
-        "/" => "no segments (the first IW_open_segment makes one)".to_string(),
+        "/" => "no segments yet; a program makes one when it opens it".to_string(),
         _ => format!("no segments that begin with {prefix}"),
     }
 }
 
-fn writer_text(segment: &SegmentInfo) -> String {
+pub fn writer_text(segment: &SegmentInfo) -> String {
     match (segment.writer_locked, segment.writers_waiting) {
         (false, _) => "-".to_string(),
         (true, 0) => "locked".to_string(),
@@ -152,14 +159,14 @@ mod tests {
             ("unix:/run/iw.sock", "unix:/run/iw.sock:/"),
             ("unix:iw.sock:/a", "unix:iw.sock:/a"),
         ] {
-            let url = server_and_prefix(argument).unwrap();
+            let url = server_and_prefix(Some(argument)).unwrap();
             assert_eq!(url.to_string(), canonical);
         }
         for (argument, said) in [
             ("host:99999", "has the port `99999`"),
             ("ftp://host", "has the scheme `ftp`"),
         ] {
-            let refused = server_and_prefix(argument).unwrap_err().to_string();
+            let refused = server_and_prefix(Some(argument)).unwrap_err().to_string();
             assert!(refused.contains(said), "{refused}");
         }
     }

@@ -2,12 +2,20 @@
 
 mod cert;
 mod cert_revoke;
+mod colour;
 mod compile;
+mod cp;
+mod default_server;
+mod doctor;
+mod export;
 mod failure;
 mod get;
+mod http;
+mod interrupt;
 mod list;
 mod manual;
 mod output;
+mod pattern;
 mod rank_output;
 mod remote;
 mod remove;
@@ -24,8 +32,12 @@ mod store_copy;
 mod target;
 mod token;
 mod token_file;
+mod top;
 mod view;
 mod watch;
+mod whole_segment;
+
+use colour::When;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -36,6 +48,10 @@ use std::process::ExitCode;
 struct Interweave {
     #[command(subcommand)]
     command: Command,
+    /// When to print in colours
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN",
+          hide_possible_values = true)]
+    color: When,
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,12 +76,22 @@ enum Command {
     Show(show::ShowArgs),
     /// Print a line for every new version
     Watch(watch::WatchArgs),
+    /// Show which segments are busy
+    Top(top::TopArgs),
     /// Print one value
     Get(get::GetArgs),
     /// Change one value
     Set(set::SetArgs),
-    /// Remove a segment
+    /// Remove segments
     Rm(remove::RemoveArgs),
+    /// Copy segments, also to another server
+    Cp(cp::CopyArgs),
+    /// Write a segment to a file
+    Export(export::ExportArgs),
+    /// Make a segment of a file
+    Import(export::ImportArgs),
+    /// Look for what is wrong with this machine, a server, a store and a client's environment
+    Doctor(doctor::DoctorArgs),
     /// Copy a server's store, also while it runs
     Backup(store_copy::BackupArgs),
     /// Make a store from a backup
@@ -84,7 +110,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let done = match Interweave::parse_from(arguments).command {
+    let parsed = Interweave::parse_from(arguments);
+    colour::choose(parsed.color);
+    let done = match parsed.command {
         Command::Serve(serve) => return serve.run(),
         Command::Run(run) => return run.run(),
         Command::Rules(command) => return rules::run(command),
@@ -94,9 +122,14 @@ fn main() -> ExitCode {
         Command::Ls(args) => list::run(args),
         Command::Show(args) => show::run(args),
         Command::Watch(args) => watch::run(args),
+        Command::Top(args) => top::run(args),
         Command::Get(args) => get::run(args),
         Command::Set(args) => set::run(args),
         Command::Rm(args) => remove::run(args),
+        Command::Cp(args) => cp::run(args),
+        Command::Export(args) => export::run_export(args),
+        Command::Import(args) => export::run_import(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Backup(args) => store_copy::run_backup(args),
         Command::Restore(args) => store_copy::run_restore(args),
         Command::Completions(args) => manual::complete(args),

@@ -5,11 +5,17 @@ use std::io::{self, Write};
 use interweave_wire::fields::readable;
 use interweave_wire::json::{self, Json};
 
+use crate::colour::{self, Colour};
+
 /// Writes lines to standard output. `interweave ls | head -1` does not fail.
 pub fn print_text(text: &str) {
-    let lines = readable_lines(text);
+    print_painted(&readable_lines(text));
+}
+
+/// The same, with colours. REQUIRES: what a server said in it is `clean`.
+pub fn print_painted(text: &str) {
     let mut out = io::stdout().lock();
-    match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
@@ -17,6 +23,11 @@ pub fn print_text(text: &str) {
             std::process::exit(1);
         }
     }
+}
+
+/// A text of one line, as a terminal may have it.
+pub fn clean(text: &str) -> String {
+    readable(text)
 }
 
 /// Paths and names come from a server: a terminal must not obey them [FIELD-8]. JSON has no control
@@ -38,7 +49,7 @@ pub fn object(members: Vec<(&str, Json)>) -> Json {
     members.into_iter().collect()
 }
 
-/// Columns as wide as their widest cell.
+/// Columns as wide as their widest cell; numbers stand at the right.
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -55,7 +66,9 @@ impl Table {
     }
 
     pub fn print(&self) {
-        print_text(&self.render());
+        let text = readable_lines(&self.render());
+        let (head, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        print_painted(&format!("{}\n{rest}", colour::out(Colour::Bold, head)));
     }
 
     fn render(&self) -> String {
@@ -68,17 +81,32 @@ impl Table {
                 .unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
+        let are_numbers: Vec<bool> = (0..columns).map(|c| self.are_numbers(c)).collect();
         let mut out = String::new();
         for row in &self.rows {
             let mut line = String::new();
-            for (cell, width) in row.iter().zip(&widths) {
-                line.push_str(&format!("{cell:<width$}  "));
+            for ((cell, width), is_number) in row.iter().zip(&widths).zip(&are_numbers) {
+                line.push_str(&match is_number {
+                    true => format!("{cell:>width$}  "),
+                    false => format!("{cell:<width$}  "),
+                });
             }
             out.push_str(line.trim_end());
             out.push('\n');
         }
         out
     }
+
+    fn are_numbers(&self, column: usize) -> bool {
+        let is_number = |cell: &str| cell == "-" || cell.parse::<f64>().is_ok();
+        let mut cells = self.rows[1..].iter().map(|row| row[column].as_str());
+        self.rows.len() > 1 && cells.all(is_number)
+    }
+}
+
+/// 1 -> "1 block", 2 -> "2 blocks"
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// 1536 -> "1.5 KiB"
@@ -124,5 +152,11 @@ mod tests {
         let mut table = Table::new(&["A", "LONG"]);
         table.row(vec!["longer".into(), "x".into()]);
         assert_eq!(table.render(), "A       LONG\nlonger  x\n");
+        table.row(vec!["s".into(), "12".into()]);
+        assert_eq!(table.render(), "A       LONG\nlonger  x\ns       12\n");
+        let mut table = Table::new(&["NUMBER", "TEXT"]);
+        table.row(vec!["12".into(), "-x".into()]);
+        table.row(vec!["-".into(), "7".into()]);
+        assert_eq!(table.render(), "NUMBER  TEXT\n    12  -x\n     -  7\n");
     }
 }

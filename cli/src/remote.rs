@@ -9,7 +9,7 @@ use bytes::Bytes;
 use interweave_server::client::{Client, ClientError, Copy, Greeting, Notification, OpenOptions};
 use interweave_wire::mip::{Address, HostAndPort};
 use interweave_wire::protocol::{
-    AccessReloaded, CoherenceModel, ErrorCode, SegmentInfo, MAX_TOKEN,
+    AccessReloaded, CoherenceModel, ErrorCode, SegmentInfo, SegmentOpened, MAX_TOKEN,
 };
 use interweave_wire::{value, DiffBuilder, Url};
 
@@ -53,7 +53,7 @@ impl Remote {
                 "IW_TOKEN is longer than {MAX_TOKEN} bytes"
             )));
         }
-        Remote::greet(server, token).map_err(|error| failure_at(server, error))
+        Remote::greet(server, token).map_err(|error| failure_at(server, &error))
     }
 
     fn greet(server: &Address, token: String) -> Result<Remote, ClientError> {
@@ -105,6 +105,20 @@ impl Remote {
         let removed = self.client.remove(&url.path);
         removed.map_err(|error| self.failure(error))?;
         Ok(true)
+    }
+
+    pub fn client(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
+    /// A copy of the newest version, and how its segment was made.
+    pub fn fetch_with_options(&mut self, url: &Url) -> Result<(View, SegmentOpened), Failure> {
+        let opened = self.client.open(&url.path, &OpenOptions::reading());
+        let opened = opened.map_err(|error| self.failure(error))?;
+        let mut copy = Copy::new(opened.segment);
+        let fetched = copy.fetch(&mut self.client);
+        fetched.map_err(|error| self.failure(error))?;
+        Ok((View::new(url.clone(), copy), opened))
     }
 
     /// A copy of the newest version.
@@ -181,17 +195,20 @@ impl Remote {
     }
 
     pub fn failure(&self, error: ClientError) -> Failure {
-        failure_at(&self.server, error)
+        failure_at(&self.server, &error)
     }
 }
 
-fn failure_at(server: &Address, error: ClientError) -> Failure {
+/// Names the server and what to do.
+pub fn failure_at(server: &Address, error: &ClientError) -> Failure {
     let server = address_text(server);
     Failure::new(match error {
         // The server's own words.
-        ClientError::Refused(rejection) if rejection.code != ErrorCode::Malformed => rejection.text,
+        ClientError::Refused(rejection) if rejection.code != ErrorCode::Malformed => {
+            rejection.text.clone()
+        }
         ClientError::Refused(rejection) => format!("{server}: {}", rejection.text),
-        ClientError::Unreachable(error) => unreachable_text(&server, &error),
+        ClientError::Unreachable(error) => unreachable_text(&server, error),
         other => format!("{server}: {other}"),
     })
 }

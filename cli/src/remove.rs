@@ -1,26 +1,46 @@
-//! `interweave rm`: removes a segment, for good.
+//! `interweave rm`: removes segments, for good.
+
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
+use interweave_wire::{Json, Url};
 
+use crate::cp::paths_of;
 use crate::failure::Failure;
-use crate::remote::Remote;
+use crate::output::{counted, object, print_json, print_text, text};
+use crate::pattern::is_pattern;
+use crate::remote::{address_text, Remote};
 use crate::target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
   interweave rm 127.0.0.1/list
-  interweave rm --if-exists 127.0.0.1/list";
+  interweave rm --if-exists 127.0.0.1/list
+  interweave rm --dry-run '127.0.0.1/fleet/*'    which would be removed
+  interweave rm --yes '127.0.0.1/fleet/**'       all below /fleet, without a question
+
+`*` stands for any characters but `/`, a component `**` for any number of components. Before many
+segments are removed, their number is shown and asked about; where no terminal is, say --yes.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RemoveArgs {
-    /// The segment's URL; its data are gone and its clients are told
+    /// The segment's URL, or a pattern; its data are gone and its clients are told
     #[arg(value_name = "URL")]
     target: String,
-    /// A segment that is not there is no error
+    /// Succeed if the segment is not there, or the pattern matches nothing
     #[arg(long)]
     if_exists: bool,
-    /// Print {"removed": true} or false
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// The path is not a pattern: `*` is a character of it
+    #[arg(long)]
+    exact: bool,
+    /// Print {"removed": true} or false; of a pattern, the paths
     #[arg(long)]
     json: bool,
 }
@@ -32,9 +52,111 @@ pub fn run(args: RemoveArgs) -> Result<(), Failure> {
             "rm removes whole segments; a block is freed by a program (IW_free)",
         ));
     }
-    let removed = Remote::connect(&target.url.server)?.remove(&target.url, args.if_exists)?;
+    let mut remote = Remote::connect(&target.url.server)?;
+    if is_pattern(&target.url.path) && !args.exact {
+        return remove_many(&args, &mut remote, &target.url);
+    }
+    if args.dry_run {
+        return say_one(&args, &mut remote, &target.url);
+    }
+    let removed = remote.remove(&target.url, args.if_exists)?;
     if args.json {
-        crate::output::print_text(&format!("{{\"removed\": {removed}}}\n"));
+        print_text(&format!("{{\"removed\": {removed}}}\n"));
     }
     Ok(())
+}
+
+fn say_one(args: &RemoveArgs, remote: &mut Remote, url: &Url) -> Result<(), Failure> {
+    let listed = remote.list(&url.path)?;
+    let is_there = listed.iter().any(|segment| segment.path == url.path);
+    match is_there || args.if_exists {
+        true => say(
+            args,
+            &if is_there {
+                vec![url.path.clone()]
+            } else {
+                vec![]
+            },
+        ),
+        false => return Err(Failure::new(format!("{url} does not exist"))),
+    }
+    Ok(())
+}
+
+fn remove_many(args: &RemoveArgs, remote: &mut Remote, url: &Url) -> Result<(), Failure> {
+    let paths = match paths_of(remote, url) {
+        Ok(paths) => paths,
+        Err(_) if args.if_exists => Vec::new(),
+        Err(failure) => return Err(failure),
+    };
+    if args.dry_run {
+        say(args, &paths);
+        return Ok(());
+    }
+    if !args.yes && !paths.is_empty() && !agreed(paths.len(), url)? {
+        return Err(Failure::new("nothing was removed"));
+    }
+    let one = |path: &str| Url {
+        server: url.server.clone(),
+        path: path.to_string(),
+    };
+    let mut removed = Vec::new();
+    for path in paths {
+        match remote.remove(&one(&path), true) {
+            Ok(true) => removed.push(path),
+            // Somebody else removed it.
+            Ok(false) => {}
+            Err(failure) => {
+                eprintln!(
+                    "{} removed before this:",
+                    counted(removed.len() as u64, "segment")
+                );
+                return Err(failure);
+            }
+        }
+    }
+    match args.json {
+        true => print_json(&paths_json("removed", &removed)),
+        false => eprintln!("{} removed", counted(removed.len() as u64, "segment")),
+    }
+    Ok(())
+}
+
+/// Asks at a terminal. Elsewhere nobody can answer.
+fn agreed(count: usize, url: &Url) -> Result<bool, Failure> {
+    let segments = counted(count as u64, "segment");
+    let server = address_text(&url.server);
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(Failure::new(format!(
+            "{segments} of {server} match {}; say --yes to remove them, or --dry-run to see them",
+            url.path
+        )));
+    }
+    eprint!(
+        "remove {segments} of {server} that match {}, for good? [y/N] ",
+        url.path
+    );
+    let _ = io::stderr().flush();
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.map_err(|error| Failure::new(format!("reading the answer: {error}")))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn say(args: &RemoveArgs, paths: &[String]) {
+    if args.json {
+        return print_json(&paths_json("would_remove", paths));
+    }
+    paths
+        .iter()
+        .for_each(|path| print_text(&format!("{path}\n")));
+    eprintln!(
+        "{} would be removed",
+        counted(paths.len() as u64, "segment")
+    );
+}
+
+fn paths_json(name: &str, paths: &[String]) -> Json {
+    let paths = paths.iter().map(|path| text(path)).collect();
+    object(vec![(name, Json::Array(paths))])
 }

@@ -49,9 +49,9 @@ pub enum RulesCommand {
 
 #[derive(Debug, Args)]
 pub struct ReloadArgs {
-    /// [iw://]HOST[:PORT], or unix:FILE
-    #[arg(default_value = "127.0.0.1", value_name = "SERVER")]
-    server: String,
+    /// [iw://]HOST[:PORT], or unix:FILE [default: IW_SERVER, else 127.0.0.1]
+    #[arg(value_name = "SERVER")]
+    server: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ pub fn run(command: RulesCommand) -> ExitCode {
 }
 
 fn reload(args: &ReloadArgs) -> ExitCode {
-    let reloaded = server_and_prefix(&args.server).and_then(|url| match &*url.path {
+    let reloaded = server_and_prefix(args.server.as_deref()).and_then(|url| match &*url.path {
         "/" => Remote::connect(&url.server)?.reload_access(),
         path => Err(Failure::new(format!(
             "rules are those of a whole server; leave {path} away"

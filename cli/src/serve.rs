@@ -411,7 +411,8 @@ fn is_large(store: &Path) -> bool {
     bytes.map(|metadata| metadata.len()).sum::<u64>() >= LARGE_STORE_BYTES
 }
 
-fn default_store() -> Option<PathBuf> {
+/// Where a server keeps segments when nothing else is said.
+pub fn default_store() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let data = set("XDG_DATA_HOME").map(PathBuf::from);
     let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/share"));

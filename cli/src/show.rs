@@ -7,7 +7,7 @@ use interweave_wire::value_tree::{body_text, type_text};
 use interweave_wire::TypeTable;
 
 use crate::failure::Failure;
-use crate::output::{object, print_json, print_text, size_text, text};
+use crate::output::{counted, object, print_json, print_text, size_text, text};
 use crate::remote::Remote;
 use crate::target::Target;
 use crate::view::View;
@@ -79,10 +79,10 @@ pub fn say(view: &View) {
 
 fn heading(view: &View) -> String {
     format!(
-        "{}  version {}  {} blocks  {}\n",
+        "{}  version {}  {}  {}\n",
         view.url_text(),
         view.version(),
-        view.block_count(),
+        counted(view.block_count(), "block"),
         size_text(view.wire_bytes())
     )
 }

@@ -8,7 +8,7 @@ use interweave_store::{backup, restore, Report, StoreError, Wanted};
 use interweave_wire::Json;
 
 use crate::failure::Failure;
-use crate::output::{object, print_json, size_text, text};
+use crate::output::{counted, object, print_json, size_text, text};
 
 const BACKUP_EXAMPLES: &str = "\
 Examples:
@@ -80,7 +80,7 @@ pub fn run_restore(args: RestoreArgs) -> Result<(), Failure> {
 }
 
 /// A line that counts up, on a terminal.
-fn progress(what: &'static str) -> impl FnMut(u64, u64) {
+pub fn progress(what: &'static str) -> impl FnMut(u64, u64) {
     let shown = stderr().is_terminal();
     move |done, total| {
         if shown {
@@ -93,10 +93,6 @@ fn progress(what: &'static str) -> impl FnMut(u64, u64) {
             let _ = stderr().flush();
         }
     }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn say(report: &Report, json: bool) {

@@ -1,10 +1,12 @@
 //! What a command line names: a segment, a block, or a place in a block.
 //!
 //! A MIP `url#block#offset`, where instead of an offset in primitive units a path of fields and
-//! indices may stand: `127.0.0.1/astroflow#header#cfl`, `.../list#head#next`.
+//! indices may stand: `127.0.0.1/astroflow#header#cfl`, `.../list#head#next`. A path alone, as in
+//! `/list`, is at the default server (`default_server`).
 
 use interweave_wire::{BlockRef, Mip, Url};
 
+use crate::default_server;
 use crate::failure::Failure;
 
 #[derive(Debug, PartialEq)]
@@ -23,6 +25,7 @@ pub enum Place {
 
 impl Target {
     pub fn parse(argument: &str) -> Result<Target, Failure> {
+        let argument = default_server::completed(argument)?;
         let mut parts = argument.splitn(3, '#');
         let url = parts.next().unwrap_or_default();
         let block = parts.next();

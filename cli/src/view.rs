@@ -179,14 +179,19 @@ impl View {
         }
     }
 
-    /// The slot form of a value.
-    pub fn slots_of(&self, type_serial: u32, value: &Json) -> Result<Vec<u8>, Rejection> {
+    /// The slot form of a value. Fields that it does not have stay as in `old`.
+    pub fn slots_over(
+        &self,
+        type_serial: u32,
+        value: &Json,
+        old: &[u8],
+    ) -> Result<Vec<u8>, Rejection> {
         let pointer = |target: u32, text: &str| self.pointer_to(target, text);
         let reader = Reader {
             types: self.types(),
             pointer: &pointer,
         };
-        reader.slots(type_serial, value)
+        reader.slots_over(type_serial, value, old)
     }
 
     /// The pointer that `#2`, `#head#1` or such a MIP of this segment is; it must lead to a value

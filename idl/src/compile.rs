@@ -27,6 +27,7 @@ pub enum DataLanguage {
     Cpp,
     Fortran,
     Java,
+    Python,
     TypeScript,
 }
 
@@ -61,9 +62,10 @@ impl FromStr for DataLanguage {
             "cpp" | "c++" => Ok(DataLanguage::Cpp),
             "fortran" => Ok(DataLanguage::Fortran),
             "java" => Ok(DataLanguage::Java),
+            "python" => Ok(DataLanguage::Python),
             "typescript" => Ok(DataLanguage::TypeScript),
             _ => Err(format!(
-                "unknown language `{text}`; c, cpp, fortran, java and typescript are known"
+                "unknown language `{text}`; c, cpp, fortran, java, python and typescript are known"
             )),
         }
     }
@@ -118,7 +120,7 @@ pub struct CompileOptions {
     pub defines: Vec<String>,
     /// `NAME=TYPE`, of types that C headers define.
     pub types: Vec<String>,
-    /// Of Java's classes; "" is the package without a name.
+    /// Of Java's classes and Python's modules; "" is the package without a name.
     pub package: String,
 }
 

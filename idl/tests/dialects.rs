@@ -129,6 +129,23 @@ fn every_dialect_compiles_as_fortran_2003() {
 }
 
 #[test]
+fn every_dialect_is_python() {
+    let dir = fresh_dir("dialects-python");
+    let mut names = write_all(&dir, DataLanguage::Python, "py");
+    names.extend(write_all(&dir, DataLanguage::Python, "pyi"));
+    let script = "import ast, sys\nfor name in sys.argv[1:]: ast.parse(open(name).read(), name)";
+    let mut python = Command::new("python3");
+    let output = python
+        .current_dir(&dir)
+        .args(["-c", script])
+        .args(names)
+        .output();
+    let output = output.expect("python3 runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
 fn outputs_are_as_kept() {
     let dialects = tests_dir().join("dialects");
     let mut expected = Expected::new();
@@ -147,6 +164,7 @@ fn outputs_are_as_kept() {
             DataLanguage::C,
             DataLanguage::Cpp,
             DataLanguage::Fortran,
+            DataLanguage::Python,
             DataLanguage::TypeScript,
         ] {
             for file in compile(&dialects.join(format!("{name}.x")), language, &[]) {
@@ -400,6 +418,11 @@ fn files_that_include_each_other_keep_their_folders() {
     let out = compile_folders("folders-typescript", DataLanguage::TypeScript);
     let module = std::fs::read_to_string(out.join("net/main.ts")).unwrap();
     for import in ["from \"./parts.js\"", "from \"../store/file.js\""] {
+        assert!(module.contains(import), "{import}:\n{module}");
+    }
+    let out = compile_folders("folders-python", DataLanguage::Python);
+    let module = std::fs::read_to_string(out.join("net/main.py")).unwrap();
+    for import in ["from net.parts import part", "from store.file import both"] {
         assert!(module.contains(import), "{import}:\n{module}");
     }
     let out = compile_folders("folders-fortran", DataLanguage::Fortran);

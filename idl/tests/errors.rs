@@ -64,6 +64,11 @@ fn names_that_are_one_in_typescript_are_errors() {
 }
 
 #[test]
+fn names_that_are_one_in_python_are_errors() {
+    cannot_be_said(DataLanguage::Python, "python");
+}
+
+#[test]
 fn what_java_cannot_say_is_an_error_with_its_place() {
     cannot_be_said(DataLanguage::Java, "java");
 }

@@ -119,11 +119,15 @@ fn compile(dir: &Path, path: &Path) -> Vec<String> {
     };
     match made(DataLanguage::C) {
         Ok(files) => {
-            // Whatever C can say, TypeScript can, but for names that it does not keep apart.
-            if let Err(diagnostics) = made(DataLanguage::TypeScript) {
-                assert!(diagnostics
-                    .to_string()
-                    .contains("is used twice in TypeScript"));
+            // Whatever C can say, these can, but for names that they do not keep apart.
+            for (language, name) in [
+                (DataLanguage::TypeScript, "TypeScript"),
+                (DataLanguage::Python, "Python"),
+            ] {
+                if let Err(diagnostics) = made(language) {
+                    let said = diagnostics.to_string();
+                    assert!(said.contains(&format!("is used twice in {name}")), "{said}");
+                }
             }
             // Java has its own names and sizes, and says so.
             if let Err(diagnostics) = made(DataLanguage::Java) {

@@ -11,7 +11,7 @@ from . import _core
 from .coherence import FULL, NULL, STRICT, Coherence, Delta, Diff, Model, Temporal
 from .declare import ANY_POINTER as AnyPointer
 from .declare import DEFAULT as Default
-from .declare import Case, struct, union
+from .declare import Case, named, struct, union
 from .errors import BY_CODE, Error
 from .interface import CopyState, Stats
 from .layouts import address_of
@@ -80,4 +80,4 @@ __all__ = [
     "Default", "Delta", "Diff", "Double", "FULL", "Float", "Hyper", "Int", "Model", "NULL",
     "Pointer", "STRICT", "Segment", "Sequence", "Server", "Short", "Stats", "String", "Struct",
     "Temporal", "Text", "UChar", "UHyper", "UInt", "UShort", "Union", "at", "load_types", "mip",
-    "open", "segment_of", "serve", "snapshot", "struct", "union"]
+    "named", "open", "segment_of", "serve", "snapshot", "struct", "union"]

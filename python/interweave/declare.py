@@ -103,21 +103,21 @@ class Primitive(Declared):
 
 
 class Text(Declared):
-    def __init__(self, bound: int = 0) -> None:
-        self.bound = bound
+    def __init__(self, bound: int = 0, name: str = "") -> None:
+        self.bound, self.name = bound, name
 
     def _make(self, scope: Scope) -> int:
-        table = _core.new_table("", KIND["text"])
+        table = _core.new_table(self.name, KIND["text"])
         _core.fill_derived(table, 0, self.bound)
         return table
 
 
 class FixedString(Declared):
-    def __init__(self, bound: int) -> None:
-        self.bound = bound
+    def __init__(self, bound: int, name: str = "") -> None:
+        self.bound, self.name = bound, name
 
     def _make(self, scope: Scope) -> int:
-        table = _core.new_table("", KIND["string"])
+        table = _core.new_table(self.name, KIND["string"])
         _core.fill_derived(table, 0, self.bound)
         return table
 
@@ -125,14 +125,17 @@ class FixedString(Declared):
 class Derived(Declared):
     """An array, a pointer or a sequence."""
 
-    def __init__(self, kind: str, element: Any, count: int, name: str = "") -> None:
+    def __init__(self, kind: str, element: Any, count: int, name: str = "",
+                 scope: Optional[Scope] = None) -> None:
         self.kind, self.element, self.count, self.name = kind, element, count, name
+        self.scope = scope  # None: that of whoever uses the type
 
     def _parts(self, scope: Scope) -> List[Tuple[Scope, Any]]:
-        return [] if self.element is None else [(scope, self.element)]
+        return [] if self.element is None else [(self.scope or scope, self.element)]
 
     def _make(self, scope: Scope) -> int:
         self._table = _core.new_table(self.name, KIND[self.kind])  # first: the target may lead back
+        scope = self.scope or scope
         element = 0 if self.element is None else scope.table(self.element)
         _core.fill_derived(self._table, element, self.count)
         return self._table
@@ -317,6 +320,20 @@ def struct(declared: Optional[Type[T]] = None, *, name: Optional[str] = None) ->
     return declare if declared is None else declare(declared)
 
 
+def named(name: str, given: Any) -> Any:
+    """Gives a type the name of a typedef or an enum in an .x file. `interweave compile --lang
+    python` writes such lines."""
+    if isinstance(given, type) and issubclass(given, enum.IntEnum):
+        members = [(member, int(value)) for member, value in given.__members__.items()]
+        _declared[given] = Enum(name, members, given)
+        return given
+    if isinstance(given, Derived):
+        caller = sys._getframe(1)
+        scope = Scope(dict(caller.f_locals), caller.f_globals)
+        return Derived(given.kind, given.element, given.count, name, scope)
+    return type(given)(given.bound, name)
+
+
 def union(discriminant: Any, *, name: Optional[str] = None,
           tag: str = "kind") -> Callable[[Type[T]], Type[T]]:
     """Declares a union by a class whose annotations are its arms: Annotated[TheType, Case(...)], or
@@ -375,4 +392,4 @@ class _String:
 
 ARRAY, SEQUENCE, POINTER, STRING, TEXT = _Array(), _Sequence(), _Pointer(), _String(), Text()
 ANY_POINTER = Derived("pointer", None, 0)
-__all__ = ["Struct", "struct", "union", "table_of", "Case", "DEFAULT"]
+__all__ = ["Struct", "named", "struct", "union", "table_of", "Case", "DEFAULT"]

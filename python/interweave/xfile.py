@@ -112,9 +112,9 @@ class _Reader:
         elif kind == "UNION":
             self._union(name, called, parts)
         elif kind == "STRING":
-            self.made[name] = FixedString(_number(parts[1]))
+            self.made[name] = FixedString(_number(parts[1]), called)
         elif kind == "TEXT":
-            self.made[name] = Text(_number(parts[1]))
+            self.made[name] = Text(_number(parts[1]), called)
         elif kind == "ARRAY":
             self.made[name] = Derived("array", self.type(parts[3]), _number(parts[4]), called)
         elif kind == "SEQUENCE":

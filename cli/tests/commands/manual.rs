@@ -33,6 +33,9 @@ fn each_command_has_a_manual_page() {
         ("interweave.1", "Shared typed data"),
         ("interweave-serve.1", "max-segments"),
         ("interweave-rules-check.1", "OPERATION"),
+        ("interweave-doctor.1", "sync-time"),
+        ("interweave-top.1", "WATCHING"),
+        ("interweave-export.1", "checksum"),
     ] {
         let text = std::fs::read_to_string(format!("{pages}/{page}")).expect(page);
         assert!(text.replace('\\', "").contains(word), "{page}: {text}");

@@ -11,7 +11,13 @@ pub struct Ended {
 }
 
 pub fn call(arguments: &[&str]) -> Ended {
+    call_with(&[], arguments)
+}
+
+/// With variables of the environment.
+pub fn call_with(variables: &[(&str, &str)], arguments: &[&str]) -> Ended {
     let output = Command::new(env!("CARGO_BIN_EXE_interweave"))
+        .envs(variables.iter().copied())
         .args(arguments)
         .output()
         .expect("the program runs");

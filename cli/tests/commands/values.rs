@@ -256,3 +256,77 @@ fn what_cannot_be_set_or_got_is_said_in_the_users_words() {
         "{text}"
     );
 }
+
+#[test]
+fn fields_that_a_value_leaves_out_stay() {
+    let server = Server::in_memory(&[]);
+    make_pairs(&mut connect(&server));
+    let url = format!("127.0.0.1:{}/pairs", server.port);
+    let set = |value: &str| {
+        let ended = call(&["set", &format!("{url}#head"), value]);
+        assert!(ended.success, "{}", ended.err);
+        call(&["get", &format!("{url}#head")]).out
+    };
+    let second = format!("\"iw://{url}#2\"");
+    assert_eq!(
+        set(r##"{"to": "#2"}"##),
+        format!("{{\"key\": 0, \"to\": {second}}}\n")
+    );
+    assert_eq!(
+        set(r#"{"key": 9}"#),
+        format!("{{\"key\": 9, \"to\": {second}}}\n")
+    );
+    assert_eq!(set("{}"), format!("{{\"key\": 9, \"to\": {second}}}\n"));
+}
+
+/// A segment /words of the block `word`, a string of 15 bytes, and `letters`, four chars.
+fn make_words(client: &mut Client) {
+    let char = Primitive::Char as u32;
+    let letters = ArrayBody {
+        element: char,
+        count: 4,
+    };
+    let mut types = TypeTable::new();
+    described(&mut types, 64, "", TypeBody::String(15));
+    described(&mut types, 65, "", TypeBody::Array(letters));
+    let mut copy = open(client, "/words", Durability::Memory);
+    let lock = copy.lock(client, PATIENT, 1).expect("the lock");
+    let mut diff = DiffBuilder::new(0, 1);
+    types
+        .described()
+        .iter()
+        .for_each(|ty| diff.add_type(&ty.descriptor));
+    diff.add_block(lock.grant.first_serial, 64, 1, "word");
+    diff.add_block(lock.grant.first_serial + 1, 65, 1, "letters");
+    copy.release(client, &lock, diff.finish())
+        .expect("a version");
+}
+
+#[test]
+fn a_string_takes_text_without_quotes_whatever_it_looks_like() {
+    let server = Server::in_memory(&[]);
+    make_words(&mut connect(&server));
+    let mip = |block: &str| format!("127.0.0.1:{}/words#{block}", server.port);
+    let set = |block: &str, value: &str| {
+        let ended = call(&["set", &mip(block), value]);
+        assert!(ended.success, "{value}: {}", ended.err);
+        call(&["get", &mip(block)]).out
+    };
+    for (value, kept) in [
+        ("hello", r#""hello""#),
+        ("7", r#""7""#),
+        ("-0.50", r#""-0.50""#),
+        ("true", r#""true""#),
+        ("null", r#""null""#),
+        ("[1, 2]", r#""[1, 2]""#),
+        ("{}", r#""{}""#),
+        (r#""quoted""#, r#""quoted""#),
+        ("", r#""""#),
+    ] {
+        assert_eq!(set("word", value), format!("{kept}\n"));
+    }
+    assert_eq!(set("letters", "12"), "\"12\"\n");
+    assert_eq!(set("letters", "[65, 66, 0, 0]"), "\"AB\"\n");
+    let long = refused(&["set", &mip("word"), "1234567890123456"]);
+    assert!(long.contains("at most 15 bytes"), "{long}");
+}

@@ -14,6 +14,7 @@ mod library_names;
 mod limits;
 mod names;
 mod order;
+mod python;
 mod text;
 mod typescript;
 
@@ -58,6 +59,7 @@ pub(crate) fn generate(
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
         Output::Data(DataLanguage::Fortran) => fortran::generate(unit, report),
         Output::Data(DataLanguage::Java) => java::generate(unit, report),
+        Output::Data(DataLanguage::Python) => python::generate(unit, report),
         Output::Data(DataLanguage::TypeScript) => typescript::generate(unit, report),
         Output::Interface(language) => interface::generate(unit, language, report),
     }
@@ -117,7 +119,7 @@ fn folder<'a>(unit: &Unit<'a>, file: FileId) -> Option<&'a Path> {
     unit.layout.folder(unit.sources.path(file))
 }
 
-/// A text as C, C++ and TypeScript write it.
+/// A text as C, C++ and TypeScript write it, and Python but for question marks.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

@@ -14,6 +14,7 @@ mod transport;
 pub use copy::{Copy, WriterLock};
 pub use error::ClientError;
 pub use greeting::Greeting;
+pub use own_token::find as own_token_of;
 pub use transport::Transport;
 
 use bytes::Bytes;

@@ -224,6 +224,18 @@ fn connections(page: &mut Page, numbers: &Numbers) {
         "Connections that lost their framing.",
         counters.malformed,
     );
+    process(page);
+}
+
+fn process(page: &mut Page) {
+    if let Some(milliseconds) = processor_milliseconds() {
+        page.one(
+            "cpu_milliseconds_total",
+            "counter",
+            "Processor time of the process.",
+            milliseconds,
+        );
+    }
     if let Some(bytes) = resident_bytes() {
         page.one(
             "resident_memory_bytes",
@@ -427,6 +439,11 @@ fn store(page: &mut Page, status: &StoreStatus, statistics: &Statistics) {
         ("store_groups_total", "Groups appended.", status.groups),
         ("store_syncs_total", "Syncs of the log.", status.syncs),
         (
+            "store_sync_microseconds_total",
+            "Time that syncs of the log took.",
+            u64::try_from(status.syncing.as_micros()).unwrap_or(u64::MAX),
+        ),
+        (
             "store_checkpoints_total",
             "Checkpoints written.",
             status.checkpoints,
@@ -447,4 +464,14 @@ fn resident_bytes() -> Option<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+/// Returns the processor time of this process, where the system tells it.
+fn processor_milliseconds() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The program's name, in parentheses, may have spaces. Behind it the times are words 12 and 13.
+    let (_, behind) = text.rsplit_once(')')?;
+    let mut times = behind.split_whitespace().skip(11);
+    let mut next = || times.next()?.parse::<u64>().ok();
+    Some((next()? + next()?) * 10)
 }

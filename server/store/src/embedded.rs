@@ -280,9 +280,14 @@ fn begin_log(
     }
     let counted = Arc::clone(status);
     let inner = Arc::clone(&options.sync);
+    let now = Arc::clone(&options.now);
     let sync: SyncFn = Arc::new(move |file| {
-        counted.lock().status.syncs += 1;
-        inner(file)
+        let begun = now();
+        let done = inner(file);
+        let mut told = counted.lock();
+        told.status.syncs += 1;
+        told.status.syncing += now().saturating_duration_since(begun);
+        done
     });
     let numbers = (owner.epoch, found.next_number);
     let about = (numbers, identity);

@@ -1,6 +1,6 @@
 //! The one interface between the server and whatever keeps its segments.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, LogRelease};
@@ -127,6 +127,8 @@ pub struct StoreStatus {
     pub log_files: u64,
     pub groups: u64,
     pub syncs: u64,
+    /// How long they took together.
+    pub syncing: Duration,
     pub checkpoints: u64,
     /// What followed the log's end when the store was opened: it was cut off, and was not
     /// acknowledged as SYNCED, as far as is known.

@@ -15,6 +15,7 @@ pub mod pointer;
 pub mod protocol;
 pub mod rare;
 pub mod rejection;
+pub mod segment_file;
 pub mod session_hash;
 mod signature;
 pub mod types;

@@ -2,7 +2,7 @@
 
 use crate::json::{self, Json};
 use crate::pointer::{Pointer, POINTER_BYTES};
-use crate::protocol::{ErrorCode, Field, Primitive, TypeBody, UnionBody};
+use crate::protocol::{ArrayBody, ErrorCode, Field, Primitive, TypeBody, UnionBody};
 use crate::rejection::Rejection;
 use crate::types::TypeTable;
 
@@ -28,11 +28,30 @@ impl Reader<'_> {
     /// this function cannot make blocks.
     pub fn slots(&self, type_serial: u32, value: &Json) -> Result<Vec<u8>, Rejection> {
         let mut slots = Vec::new();
-        self.put(type_serial, value, &mut slots)?;
+        self.put(type_serial, value, None, &mut slots)?;
         Ok(slots)
     }
 
-    fn put(&self, serial: u32, value: &Json, out: &mut Vec<u8>) -> Result<(), Rejection> {
+    /// The same, but fields that the value does not have stay as in `old`, the slot form of a value
+    /// of the type.
+    pub fn slots_over(
+        &self,
+        type_serial: u32,
+        value: &Json,
+        old: &[u8],
+    ) -> Result<Vec<u8>, Rejection> {
+        let mut slots = Vec::new();
+        self.put(type_serial, value, Some(old), &mut slots)?;
+        Ok(slots)
+    }
+
+    fn put(
+        &self,
+        serial: u32,
+        value: &Json,
+        old: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Rejection> {
         let Some(ty) = self.types.get(serial) else {
             return Err(Rejection::new(
                 ErrorCode::UnknownType,
@@ -59,8 +78,8 @@ impl Reader<'_> {
                 }
                 _ => return wrong(&format!("a string of at most {bound} bytes"), value),
             },
-            TypeBody::Array(array) => self.array_of(array.element, array.count, value, out)?,
-            TypeBody::Record(fields) => self.record(fields, value, out)?,
+            TypeBody::Array(array) => self.array_of(array, value, old, out)?,
+            TypeBody::Record(fields) => self.record(fields, value, old, out)?,
             TypeBody::Union(body) => self.union(body, ty.slot_bytes as usize, value, out)?,
             TypeBody::Pointer(target) => {
                 let pointer = match value {
@@ -92,16 +111,18 @@ impl Reader<'_> {
 
     fn array_of(
         &self,
-        element: u32,
-        count: u32,
+        array: &ArrayBody,
         value: &Json,
+        old: Option<&[u8]>,
         out: &mut Vec<u8>,
     ) -> Result<(), Rejection> {
-        let count = count as usize;
+        let (element, count) = (array.element, array.count as usize);
         match value {
             Json::Array(items) if items.len() == count => {
                 for (index, item) in items.iter().enumerate() {
-                    within(&format!("[{index}]"), self.put(element, item, out))?;
+                    let bytes = old.map_or(0, |old| old.len() / count);
+                    let old = old.map(|old| &old[index * bytes..][..bytes]);
+                    within(&format!("[{index}]"), self.put(element, item, old, out))?;
                 }
                 Ok(())
             }
@@ -123,7 +144,13 @@ impl Reader<'_> {
         }
     }
 
-    fn record(&self, fields: &[Field], value: &Json, out: &mut Vec<u8>) -> Result<(), Rejection> {
+    fn record(
+        &self,
+        fields: &[Field],
+        value: &Json,
+        old: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Rejection> {
         let Json::Object(members) = value else {
             return wrong("an object", value);
         };
@@ -136,10 +163,20 @@ impl Reader<'_> {
             );
             return Err(Rejection::new(ErrorCode::BadValue, text));
         }
+        let mut rest = old;
         for field in fields {
-            match value.get(&field.name) {
-                Some(member) => within(&field.name, self.put(field.type_, member, out))?,
-                None => {
+            let bytes = self
+                .types
+                .get(field.type_)
+                .map_or(0, |ty| ty.slot_bytes as usize);
+            let old = rest.map(|rest| &rest[..bytes]);
+            rest = rest.map(|rest| &rest[bytes..]);
+            match (value.get(&field.name), old) {
+                (Some(member), _) => {
+                    within(&field.name, self.put(field.type_, member, old, out))?;
+                }
+                (None, Some(old)) => out.extend_from_slice(old),
+                (None, None) => {
                     return wrong(
                         &format!("an object with the member `{}`", field.name),
                         value,
@@ -167,7 +204,7 @@ impl Reader<'_> {
         let begin = out.len();
         within(
             &body.discriminant,
-            self.put(body.discriminant_type, discriminant, out),
+            self.put(body.discriminant_type, discriminant, None, out),
         )?;
         let number = i32::from_le_bytes(out[begin..begin + 4].try_into().expect("four bytes"));
         let arm = body.arms.iter().find(|arm| arm.values.contains(&number));
@@ -176,7 +213,7 @@ impl Reader<'_> {
         };
         if arm.type_ != 0 {
             match value.get(&arm.name) {
-                Some(member) => within(&arm.name, self.put(arm.type_, member, out))?,
+                Some(member) => within(&arm.name, self.put(arm.type_, member, None, out))?,
                 None => return wrong(&format!("an object with the member `{}`", arm.name), value),
             }
         }

@@ -1,0 +1,147 @@
+//! `interweave cp`: segments to other paths or servers, each at one version.
+
+use clap::Args;
+use interweave_wire::mip::Address;
+use interweave_wire::Url;
+
+use crate::failure::Failure;
+use crate::list::server_and_prefix;
+use crate::output::{counted, object, print_json, size_text, text};
+use crate::pattern::{fixed_part, is_pattern, matches};
+use crate::remote::{address_text, Remote};
+use crate::serve::bytes_or_none;
+use crate::target::Target;
+use crate::whole_segment::{make, Wish};
+use interweave_wire::Json;
+
+const EXAMPLES: &str = "\
+Examples:
+  interweave cp 127.0.0.1/list 127.0.0.1/list-yesterday
+  interweave cp /list iws://other.example.org            under the same path
+  interweave cp '/fleet/**' other.example.org            many, under their paths
+  interweave cp --replace 127.0.0.1/list other.example.org/list
+
+The copy has the types, the names and serials of the blocks, and the values of one version of the
+source, and begins at version 1. Pointers within the segment stay; pointers into other segments
+lead where they led. A copy that cannot be finished is taken away.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CopyArgs {
+    /// The segment's URL. `*` in its path stands for any characters but `/`, `**` for any
+    /// components
+    #[arg(value_name = "FROM")]
+    from: String,
+    /// The copy's URL; a server alone keeps the path
+    #[arg(value_name = "TO")]
+    to: String,
+    /// Remove a segment that has the copy's path, for good
+    #[arg(long)]
+    replace: bool,
+    /// The copy's quota [default: that of the source]
+    #[arg(long, value_name = "BYTES", value_parser = bytes_or_none)]
+    quota: Option<u64>,
+    /// Print what was copied as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: CopyArgs) -> Result<(), Failure> {
+    let from = whole(&args.from)?;
+    let to = server_and_prefix(Some(&args.to))?;
+    let mut source = Remote::connect(&from.server)?;
+    let paths = paths_of(&mut source, &from)?;
+    let many = is_pattern(&from.path);
+    if many && to.path != "/" {
+        return Err(Failure::new(format!(
+            "many segments keep their paths; name only the server {}",
+            address_text(&to.server)
+        )));
+    }
+    let mut destination = Remote::connect(&to.server)?;
+    let mut copied = Vec::new();
+    for path in paths {
+        let url = |server: &Address, path: &str| Url {
+            server: server.clone(),
+            path: path.to_string(),
+        };
+        let end = if to.path == "/" { &path } else { &to.path };
+        let (one, end) = (url(&from.server, &path), url(&to.server, end));
+        copied.push(copy(&args, &mut source, &one, &mut destination, &end)?);
+    }
+    if args.json {
+        print_json(&Json::Array(copied));
+    } else if many {
+        eprintln!("{} copied", counted(copied.len() as u64, "segment"));
+    }
+    Ok(())
+}
+
+/// A segment's URL, without a block.
+pub fn whole(argument: &str) -> Result<Url, Failure> {
+    let target = Target::parse(argument)?;
+    match target.block {
+        None => Ok(target.url),
+        Some(block) => Err(Failure::new(format!(
+            "whole segments are copied; leave #{block} away"
+        ))),
+    }
+}
+
+/// The paths that a path or a pattern names. At least one.
+pub fn paths_of(remote: &mut Remote, url: &Url) -> Result<Vec<String>, Failure> {
+    if !is_pattern(&url.path) {
+        return Ok(vec![url.path.clone()]);
+    }
+    let listed = remote.list(fixed_part(&url.path))?;
+    let paths = listed.into_iter().map(|segment| segment.path);
+    let paths: Vec<String> = paths.filter(|path| matches(&url.path, path)).collect();
+    match paths.is_empty() {
+        false => Ok(paths),
+        true => Err(Failure::new(format!(
+            "no segment of {} matches {}; interweave ls lists them",
+            address_text(&url.server),
+            url.path
+        ))),
+    }
+}
+
+fn copy(
+    args: &CopyArgs,
+    source: &mut Remote,
+    from: &Url,
+    destination: &mut Remote,
+    to: &Url,
+) -> Result<Json, Failure> {
+    if from == to {
+        return Err(Failure::new(format!("{from} would be copied onto itself")));
+    }
+    let (view, opened) = source.fetch_with_options(from)?;
+    let wish = Wish {
+        durable: opened.durable,
+        quota_bytes: args.quota.unwrap_or(opened.quota_bytes),
+        replace: args.replace,
+    };
+    let is_same = from.server == to.server;
+    let slot_text = |text: &str| match text.starts_with('/') && !is_same {
+        // A path alone would lead to a segment of the other server.
+        true => format!("{}{text}", from.server),
+        false => text.to_string(),
+    };
+    make(destination, to, view.segment(), slot_text, &wish)?;
+    if !args.json {
+        eprintln!(
+            "{from} version {} -> {to}: {}, {}",
+            view.version(),
+            counted(view.block_count(), "block"),
+            size_text(view.wire_bytes())
+        );
+    }
+    Ok(object(vec![
+        ("from", text(&from.to_string())),
+        ("version", Json::from(view.version())),
+        ("to", text(&to.to_string())),
+        ("blocks", Json::from(view.block_count())),
+        ("wire_bytes", Json::from(view.wire_bytes())),
+    ]))
+}
