@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What encryption costs: the frame of frames.py, and the first opening of a segment by a new
-process, with TLS and without it. Medians.
+"""What encryption costs: the frame of frames.py, and the openings of segments by a new process,
+with TLS and without it. Medians.
 
     secure.py INTERWEAVE RESULTS    runs all systems in turn, several times over; writes
                                     RESULTS/secure.csv
@@ -9,6 +9,9 @@ process, with TLS and without it. Medians.
   interweave-tls  the same by iws://, writer and reader
   raw-tcp-twice   the bytes from a writer through a relay to a reader
   raw-tls-twice   the same by TLS on both ways, with Python's ssl
+  first-*         a process's first opening, which is a login
+  later-*         its openings at servers that it has no connection to
+  bare-*          the same with OpenSSL alone (bare_tls.py): without a login
 """
 
 import os
@@ -25,6 +28,7 @@ import numpy as np
 import frames
 
 TURNS, LOGINS = 5, 15
+SERVERS = 4  # each process connects to each of them once
 
 
 class Child:
@@ -153,40 +157,69 @@ def raw_read(port, is_secure):
         round += 1
 
 
-# ---- the first opening ----
+# ---- openings by new processes ----
 
-def open_once(url):
+def open_each(*urls):
     import interweave
-    begin = time.monotonic_ns()
-    segment = interweave.open(url)
-    print((time.monotonic_ns() - begin) / 1e6, flush=True)
-    segment.close()
+    for url in urls:
+        begin = time.monotonic_ns()
+        segment = interweave.open(url)
+        print((time.monotonic_ns() - begin) / 1e6, flush=True)
+        segment.close()
 
 
-def logins(folder, scheme):
-    server, address = serve(folder, scheme)
-    url = f"{address}/logins"
-    samples = []
+def in_new_processes(folder, scheme, command_for):
+    """Returns, for each line that a process prints for one of the servers, all numbers."""
+    servers = [serve(folder, scheme) for _ in range(SERVERS)]
+    addresses = [address for _, address in servers]
+    lines = [[] for _ in servers]
     for _ in range(LOGINS):
-        child = Child("open", url)
-        samples.append(float(child.line()))
-        child.process.wait()
-    server.terminate()
-    server.wait()
-    return samples
+        done = subprocess.run(command_for(addresses), check=True, capture_output=True, text=True)
+        for all, line in zip(lines, done.stdout.splitlines(), strict=True):
+            all.append([float(word) for word in line.split()])
+    for process, _ in servers:
+        process.terminate()
+        process.wait()
+    return lines
 
 
-SYSTEMS = {
-    "interweave-tcp": lambda folder: interweave_frames(folder, "iw"),
-    "interweave-tls": lambda folder: interweave_frames(folder, "iws"),
-    "raw-tcp-twice": lambda folder: raw_frames(folder, False),
-    "raw-tls-twice": lambda folder: raw_frames(folder, True),
-    "open-tcp": lambda folder: logins(folder, "iw"),
-    "open-tls": lambda folder: logins(folder, "iws"),
-}
+def openings(folder, scheme):
+    def command_for(addresses):
+        return [sys.executable, __file__, "open", *(f"{one}/logins" for one in addresses)]
+    first, *later = in_new_processes(folder, scheme, command_for)
+    kind = "tls" if scheme == "iws" else "tcp"
+    return {f"first-{kind}": [ms for ms, in first],
+            f"later-{kind}": [ms for line in later for ms, in line]}
+
+
+def bare(folder):
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bare_tls.py")
+
+    def command_for(addresses):
+        hosts = (one.removeprefix("iws://") for one in addresses)
+        return [sys.executable, script, os.environ["IW_CA"], *hosts]
+    first, second, *later = in_new_processes(folder, "iws", command_for)
+    return {"bare-load": [load for load, _, _ in first],
+            "bare-first-context": [context for _, context, _ in first],
+            "bare-first-handshake": [handshake for _, _, handshake in first],
+            "bare-first": [sum(times) for times in first],
+            "bare-later-context": [context for _, context, _ in second],
+            "bare-later-handshake": [handshake for line in later for _, _, handshake in line]}
+
+
+# Each gives samples by name.
+SYSTEMS = [
+    lambda folder: {"interweave-tcp": interweave_frames(folder, "iw")},
+    lambda folder: {"interweave-tls": interweave_frames(folder, "iws")},
+    lambda folder: {"raw-tcp-twice": raw_frames(folder, False)},
+    lambda folder: {"raw-tls-twice": raw_frames(folder, True)},
+    lambda folder: openings(folder, "iw"),
+    lambda folder: openings(folder, "iws"),
+    bare,
+]
 ROLES = {
     "relay": lambda folder, secure: relay(folder, secure == "1"),
-    "open": open_once,
+    "open": open_each,
     "read": lambda system, *words: READERS[system](*words),
 }
 READERS = {
@@ -199,22 +232,23 @@ def main():
     if sys.argv[1] in ROLES:
         ROLES[sys.argv[1]](*sys.argv[2:])
         return
-    samples = {system: [] for system in SYSTEMS}
+    samples = {}
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("authority", "server"):
             subprocess.run([sys.argv[1], "cert", kind, folder], check=True,
                            stdout=subprocess.DEVNULL)
         os.environ["IW_CA"] = f"{folder}/ca.pem"
         for _ in range(TURNS):  # in turn, so that what else the machine does hits all of them
-            for system, run in SYSTEMS.items():
-                samples[system] += run(folder)
-    print("a frame of 3 MiB, and a new process's first opening; medians")
-    print(f"{'system':16s} {'ms':>8s} {'fastest':>8s}")
+            for run in SYSTEMS:
+                for system, times in run(folder).items():
+                    samples.setdefault(system, []).extend(times)
+    print("a frame of 3 MiB, and openings by new processes; medians")
+    print(f"{'system':20s} {'ms':>8s} {'fastest':>8s}")
     with open(os.path.join(sys.argv[2], "secure.csv"), "w") as results:
         results.write("system,ms\n")
         for system, all in samples.items():
             results.write(f"{system},{statistics.median(all):.3f}\n")
-            print(f"{system:16s} {statistics.median(all):8.2f} {min(all):8.2f}")
+            print(f"{system:20s} {statistics.median(all):8.2f} {min(all):8.2f}")
 
 
 if __name__ == "__main__":

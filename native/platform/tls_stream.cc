@@ -5,12 +5,10 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstring>
-#include <fstream>
 #include <memory>
-#include <string>
 
 #include "platform/socket_waits.h"
+#include "platform/tls_contexts.h"
 
 namespace iw::platform {
 
@@ -21,20 +19,6 @@ constexpr std::size_t burst_bytes = 4 * record_bytes;
 // A record has 22 bytes more than what it carries.
 constexpr std::size_t out_bytes = burst_bytes + (std::size_t{1} << 10);
 constexpr std::array<unsigned char, 5> alpn{4, 'i', 'w', '/', '2'};
-
-struct FreeContext {
-  const openssl::Functions* library;
-  void operator()(openssl::Context* one) const { library->SSL_CTX_free(one); }
-};
-using OwnContext = std::unique_ptr<openssl::Context, FreeContext>;
-
-// Lives for ever.
-const char* reason_text(const openssl::Functions& library) {
-  const char* const text = library.ERR_reason_error_string(library.ERR_peek_error());
-  return text == nullptr ? "TLS failed" : text;
-}
-
-TlsResult shortage_of(int code) { return {TlsTrouble::shortage, shortage_text(code)}; }
 
 // A file or a library that cannot be read may be one for which no descriptor is left.
 Status descriptor_for_a_file() {
@@ -53,63 +37,6 @@ bool is_refusal(unsigned long reason) {
   constexpr unsigned long certificate_required = 116;
   return (alert >= bad_certificate && alert <= certificate_unknown) || alert == unknown_ca ||
          alert == access_denied || alert == certificate_required;
-}
-
-bool has_certificate(const std::string& file) {
-  std::ifstream in(file);
-  std::string line;
-  while (std::getline(in, line)) {
-    for (const char* const kind : {"CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE"}) {
-      if (line.rfind("-----BEGIN " + std::string(kind) + "-----", 0) == 0) return true;
-    }
-  }
-  return false;
-}
-
-// `option` and `variable`: where the file may be named.
-TlsResult unusable(const openssl::Functions& library, const char* variable, const char* option,
-                   const std::string& file) {
-  const unsigned long error = library.ERR_peek_error();
-  const bool is_of_system = (error & openssl::system_error) != 0;
-  const int code = is_of_system ? static_cast<int>(error & ~openssl::system_error) : 0;
-  if (is_shortage(code)) return shortage_of(code);
-  const bool is_key = std::strcmp(option, "key") == 0;
-  const char* const why = is_of_system                      ? error_text(code)
-                          : is_key || has_certificate(file) ? reason_text(library)
-                                                            : "it holds no certificate in PEM "
-                                                              "form";
-  const char* const instead = is_of_system ? "a file that this program may read"
-                              : is_key     ? "the PEM file of the certificate's key"
-                                           : "a PEM file of certificates";
-  return {TlsTrouble::files, "the file " + file + " of " + variable + " or of the option " +
-                                 option + " cannot be used: " + why + "; name " + instead};
-}
-
-TlsResult use_files(const openssl::Functions& library, openssl::Context* context,
-                    const TlsFiles& files) {
-  if (files.authorities.empty()) {
-    library.SSL_CTX_set_default_verify_paths(context);
-  } else if (library.SSL_CTX_load_verify_locations(context, files.authorities.c_str(), nullptr) !=
-             1) {
-    return unusable(library, "IW_CA", "ca", files.authorities);
-  } else if (!has_certificate(files.authorities)) {
-    // OpenSSL takes a list of revoked certificates, and then trusts nobody.
-    library.ERR_clear_error();
-    return unusable(library, "IW_CA", "ca", files.authorities);
-  }
-  if (files.certificate.empty() != files.key.empty()) {
-    return {TlsTrouble::files,
-            "IW_CERT and IW_KEY, or the options cert and key, go together, and one is not set"};
-  }
-  if (files.certificate.empty()) return {};
-  if (library.SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
-    return unusable(library, "IW_CERT", "cert", files.certificate);
-  }
-  if (library.SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), openssl::file_is_pem) != 1 ||
-      library.SSL_CTX_check_private_key(context) != 1) {
-    return unusable(library, "IW_KEY", "key", files.key);
-  }
-  return {};
 }
 
 // Asks for the host, and wants its certificate to name it.
@@ -138,11 +65,8 @@ TlsResult TlsStream::prepare(const std::string& host, const TlsFiles& files) {
   library_.ERR_clear_error();
   gathered_.reserve(burst_bytes);
   out_.resize(out_bytes);
-  const OwnContext context(library_.SSL_CTX_new(library_.TLS_client_method()), {&library_});
-  if (context == nullptr) return shortage;
-  library_.SSL_CTX_ctrl(context.get(), openssl::ctrl_set_min_version, openssl::tls_1_3, nullptr);
-  library_.SSL_CTX_set_verify(context.get(), openssl::verify_peer, nullptr);
-  if (TlsResult bad = use_files(library_, context.get(), files); !bad) return bad;
+  std::shared_ptr<openssl::Context> context;
+  if (TlsResult bad = context_for(library_, files, context); !bad) return bad;
   session_ = library_.SSL_new(context.get());
   if (session_ == nullptr) return shortage;
   openssl::Bio* const read = library_.BIO_new_socket(fd_, openssl::close_nothing);

@@ -136,6 +136,59 @@ fn audit_1_clients_whose_certificates_are_not_taken_make_lines() {
     assert_eq!(logins[refused.len()]["who"], "cert:alice");
 }
 
+/// A connection that was let in may end because of its certificate [AUDIT-1].
+#[test]
+fn audit_1_a_certificate_that_expires_or_is_revoked_meanwhile_makes_a_line() {
+    let certificates = Certificates::new();
+    certificates.make(&["client", &certificates.folder(), "bob"]);
+    revoke(&certificates, &[]).unwrap();
+    let folder = Directory::new();
+    let file = log_in(&folder);
+    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
+    let name = file.display().to_string();
+    let options = ["--client-ca", &authority, "--client-crl", &list];
+    let mut server = certificates.serve(&[&options[..], &["--audit", &name]].concat());
+    make(&mut connect(&server), "/numbers");
+    let mut watching = Vec::new();
+    for name in ["alice", "bob", "brief"] {
+        if name == "brief" {
+            certificates.make_by_hand(name, &[name], Duration::from_secs(3));
+        }
+        let (child, lines) = crate::tls::watching(&certificates, &server, name);
+        // The first line says that it waits.
+        lines.recv_timeout(PATIENT).expect("it watches");
+        watching.push(child);
+    }
+    let ended = || {
+        let mut lines = lines(&file);
+        lines.retain(|line| line["act"] == "connection_ended");
+        lines
+    };
+    wait_until("the certificate has expired", || ended().len() == 1);
+    revoke(&certificates, &["bob"]).unwrap();
+    wait_until("the other one was revoked", || ended().len() == 2);
+    for mut child in watching {
+        child.kill().expect("it waits for the server");
+        child.wait().expect("its end");
+    }
+    assert!(server.stop().success());
+    let expected = [
+        ("cert:brief", "the client's certificate has expired"),
+        ("cert:bob", "the client's certificate was revoked"),
+    ];
+    let told = ended();
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for (line, (who, text)) in told.iter().zip(expected) {
+        assert!(line["who"] == who && line["text"] == text, "{line}");
+        assert!(
+            line["allowed"] == false && line["error"] == "DENIED",
+            "{line}"
+        );
+        let from = line["from"].as_str().expect("where it was");
+        assert!(from.starts_with("127.0.0.1:"), "{line}");
+    }
+}
+
 /// Lines of one place and reason become one.
 #[test]
 fn audit_4_many_clients_that_tls_does_not_take_make_few_lines() {

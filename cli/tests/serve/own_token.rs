@@ -1,6 +1,6 @@
 //! A server's own token [OWN-1..3]: the programs of its user find it, and nobody else comes in.
 
-use crate::clients::{open, write};
+use crate::clients::{open, write, PATIENT};
 use crate::server::{Directory, Server};
 use interweave_server::client::{Client, Greeting, Transport};
 use interweave_wire::protocol::{Durability, ErrorCode};
@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 const SOMEBODY: u32 = 65_533;
 
@@ -169,6 +170,78 @@ fn own_2_the_file_is_the_users_alone_and_goes_with_the_server() {
     );
     assert!(server.stop().success());
     assert!(!file.exists());
+}
+
+/// As the system removes the runtime folder of a user who logs out.
+#[test]
+fn own_2_a_file_that_is_missing_is_written_anew() {
+    let runtime = Directory::new();
+    let mut server = serve(&runtime);
+    let file = token_file(&server, &runtime);
+    let of_http = file.with_file_name(format!("{}.token", server.http.port()));
+    let token = std::fs::read_to_string(&file).expect("the token");
+    std::fs::remove_dir_all(runtime.path()).expect("the folder goes");
+    std::fs::create_dir(runtime.path()).expect("the user logs in again");
+    wait_for(&of_http);
+    wait_for(&file);
+    assert_eq!(std::fs::read_to_string(&file).expect("it"), token);
+    let mode = |path: &std::path::Path| path.metadata().expect("it").permissions().mode() & 0o777;
+    assert_eq!(mode(&file), 0o600);
+    let folder = file.parent().expect("its folder");
+    assert_eq!(mode(folder), 0o700);
+    assert_eq!(std::fs::read_dir(folder).expect("it").count(), 2);
+    assert!(list(&server, &runtime).status.success());
+    assert!(server.stop().success());
+    assert!(!file.exists() && !of_http.exists());
+}
+
+#[test]
+fn own_2_a_file_that_is_there_is_left_as_it_is() {
+    let runtime = Directory::new();
+    let mut server = Server::with_own_token(&runtime, &["--listen", "127.0.0.1:0"]);
+    let file = token_file(&server, &runtime);
+    let of_http = file.with_file_name(format!("{}.token", server.http.port()));
+    let elsewhere = runtime.path().join("elsewhere");
+    let folder = std::fs::read_dir(file.parent().expect("its folder")).expect("it");
+    let mut files = folder.map(|entry| entry.expect("a file").path());
+    // The server looks after it last.
+    let last = files.find(|other| *other != file && *other != of_http);
+    let last = last.expect("that of the second address");
+    // What another server wrote, and a link that somebody made, stay.
+    std::fs::write(&file, "another\n").expect("it is written");
+    std::fs::remove_file(&of_http).expect("it goes");
+    std::os::unix::fs::symlink(&elsewhere, &of_http).expect("a link");
+    std::fs::remove_file(&last).expect("it goes");
+    wait_for(&last);
+    assert_eq!(std::fs::read_to_string(&file).expect("it"), "another\n");
+    assert!(!elsewhere.exists());
+    assert!(server.stop().success());
+    assert!(file.exists() && of_http.is_symlink() && !last.exists());
+}
+
+#[test]
+fn own_2_a_folder_that_became_a_link_gets_no_token() {
+    let (runtime, other) = (Directory::new(), Directory::new());
+    let mut server = serve(&runtime);
+    let file = token_file(&server, &runtime);
+    let folder = file.parent().expect("its folder");
+    std::fs::remove_dir_all(folder).expect("it goes");
+    std::os::unix::fs::symlink(other.path(), folder).expect("a link");
+    let line = server.logs(&["was missing and was written anew"]);
+    assert!(
+        !line.contains(&runtime.path().display().to_string()),
+        "{line}"
+    );
+    assert_eq!(std::fs::read_dir(other.path()).expect("it").count(), 0);
+    assert!(server.stop().success());
+}
+
+fn wait_for(file: &std::path::Path) {
+    let begin = Instant::now();
+    while !file.exists() {
+        assert!(begin.elapsed() < PATIENT, "{}", file.display());
+        std::thread::yield_now();
+    }
 }
 
 /// The terminal is one that `script` makes.

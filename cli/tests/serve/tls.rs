@@ -59,7 +59,7 @@ impl Certificates {
     }
 
     /// Makes a client's certificate that is valid for so long, with these common names.
-    fn make_by_hand(&self, file: &str, names: &[&str], valid: Duration) {
+    pub fn make_by_hand(&self, file: &str, names: &[&str], valid: Duration) {
         let read = |name| std::fs::read_to_string(self.file(name)).unwrap();
         let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
         let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
@@ -305,7 +305,7 @@ fn a_certificate_that_expires_ends_its_connection() {
 }
 
 /// A watching client of that name, and the lines that it says.
-fn watching(
+pub fn watching(
     certificates: &Certificates,
     server: &Server,
     name: &str,

@@ -29,7 +29,7 @@ use interweave_wire::fields::field;
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 const CLIENTS: u8 = 5;
 /// What the certificates of clients 0 to 4 may do, at different times.
@@ -40,6 +40,9 @@ const RULES: [&str; 4] = [
     "deny cert:c0 write,read /a\nallow * all /a/*\nallow cert:c2 all /**\nend\n",
     "end\n",
 ];
+/// The same, parsed once for all inputs.
+static PARSED: LazyLock<[Rules; 4]> =
+    LazyLock::new(|| RULES.map(|text| Rules::parse(text).expect("rules")));
 /// The top bit of the streams of notifications.
 const NOTIFICATION: u32 = 1 << 31;
 
@@ -236,8 +239,7 @@ impl World {
         // The old rules hold for everything that is due before.
         self.engine.advance(self.now_ns);
         self.carry_out();
-        let rules = RULES.get(usize::from(which) % (RULES.len() + 1));
-        let rules = rules.map(|text| Rules::parse(text).expect("rules"));
+        let rules = PARSED.get(usize::from(which) % (PARSED.len() + 1)).cloned();
         self.access = Arc::new(Access::new(rules, None));
         self.engine.set_access(self.now_ns, self.access.clone());
     }

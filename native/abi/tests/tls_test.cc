@@ -12,9 +12,13 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -193,6 +197,48 @@ TEST_F(Tls, TheSystemsAuthoritiesAreTrustedByDefaultAndOursIsNotOne) {
   ASSERT_TRUE(server.good());
   const EnvironmentVariable trust("IW_CA", "");
   expect_refused(secure(server, "/s"), IW_EDENIED, "IW_CA");
+}
+
+// Written so long ago that it will not change unseen.
+void write_of_old(const std::string& file, const std::string& text, int age_s) {
+  std::ofstream(file, std::ios::trunc) << text;
+  const auto now = std::filesystem::file_time_type::clock::now();
+  std::filesystem::last_write_time(file, now - std::chrono::seconds(age_s));
+}
+
+std::string text_of(const std::string& file) {
+  const std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void expect_taken(const std::string& url) {
+  const IW_handle_t segment = open(url);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+// Each server is connected to once, because connections are kept for a while.
+TEST_F(Tls, AFileOfAuthoritiesIsReadOnceAndAgainWhenItChanges) {
+  const Server first(authority_.serving()), second(authority_.serving());
+  const Server third(authority_.serving()), fourth(authority_.serving());
+  ASSERT_TRUE(first.good() && second.good() && third.good() && fourth.good());
+  const Authority other;
+  const std::string file = authority_.file("trusted.pem");
+  const EnvironmentVariable trust("IW_CA", file);
+  const std::string own = text_of(authority_.file("ca.pem"));
+  write_of_old(file, own, 3600);
+  expect_taken(secure(first, "/s"));
+  // Nothing says that the file has changed.
+  const auto written = std::filesystem::last_write_time(file);
+  write_of_old(file, std::string(own.size(), 'x'), 0);
+  std::filesystem::last_write_time(file, written);
+  expect_taken(secure(second, "/s"));
+  write_of_old(file, text_of(other.file("ca.pem")), 1800);
+  expect_refused(secure(third, "/s"), IW_EDENIED, "IW_CA");
+  write_of_old(file, own, 900);
+  expect_taken(secure(fourth, "/s"));
 }
 
 // The certificate names localhost and 127.0.0.1, which are not all names of this host.

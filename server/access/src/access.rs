@@ -133,10 +133,29 @@ impl Access {
     pub fn decide(&self, identity: &Identity, operation: Operation, path: &str) -> Decision {
         match &self.rules {
             Some(rules) => rules.decide(identity, operation, path),
-            None => Decision {
-                is_allowed: self.is_open() || *identity != Identity::Anyone,
-                line: None,
-            },
+            None => self.without_rules(identity),
+        }
+    }
+
+    /// Decides one operation on one segment. Also returns the beginning of the path, up to and with
+    /// a '/', such that the same holds for all paths that begin so; "": for all paths. None: it may
+    /// hold for this path alone. REQUIRES: the operation is about a segment.
+    pub fn decide_with_reach<'a>(
+        &self,
+        identity: &Identity,
+        operation: Operation,
+        path: &'a str,
+    ) -> (Decision, Option<&'a str>) {
+        match &self.rules {
+            Some(rules) => rules.decide_with_reach(identity, operation, path),
+            None => (self.without_rules(identity), Some("")),
+        }
+    }
+
+    fn without_rules(&self, identity: &Identity) -> Decision {
+        Decision {
+            is_allowed: self.is_open() || *identity != Identity::Anyone,
+            line: None,
         }
     }
 }

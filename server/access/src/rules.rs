@@ -66,8 +66,7 @@ impl Rules {
         if file.limits.is_empty() {
             return limits;
         }
-        let subjects = file.subjects.get(identity).unwrap_or(&file.of_others);
-        for subject in subjects {
+        for subject in file.subjects_of(identity) {
             limits.add_all(&file.limits[*subject as usize]);
         }
         limits
@@ -81,15 +80,28 @@ impl Rules {
     /// Finds the first rule that matches [RULE-1]. `path` is "" for Metrics and Admin.
     pub fn decide(&self, identity: &Identity, operation: Operation, path: &str) -> Decision {
         let file = &*self.file;
-        let subjects = file.subjects.get(identity).unwrap_or(&file.of_others);
+        let subjects = file.subjects_of(identity);
         let number = operation as usize;
         let verdict = if operation.is_of_server() {
             let of = |&subject: &u32| file.of_server[subject as usize][number - SEGMENT_OPERATIONS];
             subjects.iter().map(of).min().unwrap_or(Verdict::NONE)
         } else {
-            file.paths.first_match(subjects, number, path)
+            file.paths.first_match(subjects, number, path).0
         };
         verdict.decision()
+    }
+
+    /// As [`Access::decide_with_reach`](crate::Access::decide_with_reach).
+    pub fn decide_with_reach<'a>(
+        &self,
+        identity: &Identity,
+        operation: Operation,
+        path: &'a str,
+    ) -> (Decision, Option<&'a str>) {
+        let file = &*self.file;
+        let subjects = file.subjects_of(identity);
+        let (verdict, reach) = file.paths.first_match(subjects, operation as usize, path);
+        (verdict.decision(), reach)
     }
 }
 
@@ -100,6 +112,10 @@ impl fmt::Debug for Rules {
 }
 
 impl File {
+    fn subjects_of(&self, identity: &Identity) -> &[u32] {
+        self.subjects.get(identity).unwrap_or(&self.of_others)
+    }
+
     fn new(statements: &Statements) -> Result<File, FileError> {
         let groups::Subjects {
             of_rules,

@@ -1,4 +1,7 @@
 //! The token of a server that has neither a tokens file nor a rules file [OWN-1] [OWN-2].
+//!
+//! A thread of its own looks after the token's files, because a disk that does not answer must not
+//! hold the engine's thread up.
 
 use super::address::ListenAddress;
 use interweave_access::{own_token, Access, TokenLine, Tokens};
@@ -7,9 +10,14 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// The name that the token has.
 const OWNER: &str = "owner";
+/// How often the server looks whether a file of its token is missing.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// The token, and the files that it is in. The files are removed when this is dropped.
 pub struct OwnToken {
@@ -59,7 +67,7 @@ impl OwnToken {
         };
         let written = self.folder.clone().and_then(|folder| {
             let file = folder.join(&name);
-            let written = write(&file, token);
+            let written = write(&file, token, Over::Older);
             let written = written.map_err(|error| format!("{}: {error}", file.display()));
             written.map(|()| file)
         });
@@ -122,6 +130,86 @@ impl OwnToken {
     }
 }
 
+/// Looks after the token's files until this is dropped, which removes them.
+pub struct Keeper {
+    /// Tells the thread to end.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl OwnToken {
+    /// From now on a file that is missing is written anew [OWN-2].
+    pub fn keep(self) -> io::Result<Keeper> {
+        if self.token.is_none() {
+            return Ok(Keeper {
+                end: None,
+                thread: None,
+            });
+        }
+        let (end, ends) = channel();
+        let thread = std::thread::Builder::new().name("iw-token".to_string());
+        let thread = thread.spawn(move || self.look_after_files(&ends))?;
+        Ok(Keeper {
+            end: Some(end),
+            thread: Some(thread),
+        })
+    }
+
+    fn look_after_files(mut self, ends: &Receiver<()>) {
+        while ends.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            self.write_missing();
+        }
+    }
+
+    fn write_missing(&mut self) {
+        let Some(token) = &self.token else {
+            return;
+        };
+        for file in &mut self.files {
+            // A file that is there is left alone, whosever it is.
+            if fs::symlink_metadata(&*file).is_ok() {
+                continue;
+            }
+            let Some(name) = file.file_name() else {
+                continue;
+            };
+            let written = folder().and_then(|folder| {
+                let anew = folder.join(name);
+                write(&anew, token, Over::Nothing).map(|()| anew)
+            });
+            match written {
+                Ok(anew) => {
+                    tracing::info!(
+                        file = %anew.display(),
+                        "the file of the server's token was missing and was written anew"
+                    );
+                    *file = anew;
+                    self.failure = None;
+                }
+                Err(error) if self.failure.is_none() => {
+                    tracing::warn!(
+                        "the file of the server's token, {}, is missing and cannot be written: \
+                         {error}",
+                        file.display()
+                    );
+                    self.failure = Some(error.to_string());
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            // It has panicked, and that was reported.
+            let _ = thread.join();
+        }
+    }
+}
+
 impl Drop for OwnToken {
     fn drop(&mut self) {
         for file in &self.files {
@@ -174,8 +262,16 @@ fn is_private(folder: &Path) -> bool {
     metadata.is_ok_and(|m| m.is_dir() && m.uid() == user() && m.mode() & 0o077 == 0)
 }
 
+/// What a new file may take the place of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// A server that starts replaces what an older one has left.
+    Older,
+    Nothing,
+}
+
 /// Writes the file whole or not at all.
-fn write(file: &Path, token: &str) -> io::Result<()> {
+fn write(file: &Path, token: &str, over: Over) -> io::Result<()> {
     let part = file.with_extension(format!("part-{}", std::process::id()));
     // A part of a process that had the same number may lie there.
     let _ = fs::remove_file(&part);
@@ -185,6 +281,12 @@ fn write(file: &Path, token: &str) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&part)?;
-    writeln!(made, "{token}")?;
-    fs::rename(&part, file)
+    let written = writeln!(made, "{token}").and_then(|()| match over {
+        Over::Older => fs::rename(&part, file),
+        // Unlike a rename it fails if there is a file, also one that has just come.
+        Over::Nothing => fs::hard_link(&part, file),
+    });
+    // Nothing is there after a rename.
+    let _ = fs::remove_file(&part);
+    written
 }

@@ -11,7 +11,7 @@ use super::door::Origin;
 use super::guests::Gated;
 use super::http;
 use super::listen::{self, Listener, UnixPeers};
-use super::own_token::OwnToken;
+use super::own_token::{Keeper, OwnToken};
 use super::shell::{Shell, Stored};
 use super::spinning::{self, Spinning};
 use super::tasks;
@@ -253,7 +253,7 @@ fn own_token(shell: &Shell, is_wanted: bool) -> Result<OwnToken, ServeError> {
 }
 
 /// What is open while a server runs: the gate of TLS, the listeners, the token's files.
-type Begun = (Option<Gate>, Vec<JoinHandle<()>>, OwnToken);
+type Begun = (Option<Gate>, Vec<JoinHandle<()>>, Keeper);
 
 /// From now on the engine holds to what the files say, if there are any.
 fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeError> {
@@ -333,7 +333,9 @@ async fn begin_listening(
         tracing::info!(%address, "listening");
         ready(address);
     }
-    Ok((gate, bound.tasks, own_token))
+    let kept = own_token.keep();
+    let kept = kept.map_err(failed("looking after the files of the server's token"))?;
+    Ok((gate, bound.tasks, kept))
 }
 
 /// The listeners of a server.

@@ -7,6 +7,7 @@ use super::client_socket::{ClientSocket, Sink};
 use super::inbound::{Admission, Inbound};
 use super::shell::{RefusedPlace, Serving, Shell};
 use super::socket::Socket;
+use super::turns::messages_of;
 use crate::session::Request;
 use interweave_wire::Rejection;
 use std::cell::RefCell;
@@ -138,7 +139,8 @@ async fn read_messages(
         };
         let complete = inbound.borrow_mut().take_complete();
         let bytes = in_turn - before;
-        shell.take_turn(connection.id, bytes, complete.len()).await;
+        let messages = complete.iter().map(|one| messages_of(&one.request)).sum();
+        shell.take_turn(connection.id, bytes, messages).await;
         for incoming in complete {
             connection.has_room().await;
             shell.rested(connection.id).await;

@@ -5,6 +5,7 @@
 //! some bytes and messages. When it is used up, the connections of the identity wait in a queue.
 //! The first of them begins the next turn in the next round.
 
+use crate::session::Request;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use tokio::task::yield_now;
@@ -13,6 +14,9 @@ use tokio::task::yield_now;
 const TURN: usize = 256 << 10;
 /// A message costs as much as so many bytes, however short it is.
 const MESSAGE: usize = 8 << 10;
+/// A list costs as much as so many other messages: a turn. The engine may look at many segments for
+/// it at once.
+const LIST: usize = TURN / MESSAGE;
 /// With so many identities, those that wait for nothing are forgotten.
 const MANY: usize = 1024;
 
@@ -38,6 +42,14 @@ struct Shares {
 
 #[derive(Debug, Default)]
 pub struct Turns(RefCell<Shares>);
+
+/// Returns as how many messages the request counts.
+pub fn messages_of(request: &Request) -> usize {
+    match request {
+        Request::ListSegments(_) => LIST,
+        _ => 1,
+    }
+}
 
 impl Turns {
     /// Waits until the connection may use so much of its identity's turn.

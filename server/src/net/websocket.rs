@@ -8,6 +8,7 @@ use super::client_socket::{ClientSocket, Sink};
 use super::inbound::Inbound;
 use super::serving::{give_bulk_up, AskEngine, LINGER};
 use super::shell::Shell;
+use super::turns::messages_of;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use interweave_access::Peer;
@@ -53,7 +54,7 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer) {
             message = next(&shell, connection.id, &mut socket) => match message {
                 Some(Ok(Message::Binary(frame))) => {
                     shell.take_turn(connection.id, frame.len(), 1).await;
-                    talk.take(&frame);
+                    talk.take(&frame).await;
                 }
                 Some(Ok(Message::Ping(payload))) => {
                     shell.heard(connection.id, payload.len());
@@ -99,7 +100,7 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     /// Takes a message, which must be exactly one frame. Otherwise nothing of it is looked at.
-    fn take(&self, message: &[u8]) {
+    async fn take(&self, message: &[u8]) {
         let (shell, connection) = (self.shell, self.connection.id);
         shell.heard(connection, message.len());
         let frame = frame_bytes(message);
@@ -119,6 +120,10 @@ impl Talk<'_> {
             (inbound.parse(message), inbound.take_complete())
         };
         for incoming in complete {
+            let more = messages_of(&incoming.request) - 1;
+            if more > 0 {
+                shell.take_turn(connection, 0, more).await;
+            }
             shell.request(connection, incoming);
         }
         match parsed {

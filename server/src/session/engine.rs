@@ -371,6 +371,7 @@ impl Engine {
         for closed in self.wire.take_closed() {
             if let Some(account) = closed.account {
                 self.accounts.leave(account);
+                self.listing.forget(account, closed.connection);
             }
             free.append(&mut self.segments.forget(&closed, now_ns));
         }

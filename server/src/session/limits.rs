@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    fn account_of(&self, connection: u64) -> Option<u32> {
+    pub(super) fn account_of(&self, connection: u64) -> Option<u32> {
         self.wire.connection(connection)?.account
     }
 

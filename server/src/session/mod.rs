@@ -15,6 +15,7 @@
 //! | `permits` | what identities may do, and which kept rights are valid | segments, connections |
 //! | `accounts` | what each identity uses, and its limits | segments, connections |
 //! | `saving` | which segments are to be saved, and which are being saved | segments, connections |
+//! | `listing` | the lists that are being made, and whose turn it is | segments, connections |
 //!
 //! `engine` takes each event to its owner. Nobody is told of a release before it is durable. A few
 //! readers are told before the writer, many readers after the writer. The master copies follow when
@@ -46,11 +47,13 @@ mod reloading;
 mod remembered;
 mod removing;
 mod resolving;
+mod rotation;
 mod saving;
 mod segment;
 mod segments;
 mod serials;
 mod settling;
+mod sight;
 mod statistics;
 mod storing;
 mod sweeping;

@@ -111,8 +111,14 @@ impl Segments {
 
     /// Returns the segments from that path on, in order.
     pub fn starting_at(&self, from: Bound<&str>) -> impl Iterator<Item = &SegmentState> {
+        let paths = self.paths_from(from);
+        paths.filter_map(|(_, number)| self.get(number))
+    }
+
+    /// Returns the paths from that one on, in order, and the numbers of their segments.
+    pub fn paths_from(&self, from: Bound<&str>) -> impl Iterator<Item = (&str, u32)> {
         let paths = self.paths.range::<str, _>((from, Bound::Unbounded));
-        paths.filter_map(|(_, number)| self.get(*number))
+        paths.map(|(path, number)| (&**path, *number))
     }
 
     pub fn next_id(&mut self) -> u64 {

@@ -2,8 +2,8 @@
 
 use super::engine::Engine;
 use super::segment::SegmentState;
+use super::sight::Sight;
 use super::wire::{Connection, Origin};
-use interweave_access::Operation;
 use interweave_master::Overhead;
 use interweave_store::Identity;
 use std::ops::Bound;
@@ -170,12 +170,9 @@ impl Engine {
         most: usize,
     ) -> Option<String> {
         let mut last = None;
+        let mut sight = Sight::new(self.access(), identity);
         for s in self.segments.starting_at(from).take(most) {
-            if self
-                .access()
-                .decide(identity, Operation::Read, &s.path)
-                .is_allowed
-            {
+            if sight.sees(&s.path) {
                 segments.push(self.statistics_of(s, now_ns));
             }
             last = Some(s);

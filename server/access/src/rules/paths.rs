@@ -204,7 +204,14 @@ impl Paths {
     }
 
     /// Returns the first rule of these subjects that is about the operation and matches the path.
-    pub fn first_match(&self, subjects: &[u32], operation: usize, path: &str) -> Verdict {
+    /// Also returns the beginning of the path, up to and with a '/', such that the same rule is the
+    /// first for all paths that begin so. None: it may be the first for this path alone.
+    pub fn first_match<'a>(
+        &self,
+        subjects: &[u32],
+        operation: usize,
+        path: &'a str,
+    ) -> (Verdict, Option<&'a str>) {
         let mut walk = Walk {
             paths: self,
             operation,
@@ -221,8 +228,9 @@ impl Paths {
             std::mem::swap(&mut active, &mut walk.next);
             walk.next.clear();
             let deep = walk.deep.len();
-            if active.is_empty() && deep == 0 {
-                return walk.best;
+            if !active.iter().chain(&walk.deep).any(|&at| walk.leads_on(at)) {
+                let at = component.as_ptr() as usize - path.as_ptr() as usize;
+                return (walk.best, path.get(..at));
             }
             let number = self.number_in_path(component);
             for &node in &active {
@@ -233,7 +241,8 @@ impl Paths {
             }
         }
         let here = |&node: &u32| self.nodes[node as usize].here[operation];
-        walk.next.iter().map(here).fold(walk.best, Verdict::min)
+        let first = walk.next.iter().map(here).fold(walk.best, Verdict::min);
+        (first, None)
     }
 }
 
@@ -284,12 +293,18 @@ impl Walk<'_> {
         is_new
     }
 
+    /// Whether a rule below the node may be of an earlier line than the best.
+    fn leads_on(&self, node: u32) -> bool {
+        let found = &self.paths.nodes[node as usize];
+        found.has_children && found.below[self.operation] < self.best
+    }
+
     /// Goes from a node that matches up to the component to those that match with it.
     fn step(&mut self, node: u32, number: u32, component: &str) {
-        let found = &self.paths.nodes[node as usize];
-        if !found.has_children || found.below[self.operation] >= self.best {
+        if !self.leads_on(node) {
             return;
         }
+        let found = &self.paths.nodes[node as usize];
         if let Some(&child) = self.paths.children.get(&Edge::new(node, number)) {
             self.enter(child);
         }

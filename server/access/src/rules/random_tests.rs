@@ -161,7 +161,7 @@ fn the_index_finds_the_first_rule() {
     };
     println!("IW_SEED={seed}");
     let mut numbers = Numbers(seed);
-    let mut allowed = 0;
+    let (mut allowed, mut reached) = (0, 0);
     for _ in 0..1500 {
         let count = 1 + numbers.below(14);
         let rules: Vec<Plain> = (0..count).map(|_| numbers.rule()).collect();
@@ -180,8 +180,24 @@ fn the_index_finds_the_first_rule() {
             let found = parsed.decide(&Identity::parse(identity).unwrap(), operation, &path);
             assert_eq!(found, expected, "{identity} {operation} {path} by\n{file}");
             allowed += u32::from(found.is_allowed);
+            if operation.is_of_server() {
+                continue;
+            }
+            let identity = Identity::parse(identity).unwrap();
+            let (found, reach) = parsed.decide_with_reach(&identity, operation, &path);
+            assert_eq!(found, expected, "{identity} {operation} {path} by\n{file}");
+            let Some(reach) = reach else {
+                continue;
+            };
+            assert!(path.starts_with(reach) && reach.ends_with('/'), "{reach}");
+            // What was said of one path of the folder holds for others.
+            let other = format!("{}{}", &reach[..reach.len() - 1], numbers.path(&IN_PATHS));
+            let found = parsed.decide(&identity, operation, &other);
+            assert_eq!(found, expected, "{identity} {operation} {other} by\n{file}");
+            reached += u32::from(other != path);
         }
     }
     // The test sees both answers.
     assert!((2_000..80_000).contains(&allowed), "{allowed}");
+    assert!(reached > 10_000, "{reached}");
 }

@@ -27,11 +27,13 @@ impl<'a> ClientCertificate<'a> {
         Number::new(self.0.issuer().as_raw(), self.0.raw_serial())
     }
 
-    /// Returns how long the certificate is still valid.
+    /// Returns how long the certificate is still valid. TLS takes it throughout its last second. A
+    /// connection that ended before would begin again.
     pub fn time_left(&self) -> Option<Duration> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let until = u64::try_from(self.0.validity().not_after.timestamp()).unwrap_or(0);
-        Some(Duration::from_secs(until).saturating_sub(now))
+        let expires = Duration::from_secs(until.saturating_add(1));
+        Some(expires.saturating_sub(now))
     }
 }
 

@@ -50,6 +50,9 @@ pub const HTTP_NAME: &[u8] = b"http/1.1";
 /// takes its last bytes.
 const PARTING: Duration = Duration::from_secs(1);
 
+const HAS_EXPIRED: &str = "the client's certificate has expired";
+const WAS_REVOKED: &str = "the client's certificate was revoked";
+
 /// The service that a connection asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
@@ -273,6 +276,19 @@ struct Guard {
 }
 
 impl Guard {
+    /// Notes that a connection ends because of its client's certificate [AUDIT-1].
+    fn note_end(&self, peer: &Peer, text: &'static str) {
+        tracing::info!("{text}, so its connection ends");
+        if let Some(notes) = &self.notes {
+            notes.note(Audited {
+                who: Some(peer.identity()),
+                from: Place::of(peer),
+                error: Some(ErrorCode::Denied),
+                ..Audited::of_server(Act::ConnectionEnded, false, text)
+            });
+        }
+    }
+
     /// Notes that a client was not let in [AUDIT-1], if that is why the handshake failed.
     fn note_refusal(&self, error: &io::Error, from: Option<SocketAddr>) {
         let reason = error.get_ref().and_then(|error| error.downcast_ref());
@@ -296,11 +312,11 @@ fn refusal(error: &TlsError) -> Option<&'static str> {
         return shows_none.then_some("the client shows no certificate");
     };
     Some(match wrong {
-        Wrong::Expired | Wrong::ExpiredContext { .. } => "the client's certificate has expired",
+        Wrong::Expired | Wrong::ExpiredContext { .. } => HAS_EXPIRED,
         Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
             "the client's certificate is not valid yet"
         }
-        Wrong::Revoked => "the client's certificate was revoked",
+        Wrong::Revoked => WAS_REVOKED,
         Wrong::UnknownIssuer | Wrong::BadSignature => {
             "the client's certificate is not of an authority of --client-ca"
         }
@@ -415,17 +431,18 @@ async fn shuttle(
     };
     let number = certificate.as_ref().map(ClientCertificate::number);
     let left = certificate.and_then(|certificate| certificate.time_left());
-    let names = guard.configs.names;
-    exit.take(Admitted::Secure(engines, Shown { peer, names }));
-    tokio::select! {
+    let names = guard.configs.names.clone();
+    let shown = Shown {
+        peer: peer.clone(),
+        names,
+    };
+    exit.take(Admitted::Secure(engines, shown));
+    let why = tokio::select! {
         carried = carry(&mut stream, &mut own, part) => return carried,
-        _ = expired(left) => {
-            tracing::info!("a client's certificate has expired, so its connection ends");
-        }
-        _ = was_revoked(&mut guard.revoked, number) => {
-            tracing::info!("a client's certificate was revoked, so its connection ends");
-        }
-    }
+        _ = expired(left) => HAS_EXPIRED,
+        _ = was_revoked(&mut guard.revoked, number) => WAS_REVOKED,
+    };
+    guard.note_end(&peer, why);
     timeout(PARTING, stream.shutdown()).await?
 }
 

@@ -8,9 +8,12 @@ use interweave_access::Operation;
 
 /// More than a slice of a list or a sweep.
 const MANY: usize = 3000;
+/// The readers may see none of /lab, but each path there has to be asked about.
 const RULES: &str = "\
+group readers cert:reader cert:other
 allow cert:writer all /**
-allow cert:reader read /z
+allow @readers read /z
+allow @readers read /lab/x*
 end
 ";
 
@@ -135,6 +138,76 @@ fn rule_4_pages_of_a_list_have_each_segment_once() {
     assert_eq!(all, expected);
 }
 
+/// Lets slices of lists be made until the answer is there. Returns how many.
+fn slices_until(world: &mut World, stream: u32) -> usize {
+    let mut slices = 0;
+    while world.try_answer(stream).is_none() {
+        assert!(world.engine.works_in_slices());
+        world.pass(1);
+        slices += 1;
+    }
+    slices
+}
+
+#[test]
+fn lim_7_a_list_does_not_wait_for_all_lists_of_another_identity() {
+    let mut world = filled();
+    let slices = MANY / 1024 + 1;
+    let alone = world.send(2, list());
+    assert_eq!(slices_until(&mut world, alone), slices - 1);
+    for connection in 10..40 {
+        enter(&mut world, connection, "reader");
+        for _ in 0..16 {
+            world.send(connection, list());
+        }
+    }
+    enter(&mut world, 3, "other");
+    let other = world.send(3, list());
+    // The reader has a turn for each of the other one's.
+    assert!(slices_until(&mut world, other) < 2 * slices);
+    // It is the same for a connection among those of its own identity.
+    enter(&mut world, 40, "reader");
+    let own = world.send(40, list());
+    assert!(slices_until(&mut world, own) <= 31 * slices);
+}
+
+#[test]
+fn lim_7_asking_again_gives_no_more_turns() {
+    let mut world = filled();
+    let first = world.send(2, list());
+    let folder = Request::ListSegments(ListSegments {
+        prefix: "/lab/00".to_string(),
+        after: String::new(),
+    });
+    let second = world.send(2, folder);
+    assert!(world.try_answer(second).is_none());
+    finish(&mut world);
+    assert_eq!(paths(&world.answer(first)), ["/z"]);
+    assert!(paths(&world.answer(second)).is_empty());
+}
+
+#[test]
+fn rule_4_a_folder_of_which_nothing_may_be_seen_is_passed_over() {
+    let rules = [
+        "allow cert:reader read /z",
+        "deny cert:reader read /lab/**\nallow cert:reader read /**",
+        "deny cert:reader read /lab/*\nallow cert:reader read /**",
+    ];
+    let is_asked_once = [true, true, false];
+    for (rules, at_once) in rules.into_iter().zip(is_asked_once) {
+        let mut world = filled();
+        let now_ns = world.now_ns();
+        let rules = format!("allow cert:writer all /**\n{rules}\nend\n");
+        world.engine.set_access(now_ns, access(&rules));
+        finish(&mut world);
+        let listing = world.send(2, list());
+        let is_answered = !world.engine.works_in_slices();
+        assert_eq!(is_answered, at_once, "{rules}");
+        finish(&mut world);
+        assert_eq!(paths(&world.answer(listing)), ["/z"], "{rules}");
+    }
+}
+
 #[test]
 fn lists_that_are_under_way_are_few_and_go_with_their_connection() {
     let mut world = filled();
@@ -145,8 +218,9 @@ fn lists_that_are_under_way_are_few_and_go_with_their_connection() {
     enter(&mut world, 3, "reader");
     let other = world.send(3, list());
     world.engine.disconnected(world.now_ns(), 2);
-    finish(&mut world);
-    assert_eq!(paths(&world.answer(other)), ["/z"]);
+    // Those of the connection are gone with it.
+    assert_eq!(slices_until(&mut world, other), MANY / 1024 + 1);
+    assert!(!world.engine.works_in_slices());
 }
 
 #[test]
@@ -246,7 +320,7 @@ fn audit_1_the_use_of_admin_makes_a_line_allowed_or_not() {
     assert_eq!(
         rows,
         [
-            (Act::Admin, admin, true, Some(1), true),
+            (Act::Admin, admin, true, Some(2), true),
             (Act::Admin, admin, false, None, true),
         ]
     );
