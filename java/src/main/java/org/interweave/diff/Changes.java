@@ -13,6 +13,7 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.types.Type;
 import org.interweave.wire.ByteWriter;
+import org.interweave.wire.LittleEndian;
 import org.interweave.wire.SegmentUrl;
 import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
 
@@ -223,7 +224,9 @@ public final class Changes {
       if (each.getKey().isLive()) addChange(diff, each.getKey(), each.getValue());
     }
     for (CopiedBlock block : created) if (block.isNew) addChange(diff, block, zeros(block));
-    return diff.finish(copy.version());
+    byte[] made = diff.finish(copy.version());
+    if (made != null) LittleEndian.carried(made.length);
+    return made;
   }
 
   private static byte[] zeros(CopiedBlock block) {

@@ -49,7 +49,7 @@ public final class ByteWriter {
 
   public void put(byte[] from, int begin, int count) {
     int at = room(count);
-    System.arraycopy(from, begin, bytes, at, count);
+    LittleEndian.copy(from, begin, bytes, at, count);
   }
 
   public void put(byte[] from) {
