@@ -43,7 +43,7 @@ public final class Changes {
   private final List<CopiedBlock> created = new ArrayList<>();
   private int createdCount;
   /** Of the block at hand. */
-  private final ByteWriter runs = new ByteWriter();
+  private ByteWriter runs = new ByteWriter();
   private final List<CopiedBlock> freed = new ArrayList<>();
   private final long firstType;
   private final int firstSlot;
@@ -239,12 +239,21 @@ public final class Changes {
     boolean isWhole = !whole.isEmpty() && whole.contains(block);
     boolean hasRuns =
         isWhole ? Collecting.whole(block, runs) : Collecting.changed(block, pristine, runs);
-    if (hasRuns) diff.change(block.serial, runs);
+    if (hasRuns) addRuns(diff, block);
+  }
+
+  private void addRuns(DiffBuilder diff, CopiedBlock block) {
+    if (runs.length() < LARGE) {
+      diff.change(block.serial, runs);
+      return;
+    }
+    diff.changeLent(block.serial, runs);
+    runs = new ByteWriter();
   }
 
   private void addChange(DiffBuilder diff, CopiedBlock block, Stretches kept) {
     runs.clear();
-    if (Collecting.changed(block, kept, runs)) diff.change(block.serial, runs);
+    if (Collecting.changed(block, kept, runs)) addRuns(diff, block);
   }
 
   /** Makes the changes the version, because the server acknowledged them. */
