@@ -10,7 +10,7 @@ import org.interweave.wire.LittleEndian;
  * lent: the memory stays as it is until the bytes are finished.
  */
 public final class UnitCollecting implements Plan.Visit {
-  /** Room for more is not asked for before it is needed: strings may be shorter than they may be. */
+  /** More room is not asked for before it is needed, because strings may be short. */
   private static final long MUCH = 1 << 20;
 
   private final byte[] memory;
