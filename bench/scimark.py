@@ -17,7 +17,7 @@ import tempfile
 
 import java_client
 
-ROUNDS = 9
+ROUNDS = 7
 SOURCES = java_client.HERE / "java" / "scimark"
 # name of the way, data, the agent's argument; None: no agent
 WAYS = (("plain", "plain", None), ("plain, agent", "plain", ""),
