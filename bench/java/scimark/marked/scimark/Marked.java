@@ -10,8 +10,6 @@ import scimark.data.sparse;
 
 /** Three of the kernels, with a mark for each store into a row. */
 public final class Marked {
-  private static final int RELEASES = 9;
-
   private Marked() {}
 
   public static void main(String[] arguments) {
@@ -28,7 +26,6 @@ public final class Marked {
         kernels(lock);
         lock.release();
       }
-      System.out.println("release_of_plate " + release(segment) + " 0");
     }
   }
 
@@ -44,19 +41,5 @@ public final class Marked {
     Timing.print("sor", () -> MarkedKernels.sor(plate));
     Timing.print("sparse", () -> MarkedKernels.sparse(sparse, product));
     Timing.print("lu", () -> MarkedKernels.lu(linear, cells));
-  }
-
-  /** The least time in ns of a release after one element was set. */
-  private static long release(Segment segment) {
-    long least = Long.MAX_VALUE;
-    for (int i = 0; i < RELEASES; ++i) {
-      try (WriteLock lock = segment.write()) {
-        lock.object("plate", marked_cells.class).set(i, i);
-        long from = System.nanoTime();
-        lock.release();
-        least = Math.min(least, System.nanoTime() - from);
-      }
-    }
-    return least;
   }
 }
