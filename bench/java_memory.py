@@ -16,13 +16,11 @@ import subprocess
 import sys
 import tempfile
 
+import java_client
+
 ROUNDS = 3
 COUNT = 1_000_000
-VERSION = "0.1.0"
-HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = HERE / "java" / "memory"
-CLIENT = (HERE.parent / "build/java/repository/org/interweave/interweave" / VERSION /
-          f"interweave-{VERSION}.jar")
+SOURCES = java_client.HERE / "java" / "memory"
 COLLECTORS = {"G1": "-XX:+UseG1GC", "ZGC": "-XX:+UseZGC"}
 CASES = ("blocks", "plain", "row")
 PAUSE = re.compile(r"Pause .*?([0-9.]+)ms$")
@@ -32,12 +30,9 @@ END = re.compile(r"Pause Full \(System.gc\(\)\).*ms$|Garbage Collection \(System
 
 def build(program, folder):
     """Returns the class path."""
-    subprocess.run([program, "compile", str(SOURCES / "data.x"), "--lang", "java", "--package",
-                    "memory.data", "--out", str(folder)], check=True)
-    files = [str(path) for root in (SOURCES, folder) for path in sorted(root.rglob("*.java"))]
-    subprocess.run(["javac", "--release", "17", "-d", str(folder / "classes"), "-cp", str(CLIENT),
-                    *files], check=True)
-    return f"{folder / 'classes'}:{folder}:{CLIENT}"
+    java_client.generate(program, [SOURCES / "data.x"], "memory.data", folder)
+    java_client.compile_java([SOURCES, folder], str(java_client.jar()), folder / "classes")
+    return f"{folder / 'classes'}:{folder}:{java_client.jar()}"
 
 
 def longest_pauses(log):

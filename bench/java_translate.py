@@ -17,12 +17,10 @@ import subprocess
 import sys
 import tempfile
 
+import java_client
+
 ROUNDS = 5
-VERSION = "0.1.0"
-HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = HERE / "java" / "translate"
-CLIENT = (HERE.parent / "build/java/repository/org/interweave/interweave" / VERSION /
-          f"interweave-{VERSION}.jar")
+SOURCES = java_client.HERE / "java" / "translate"
 SYSTEMS = ("interweave", "raw", "raw_in_place", "jdk", "kryo", "fory", "protobuf")
 FIGURES = {"rows": SYSTEMS, "shapes": SYSTEMS, "partly": ("interweave",)}
 JAVA = ("java", "-Xms1500m", "-Xmx1500m", "-XX:+UseSerialGC", "-XX:+AlwaysPreTouch",
@@ -39,15 +37,13 @@ def write_wide(folder):
 def build(program, rivals, folder):
     """Returns the class path."""
     write_wide(folder)
-    subprocess.run([program, "compile", str(SOURCES / "shapes.x"), str(folder / "wide.x"), "--lang",
-                    "java", "--package", "translate.data", "--out", str(folder)], check=True)
+    java_client.generate(program, [SOURCES / "shapes.x", folder / "wide.x"], "translate.data",
+                         folder)
     for path in (SOURCES / "shapes.proto", folder / "wide.proto"):
         subprocess.run(["protoc", f"-I{path.parent}", f"--java_out={folder}", str(path)],
                        check=True)
-    paths = ":".join([str(CLIENT), *map(str, sorted(rivals.glob("*.jar")))])
-    files = [str(path) for root in (SOURCES, folder) for path in sorted(root.rglob("*.java"))]
-    subprocess.run(["javac", "--release", "17", "-nowarn", "-d", str(folder / "classes"), "-cp",
-                    paths, *files], check=True)
+    paths = ":".join(map(str, [java_client.jar(), *sorted(rivals.glob("*.jar"))]))
+    java_client.compile_java([SOURCES, folder], paths, folder / "classes")
     return f"{folder / 'classes'}:{folder}:{paths}"
 
 

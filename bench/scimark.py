@@ -9,60 +9,44 @@ turns; the figures are medians of ROUNDS machines, each of which gives its best 
 
 import csv
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
-ROUNDS = 9
-VERSION = "0.1.0"
-HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = HERE / "java" / "scimark"
-REPOSITORY = HERE.parent / "build/java/repository/org/interweave"
-# name of the way, data, whether with the agent
-WAYS = (("plain", "plain", False), ("plain, agent", "plain", True),
-        ("shared", "shared", False), ("shared, agent", "shared", True))
+import java_client
 
-
-def artifact(name):
-    return str(REPOSITORY / name / VERSION / f"{name}-{VERSION}.jar")
+ROUNDS = 7
+SOURCES = java_client.HERE / "java" / "scimark"
+# name of the way, data, the agent's argument; None: no agent
+WAYS = (("plain", "plain", None), ("plain, agent", "plain", ""),
+        ("plain, measure=all", "plain", "=measure=all"), ("shared", "shared", None),
+        ("shared, agent", "shared", ""), ("marked rows", "marked", ""))
 
 
 def build(program, folder):
-    """The kernels over either form of the data. Returns the class paths."""
-    generated = folder / "generated"
-    subprocess.run([program, "compile", str(SOURCES / "scimark.x"), "--lang", "java", "--package",
-                    "scimark.data", "--out", str(generated)], check=True)
-    kernels = [str(path) for path in sorted(SOURCES.glob("*.java"))]
+    """The kernels over each form of the data. Returns the class paths."""
+    generated, client = folder / "generated", str(java_client.jar())
+    java_client.generate(program, [SOURCES / "scimark.x"], "scimark.data", generated)
+    kernels = folder / "kernels"
+    shutil.copytree(SOURCES, kernels, ignore=shutil.ignore_patterns("plain", "shared", "marked"))
     paths = {}
-    for kind, more in (("plain", ()), ("shared", (generated,))):
+    for kind, more in (("plain", ()), ("shared", (generated,)), ("marked", (generated,))):
         classes = folder / kind
-        files = [str(path) for root in (SOURCES / kind, *more)
-                 for path in sorted(root.rglob("*.java"))]
-        subprocess.run(["javac", "--release", "17", "-d", str(classes), "-cp",
-                        artifact("interweave"), *kernels, *files], check=True)
-        paths[kind] = f"{classes}:{generated}:{artifact('interweave')}"
+        java_client.compile_java([kernels, SOURCES / kind, *more], client, classes)
+        paths[kind] = f"{classes}:{generated}:{client}"
     return paths
-
-
-def serve(program):
-    server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--http",
-                               "127.0.0.1:0", "--store", "memory"],
-                              stdout=subprocess.PIPE, text=True)
-    for line in server.stdout:
-        if line.startswith("listening "):
-            return server, line.split()[1]
-    raise RuntimeError("the server did not start")
 
 
 def run(paths, way, url):
     """One virtual machine: kernel -> (ns of a run, what the first run gave)."""
-    name, data, has_agent = way
+    name, data, agent = way
     words = ["java", "-Xms512m", "-Xmx512m", "-XX:+UseSerialGC"]
-    if has_agent:
-        words.append("-javaagent:" + artifact("interweave-agent"))
+    if agent is not None:
+        words.append(f"-javaagent:{java_client.jar('interweave-agent')}{agent}")
     words += ["-cp", paths[data], f"scimark.{data.capitalize()}"]
-    words += [url] if data == "shared" else []
+    words += [] if data == "plain" else [url]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     rows = [line.split() for line in said.splitlines()]
     return {kernel: (float(ns), first) for kernel, ns, first in rows}
@@ -72,6 +56,8 @@ def check(runs):
     """The kernels compute the same in all ways, and the agent is there where it should be."""
     for way, rounds in runs.items():
         for kernel in ("fft", "sor", "monte_carlo", "sparse", "lu", "monte_carlo_in_fields"):
+            if way == "marked rows" and kernel not in rounds[0]:
+                continue
             given = {found[kernel][1] for found in rounds}
             wanted = runs["plain"][0][kernel][1]
             if given != {wanted}:
@@ -104,7 +90,7 @@ def row(kernel, way, us, plain):
     if plain:
         each = [mine / other for mine, other in zip(us, plain)]
         ratios = [f"{statistics.median(each):.3f}", f"{min(us) / min(plain):.3f}"]
-    print(f"{kernel:22} {way:14} {statistics.median(us):10.2f} us  {ratios[0]:>6} {ratios[1]:>6}")
+    print(f"{kernel:22} {way:18} {statistics.median(us):10.2f} us  {ratios[0]:>6} {ratios[1]:>6}")
     return [kernel, way, *(f"{time:.2f}" for time in (statistics.median(us), min(us), max(us))),
             *ratios]
 
@@ -113,16 +99,12 @@ def main():
     program, results = sys.argv[1], pathlib.Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder:
         paths = build(program, pathlib.Path(folder))
-        server, address = serve(program)
-        try:
+        with java_client.server(program) as address:
             runs = {way[0]: [] for way in WAYS}
             for round_ in range(ROUNDS):
                 for number, way in enumerate(WAYS):
                     url = f"iw://{address}/scimark-{round_}-{number}"
                     runs[way[0]].append(run(paths, way, url))
-        finally:
-            server.terminate()
-            server.wait()
     check(runs)
     write(runs, results)
 

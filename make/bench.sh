@@ -2,8 +2,8 @@
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
 # translate, swizzle, optimisations, mining, server_costs, solver, frames, secure, rpc, am,
-# containers, ddss, dsm, dsm_faults, services, java_scimark, java_memory, java_translate or
-# java_frame (java runs all figures of Java).
+# containers, ddss, dsm, dsm_faults, services, java_scimark, java_memory, java_translate, java_lock,
+# java_start or java_frame (java runs all figures of Java).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -137,7 +137,17 @@ if [[ "$ONLY" =~ ^(java|java_scimark)?$ ]]; then
   begin java_scimark
   make/java.sh build
   bench/scimark.py "$IW_PROGRAM" "$BENCH_RESULTS"
+  record_machine java_scimark
 fi
+# A reader lock in Java on a copy that is recent enough, and the start of a program.
+for name in java_lock java_start; do
+  if [[ "$ONLY" =~ ^(java|$name)?$ ]]; then
+    begin "$name"
+    make/java.sh build
+    "bench/$name.py" "$IW_PROGRAM" "$BENCH_RESULTS"
+    record_machine "$name"
+  fi
+done
 # What blocks take of Java's heap, and of its collections.
 if [[ "$ONLY" =~ ^(java|java_memory)?$ ]]; then
   begin java_memory

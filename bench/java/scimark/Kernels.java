@@ -14,8 +14,8 @@ import scimark.data.stepper;
  */
 final class Kernels {
   private static final int SAMPLES = 10_000;
-  private static final int SIDE = 100;
-  private static final double RELAXATION = 1.25;
+  static final int SIDE = 100;
+  static final double RELAXATION = 1.25;
   private static final int SEED_BITS = 31;
 
   private Kernels() {}

@@ -27,7 +27,7 @@ final class Timing {
   }
 
   /** Prints the kernel's name, the least time of a run in ns, and what the first run gave. */
-  private static void print(String name, DoubleSupplier kernel) {
+  static void print(String name, DoubleSupplier kernel) {
     double first = kernel.getAsDouble();
     long runs = 0;
     long begun = System.nanoTime();

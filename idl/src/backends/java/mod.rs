@@ -90,6 +90,21 @@ fn flattened(schema: &Schema, id: DefId) -> bool {
             .any(|def| def.fields().iter().any(|field| holds(&field.ty)))
 }
 
+/// What the parts of an object's modification word stand for.
+#[derive(Clone, Copy)]
+enum Marks {
+    Fields,
+    Elements,
+}
+
+/// The class of the numbers in an array in its place; None if it holds something else.
+fn number_of_row(value: &Value) -> Option<&str> {
+    match value.call.starts_with("row(") {
+        true => value.class.strip_suffix("[]"),
+        false => None,
+    }
+}
+
 fn package_line(unit: &Unit<'_>, text: &mut Text) {
     if !unit.package.is_empty() {
         text.line(format!("package {};", unit.package));
@@ -239,7 +254,7 @@ impl<'a> Class<'a> {
         let mut calls = Vec::new();
         let values = self.values(&slots, &mut calls);
         self.head(def, &slots, &values, "IW_Object");
-        self.members(def, &slots, &values);
+        self.members(def, &slots, &values, Marks::Fields);
         self.transfer(&calls);
         self.text.close("}");
     }
@@ -258,7 +273,13 @@ impl<'a> Class<'a> {
         self.head(def, &slots, &values, "IW_Array");
         self.text
             .line(format!("public static final int length = {length};"));
-        self.members(def, &slots, &values);
+        match number_of_row(&values[0]) {
+            Some(number) => {
+                self.members(def, &slots, &values, Marks::Elements);
+                self.elements(number);
+            }
+            None => self.members(def, &slots, &values, Marks::Fields),
+        }
         self.transfer(&calls);
         self.text.close("}");
     }
@@ -281,7 +302,7 @@ impl<'a> Class<'a> {
         let mut calls = Vec::new();
         let values = self.values(&slots, &mut calls);
         self.head(def, &slots, &values, "IW_Object");
-        self.members(def, &slots, &values);
+        self.members(def, &slots, &values, Marks::Fields);
         self.union_transfer(union, &slots[0], &calls, &ends);
         self.text.close("}");
     }
@@ -381,7 +402,7 @@ impl<'a> Class<'a> {
         self.text.blank();
     }
 
-    fn members(&mut self, def: &Def, slots: &[Slot<'_>], values: &[Value]) {
+    fn members(&mut self, def: &Def, slots: &[Slot<'_>], values: &[Value], marks: Marks) {
         let mut taken: HashSet<String> = slots.iter().map(|slot| slot.name.clone()).collect();
         for (order, (slot, value)) in slots.iter().zip(values).enumerate() {
             comment(&mut self.text, slot.doc);
@@ -415,11 +436,35 @@ impl<'a> Class<'a> {
         self.text.blank();
         self.text.line("@Override");
         self.text.open("protected int iw_fields() {");
-        self.text.line(format!("return {};", slots.len()));
+        self.text.line(match marks {
+            Marks::Fields => format!("return {};", slots.len()),
+            Marks::Elements => "return length;".into(),
+        });
         self.text.close("}");
         for (order, (slot, value)) in slots.iter().zip(values).enumerate() {
-            self.accessors(order, slot, value);
+            let mark = match marks {
+                Marks::Fields => format!("iw_modified({order});"),
+                Marks::Elements => "iw_modifiedAll();".into(),
+            };
+            self.accessors(&mark, slot, value);
         }
+    }
+
+    /// `get` and `set` of a row of numbers, whose parts have marks.
+    fn elements(&mut self, number: &str) {
+        self.text.blank();
+        self.text
+            .open(format!("public {number} get(int iw_index) {{"));
+        self.text.line("iw_read();");
+        self.text.line("return array[iw_index];");
+        self.text.close("}");
+        self.text.blank();
+        self.text.open(format!(
+            "public void set(int iw_index, {number} iw_value) {{"
+        ));
+        self.text.line("iw_modified(iw_index);");
+        self.text.line("array[iw_index] = iw_value;");
+        self.text.close("}");
     }
 
     fn bound(&self, ty: &Type) -> String {
@@ -432,7 +477,7 @@ impl<'a> Class<'a> {
         }
     }
 
-    fn accessors(&mut self, order: usize, slot: &Slot<'_>, value: &Value) {
+    fn accessors(&mut self, mark: &str, slot: &Slot<'_>, value: &Value) {
         let name = &slot.name;
         let (class, shown, stored) = match value.wide {
             None => (value.class.as_str(), name.clone(), "iw_value".to_string()),
@@ -450,7 +495,7 @@ impl<'a> Class<'a> {
         self.text.blank();
         self.text
             .open(format!("public void set_{name}({class} iw_value) {{"));
-        self.text.line(format!("iw_modified({order});"));
+        self.text.line(mark);
         self.text.line(format!("{name} = {stored};"));
         self.text.close("}");
     }

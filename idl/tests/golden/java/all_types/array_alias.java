@@ -27,7 +27,7 @@ public class array_alias extends IW_Array {
 
   @Override
   protected int iw_fields() {
-    return 1;
+    return length;
   }
 
   public int[] get_array() {
@@ -36,8 +36,18 @@ public class array_alias extends IW_Array {
   }
 
   public void set_array(int[] iw_value) {
-    iw_modified(0);
+    iw_modifiedAll();
     array = iw_value;
+  }
+
+  public int get(int iw_index) {
+    iw_read();
+    return array[iw_index];
+  }
+
+  public void set(int iw_index, int iw_value) {
+    iw_modified(iw_index);
+    array[iw_index] = iw_value;
   }
 
   @Override

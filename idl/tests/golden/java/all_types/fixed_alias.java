@@ -27,7 +27,7 @@ public class fixed_alias extends IW_Array {
 
   @Override
   protected int iw_fields() {
-    return 1;
+    return length;
   }
 
   public byte[] get_array() {
@@ -36,8 +36,18 @@ public class fixed_alias extends IW_Array {
   }
 
   public void set_array(byte[] iw_value) {
-    iw_modified(0);
+    iw_modifiedAll();
     array = iw_value;
+  }
+
+  public byte get(int iw_index) {
+    iw_read();
+    return array[iw_index];
+  }
+
+  public void set(int iw_index, byte iw_value) {
+    iw_modified(iw_index);
+    array[iw_index] = iw_value;
   }
 
   @Override

@@ -1,7 +1,13 @@
 package org.interweave;
 
-/** What the classes of named arrays are derived from; they have `length` and `array`. */
+/**
+ * What the classes of named arrays are derived from; they have `length` and `array`. Those of
+ * numbers have `get` and `set` of an element, too. `set` marks the part of the row that the element
+ * belongs to.
+ */
 public abstract class IW_Array extends IW_Object {
+  private boolean iw_isSetAlone;
+
   /**
    * A new block.
    *
@@ -19,5 +25,23 @@ public abstract class IW_Array extends IW_Object {
    */
   protected IW_Array(IW_Place place) {
     super(place);
+  }
+
+  /**
+   * Promises that from now on the program stores into the row by `set` and `set_array` alone. A
+   * release then compares only the parts that these have marked, instead of the whole row. It does
+   * not find other stores.
+   */
+  public final void iw_setAlone() {
+    iw_isSetAlone = true;
+  }
+
+  /**
+   * Whether the program promised so.
+   *
+   * @return for the library
+   */
+  public final boolean iw_isSetAlone() {
+    return iw_isSetAlone;
   }
 }

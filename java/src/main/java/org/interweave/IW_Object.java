@@ -14,6 +14,7 @@ import org.interweave.Interface.Error;
  */
 public abstract class IW_Object implements IWObject {
   private static final int IW_PARTS = 32;
+  private static final int IW_ALL = -1;
   private static final VarHandle IW_WORD = iw_wordOf(MethodHandles.lookup());
   private static volatile boolean iw_marksAll = Boolean.getBoolean("interweave.marks");
   private static volatile boolean iw_missesSome;
@@ -94,6 +95,11 @@ public abstract class IW_Object implements IWObject {
     if ((iw_word & part) == 0) iw_mark(part);
   }
 
+  /** Marks all parts, before a store that replaces everything. */
+  protected final void iw_modifiedAll() {
+    if (iw_word != IW_ALL) iw_mark(IW_ALL);
+  }
+
   private void iw_mark(int part) {
     iw_place.checkWritable();
     int before = (int) IW_WORD.getAndBitwiseOr(this, part);
@@ -107,6 +113,15 @@ public abstract class IW_Object implements IWObject {
    */
   public final int iw_word() {
     return iw_word;
+  }
+
+  /**
+   * Which part a field belongs to: part `order >>> shift`.
+   *
+   * @return the shift; for the library
+   */
+  public final int iw_shift() {
+    return iw_shift;
   }
 
   /** For the library: no part is modified any more. */

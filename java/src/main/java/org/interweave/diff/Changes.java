@@ -13,6 +13,7 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.types.Type;
 import org.interweave.wire.ByteWriter;
+import org.interweave.wire.LittleEndian;
 import org.interweave.wire.SegmentUrl;
 import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
 
@@ -42,7 +43,7 @@ public final class Changes {
   private final List<CopiedBlock> created = new ArrayList<>();
   private int createdCount;
   /** Of the block at hand. */
-  private final ByteWriter runs = new ByteWriter();
+  private ByteWriter runs = new ByteWriter();
   private final List<CopiedBlock> freed = new ArrayList<>();
   private final long firstType;
   private final int firstSlot;
@@ -223,7 +224,9 @@ public final class Changes {
       if (each.getKey().isLive()) addChange(diff, each.getKey(), each.getValue());
     }
     for (CopiedBlock block : created) if (block.isNew) addChange(diff, block, zeros(block));
-    return diff.finish(copy.version());
+    byte[] made = diff.finish(copy.version());
+    if (made != null) LittleEndian.carried(made.length);
+    return made;
   }
 
   private static byte[] zeros(CopiedBlock block) {
@@ -236,12 +239,21 @@ public final class Changes {
     boolean isWhole = !whole.isEmpty() && whole.contains(block);
     boolean hasRuns =
         isWhole ? Collecting.whole(block, runs) : Collecting.changed(block, pristine, runs);
-    if (hasRuns) diff.change(block.serial, runs);
+    if (hasRuns) addRuns(diff, block);
+  }
+
+  private void addRuns(DiffBuilder diff, CopiedBlock block) {
+    if (runs.length() < LARGE) {
+      diff.change(block.serial, runs);
+      return;
+    }
+    diff.changeLent(block.serial, runs);
+    runs = new ByteWriter();
   }
 
   private void addChange(DiffBuilder diff, CopiedBlock block, Stretches kept) {
     runs.clear();
-    if (Collecting.changed(block, kept, runs)) diff.change(block.serial, runs);
+    if (Collecting.changed(block, kept, runs)) addRuns(diff, block);
   }
 
   /** Makes the changes the version, because the server acknowledged them. */

@@ -4,22 +4,30 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Iterator;
-import java.util.List;
 import org.interweave.types.Leaf;
 import org.interweave.types.Plan;
 import org.interweave.wire.ByteWriter;
+import org.interweave.wire.LittleEndian;
 
 /**
  * Finds the runs of units in which a block differs from its pristine copy, and writes them as a
  * diff has them. `Arrays.mismatch` finds where a run begins, because most of a block is unchanged.
  */
 final class Collecting implements Plan.Visit {
+  /** Smaller blocks are compared unit by unit at once. */
+  private static final int SMALL = 64;
+
   private final CopiedBlock block;
   private final ByteWriter out;
-  /** What is compared, in the order of the places; null: all. */
+  private final UnitCollecting values;
+  /** What is compared, in the order of the places; null: the whole block. */
   private final Iterator<Stretches.Stretch> stretches;
-  /** The stretch at hand; null: none is left. */
-  private Stretches.Stretch stretch;
+  /** Whether a part of the pristine copy is left. */
+  private boolean isLeft = true;
+  /** The part of the pristine copy at hand, and which bytes of the block it was. */
+  private byte[] pristine;
+  private int begin;
+  private int bound;
   /** The number of the unit at which the next call begins. */
   private long unit;
   /** Where the run at hand begins; -1: none. */
@@ -29,15 +37,21 @@ final class Collecting implements Plan.Visit {
   /** The unit after those that were compared last. */
   private long compared;
 
-  private Collecting(CopiedBlock block, Iterable<Stretches.Stretch> kept, ByteWriter out) {
+  private Collecting(
+      CopiedBlock block, Iterator<Stretches.Stretch> stretches, ByteWriter out) {
     this.out = out;
     this.block = block;
-    stretches = kept.iterator();
-    nextStretch();
+    this.stretches = stretches;
+    values = new UnitCollecting(block.memory, out);
   }
 
   private void nextStretch() {
-    stretch = stretches.hasNext() ? stretches.next() : null;
+    isLeft = stretches != null && stretches.hasNext();
+    if (!isLeft) return;
+    Stretches.Stretch next = stretches.next();
+    pristine = next.bytes();
+    begin = next.begin();
+    bound = next.end();
   }
 
   /**
@@ -46,27 +60,33 @@ final class Collecting implements Plan.Visit {
    */
   static boolean changed(CopiedBlock block, byte[] pristine, ByteWriter out) {
     int length = block.memory.length;
-    if (Arrays.equals(block.memory, 0, length, pristine, 0, length)) return false;
-    return changed(block, List.of(new Stretches.Stretch(0, pristine)), out);
+    boolean isSame =
+        length > SMALL && Arrays.equals(block.memory, 0, length, pristine, 0, length);
+    if (isSame) return false;
+    Collecting collecting = new Collecting(block, null, out);
+    collecting.pristine = pristine;
+    collecting.bound = length;
+    return collecting.collect();
   }
 
   /** The same of what was kept; the rest of the block did not change. */
   static boolean changed(CopiedBlock block, Stretches kept, ByteWriter out) {
-    return kept.differFrom(block.memory) && changed(block, kept.inOrder(), out);
+    if (!kept.differFrom(block.memory)) return false;
+    Collecting collecting = new Collecting(block, kept.inOrder().iterator(), out);
+    collecting.nextStretch();
+    return collecting.collect();
   }
 
-  private static boolean changed(
-      CopiedBlock block, Iterable<Stretches.Stretch> kept, ByteWriter out) {
+  private boolean collect() {
     int before = out.length();
-    Collecting collecting = new Collecting(block, kept, out);
-    block.plan().walk(0, collecting);
-    collecting.finishRun(collecting.compared);
+    block.plan().walk(0, this);
+    finishRun(compared);
     return out.length() > before;
   }
 
   /** Appends all units as one run. */
   static boolean whole(CopiedBlock block, ByteWriter out) {
-    Collecting collecting = new Collecting(block, List.of(), out);
+    Collecting collecting = new Collecting(block, null, out);
     collecting.first = 0;
     collecting.finishRun(block.units());
     return true;
@@ -75,89 +95,108 @@ final class Collecting implements Plan.Visit {
   @Override
   public void leaves(Leaf leaf, long at, long units) {
     int width = (int) leaf.width;
-    int begin = (int) at;
-    int bound = (int) (begin + width * units);
-    while (stretch != null && stretch.begin() < bound) {
-      int from = Math.max(begin, stretch.begin());
-      int to = Math.min(bound, stretch.end());
-      if (from < to) compare(from, to, width, unit + (from - begin) / width);
-      if (stretch.end() > bound) break;
+    if (stretches == null && units == 1) {
+      compareOne((int) at, width);
+      return;
+    }
+    int start = (int) at;
+    int after = (int) (start + width * units);
+    while (isLeft && begin < after) {
+      int from = Math.max(start, begin);
+      int to = Math.min(after, bound);
+      if (from < to) compare(from, to, width, unit + (from - start) / width);
+      if (bound > after) break;
       nextStretch();
     }
     unit += units;
   }
 
+  /** The unit at hand, of a block of which all is kept. */
+  private void compareOne(int at, int width) {
+    byte[] memory = block.memory;
+    boolean isSame =
+        switch (width) {
+          case 4 -> LittleEndian.getInt(memory, at) == LittleEndian.getInt(pristine, at);
+          case 8 -> LittleEndian.getLong(memory, at) == LittleEndian.getLong(pristine, at);
+          default -> Arrays.equals(memory, at, at + width, pristine, at, at + width);
+        };
+    if (isSame) finishRun(unit);
+    else if (first < 0) first = unit;
+    compared = ++unit;
+  }
+
   /** Bytes of one stretch, of which the first are the unit `number`. */
-  private void compare(int from, int bound, int width, long number) {
-    byte[] pristine = stretch.bytes();
-    int shift = stretch.begin();
+  private void compare(int from, int until, int width, long number) {
     if (number != compared) finishRun(compared);
-    compared = number + (bound - from) / width;
+    compared = number + (until - from) / width;
     int place = from;
-    while (place < bound) {
+    while (place < until) {
       if (first < 0) {
         int same =
             Arrays.mismatch(
-                block.memory, place, bound, pristine, place - shift, bound - shift);
+                block.memory, place, until, pristine, place - begin, until - begin);
         if (same < 0) return;
         place += same / width * width;
         first = number + (place - from) / width;
       }
-      place = nextEqual(place, bound, width, pristine, shift);
-      if (place < bound) finishRun(number + (place - from) / width);
+      place = nextEqual(place, until, width);
+      if (place < until) finishRun(number + (place - from) / width);
     }
   }
 
-  /** Where the first unit from `place` on lies that did not change; `bound` if all did. */
-  private int nextEqual(int place, int bound, int width, byte[] pristine, int shift) {
+  /** Where the first unit from `place` on lies that did not change; `until` if all did. */
+  private int nextEqual(int place, int until, int width) {
     return switch (width) {
-      case 1 -> nextEqualByte(place, bound, pristine, shift);
-      case 4 -> nextEqualInt(place, bound, pristine, shift);
-      case 8 -> nextEqualLong(place, bound, pristine, shift);
-      default -> nextEqualUnit(place, bound, width, pristine, shift);
+      case 1 -> nextEqualByte(place, until);
+      case 4 -> nextEqualInt(place, until);
+      case 8 -> nextEqualLong(place, until);
+      default -> nextEqualUnit(place, until, width);
     };
   }
 
-  private int nextEqualByte(int place, int bound, byte[] pristine, int shift) {
+  private int nextEqualByte(int place, int until) {
     byte[] memory = block.memory;
-    for (int at = place; at < bound; ++at) if (memory[at] == pristine[at - shift]) return at;
-    return bound;
+    byte[] before = pristine;
+    for (int at = place; at < until; ++at) if (memory[at] == before[at - begin]) return at;
+    return until;
   }
 
-  private int nextEqualInt(int place, int bound, byte[] pristine, int shift) {
+  private int nextEqualInt(int place, int until) {
     ByteBuffer memory = ByteBuffer.wrap(block.memory).order(ByteOrder.nativeOrder());
     ByteBuffer before = ByteBuffer.wrap(pristine).order(ByteOrder.nativeOrder());
-    for (int at = place; at < bound; at += 4) {
+    int shift = begin;
+    for (int at = place; at < until; at += 4) {
       if (memory.getInt(at) == before.getInt(at - shift)) return at;
     }
-    return bound;
+    return until;
   }
 
-  private int nextEqualLong(int place, int bound, byte[] pristine, int shift) {
+  private int nextEqualLong(int place, int until) {
     ByteBuffer memory = ByteBuffer.wrap(block.memory).order(ByteOrder.nativeOrder());
     ByteBuffer before = ByteBuffer.wrap(pristine).order(ByteOrder.nativeOrder());
-    for (int at = place; at < bound; at += 8) {
+    int shift = begin;
+    for (int at = place; at < until; at += 8) {
       if (memory.getLong(at) == before.getLong(at - shift)) return at;
     }
-    return bound;
+    return until;
   }
 
-  private int nextEqualUnit(int place, int bound, int width, byte[] pristine, int shift) {
+  private int nextEqualUnit(int place, int until, int width) {
     byte[] memory = block.memory;
     int at = place;
-    while (at < bound) {
-      int before = at - shift;
+    while (at < until) {
+      int before = at - begin;
       if (Arrays.equals(memory, at, at + width, pristine, before, before + width)) return at;
       at += width;
     }
-    return bound;
+    return until;
   }
 
   private void finishRun(long next) {
     if (first < 0) return;
     out.varint(first - end);
     out.varint(next - first);
-    block.plan().walk(first, next - first, 0, new UnitCollecting(block.memory, out));
+    block.plan().walk(first, next - first, 0, values);
     end = next;
     first = -1;
   }

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import org.interweave.types.TypeTable;
 import org.interweave.wire.Cursor;
+import org.interweave.wire.LittleEndian;
 
 /**
  * The cached copy of one segment: its types, slot table and blocks. Diffs bring it up to date. A
@@ -24,6 +25,9 @@ import org.interweave.wire.Cursor;
  * <p>Not safe for several threads: the holder of the segment's lock uses it alone.
  */
 public final class Copy {
+  /** Of smaller blocks nobody asks which bytes changed. */
+  private static final int LARGE = 1 << 16;
+
   private TypeTable types = new TypeTable();
   private List<String> slots = new ArrayList<>();
   /** By serial, in the order in which they came. */
@@ -32,11 +36,21 @@ public final class Copy {
   private long version;
   /** Blocks that diffs changed since they were taken; null: perhaps all. */
   private List<CopiedBlock> changed;
+  /** Which bytes of the large ones among them. */
+  private Map<CopiedBlock, Stretch> stretches = new HashMap<>();
   /** Of all blocks in memory. */
   private long bytes;
   private final long maxBytes;
   private final CopiedBlock.Maker maker;
   private final Spares spares = new Spares();
+
+  /** The bytes from `begin` up to `end`. */
+  public record Stretch(int begin, int end) {
+    private Stretch with(Stretch other) {
+      if (other == null) return this;
+      return new Stretch(Math.min(begin, other.begin), Math.max(end, other.end));
+    }
+  }
 
   /** `maxBytes` bounds the memory of all blocks [DIFF-2]. */
   public Copy(long maxBytes) {
@@ -97,8 +111,19 @@ public final class Copy {
     return taken;
   }
 
+  /**
+   * Of the large blocks that diffs have changed since the last call, the bytes within which they
+   * did. To be called with `takeChanged`.
+   */
+  public Map<CopiedBlock, Stretch> takeStretches() {
+    Map<CopiedBlock, Stretch> taken = stretches;
+    if (!taken.isEmpty()) stretches = new HashMap<>();
+    return taken;
+  }
+
   /** Applies a diff. A diff from version 0 replaces everything. */
   public void apply(byte[] received) {
+    LittleEndian.carried(received.length);
     Diff diff = new Diff(received);
     if (diff.isMetadataOnly()) throw malformed("a diff of metadata alone makes no version");
     if (diff.from() != 0) {
@@ -153,24 +178,33 @@ public final class Copy {
       CopiedBlock place = places.get(made.serial());
       boolean stays = place != null && made.isLike(place);
       if (stays) Arrays.fill(place.memory, (byte) 0);
-      add(stays ? place : made.make(maker));
+      CopiedBlock block = stays ? place : made.make(maker);
+      add(block);
+      changedWithin(block, 0, block.memory.length);
     }
     Diff.Changes changes = diff.changes();
     for (Diff.Change change = changes.next(); change != null; change = changes.next()) {
       CopiedBlock block = blocks.get(change.serial());
-      place(block, change.runs());
+      UnitPlacing placing = place(block, change.runs());
       if (changed != null) changed.add(block);
+      if (placing.end() > 0) changedWithin(block, placing.begin(), placing.end());
     }
     version = diff.to();
   }
 
-  private static void place(CopiedBlock block, Cursor runs) {
+  private void changedWithin(CopiedBlock block, long begin, long end) {
+    if (changed == null || block.memory.length < LARGE) return;
+    stretches.put(block, new Stretch((int) begin, (int) end).with(stretches.get(block)));
+  }
+
+  private static UnitPlacing place(CopiedBlock block, Cursor runs) {
     UnitPlacing placing = new UnitPlacing(runs, block.memory);
     Run run = Run.next(block.units(), 0, runs);
     while (run != null) {
       block.plan().walk(run.first(), run.count(), 0, placing);
       run = Run.next(block.units(), run.end(), runs);
     }
+    return placing;
   }
 
   public void add(CopiedBlock block) {

@@ -54,9 +54,18 @@ final class DiffBuilder {
   }
 
   void change(long serial, ByteWriter runs) {
+    changes(serial, runs).put(runs);
+  }
+
+  /** The same of a writer that stays as it is until `finish`. */
+  void changeLent(long serial, ByteWriter runs) {
+    changes(serial, runs).lend(runs);
+  }
+
+  private ByteWriter changes(long serial, ByteWriter runs) {
     ByteWriter body = serial(Section.CHANGES, serial);
     body.varint(runs.length());
-    body.put(runs);
+    return body;
   }
 
   /** Null: nothing changed. */

@@ -193,16 +193,15 @@ final class DiffCheck {
   }
 
   private void checkChanges() {
-    SerialMap<Numbered> seen = new SerialMap<>();
+    SerialSet seen = new SerialSet();
     int slotCount = copy.slots().size() + slots.size();
     Diff.Changes changes = diff.changes();
     for (Diff.Change change = changes.next(); change != null; change = changes.next()) {
       long serial = change.serial();
-      if (seen.containsSerial(serial)) {
+      if (!seen.add(serial)) {
         throw malformed("block " + serial + " occurs twice in CHANGES");
       }
       Numbered block = blockOf(serial);
-      seen.put(block);
       checkRuns(planOf(block), change.runs(), slotCount);
     }
   }

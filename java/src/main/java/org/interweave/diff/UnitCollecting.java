@@ -10,6 +10,9 @@ import org.interweave.wire.LittleEndian;
  * lent: the memory stays as it is until the bytes are finished.
  */
 public final class UnitCollecting implements Plan.Visit {
+  /** More room is not asked for before it is needed, because strings may be short. */
+  private static final long MUCH = 1 << 20;
+
   private final byte[] memory;
   private final ByteWriter out;
 
@@ -23,6 +26,7 @@ public final class UnitCollecting implements Plan.Visit {
     if (leaf.kind == Leaf.Kind.UNION) {
       for (long i = 0; i < units; ++i) collectUnion(leaf.choice, (int) (at + i * leaf.width));
     } else if (leaf.isLongString()) {
+      if (units > 1) out.expect(Math.min(units * (leaf.width + 2), MUCH));
       for (long i = 0; i < units; ++i) collectString((int) (at + i * leaf.width), leaf.width);
     } else {
       if (leaf.kind == Leaf.Kind.BOOL || leaf.kind == Leaf.Kind.ENUM) {

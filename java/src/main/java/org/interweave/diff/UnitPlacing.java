@@ -10,14 +10,28 @@ import org.interweave.wire.LittleEndian;
 public final class UnitPlacing implements Plan.Visit {
   private final Cursor input;
   private final byte[] memory;
+  private long begin = Long.MAX_VALUE;
+  private long end;
 
   public UnitPlacing(Cursor input, byte[] memory) {
     this.input = input;
     this.memory = memory;
   }
 
+  /** The first byte that was written to; large if none was. */
+  long begin() {
+    return begin;
+  }
+
+  /** The byte after the last one that was written to. */
+  long end() {
+    return end;
+  }
+
   @Override
   public void leaves(Leaf leaf, long at, long units) {
+    if (at < begin) begin = at;
+    if (at + units * leaf.width > end) end = at + units * leaf.width;
     if (leaf.kind == Leaf.Kind.UNION) {
       for (long i = 0; i < units; ++i) placeUnion(leaf, (int) (at + i * leaf.width));
     } else if (leaf.isLongString()) {
@@ -29,7 +43,7 @@ public final class UnitPlacing implements Plan.Visit {
 
   private void copy(int at, long count) {
     int from = input.skip(count);
-    System.arraycopy(input.bytes, from, memory, at, (int) count);
+    LittleEndian.copy(input.bytes, from, memory, at, (int) count);
   }
 
   private void placeString(int at, int width) {

@@ -4,9 +4,13 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.types.Leaf;
 import org.interweave.types.Plan;
+import org.interweave.wire.LittleEndian;
 
 /** What values may be [WIRE-4], whether they come from the wire or from memory. */
-final class Values {
+public final class Values {
+  /** A one in each byte. */
+  private static final long ONES = 0x0101010101010101L;
+
   private Values() {}
 
   static InterweaveException bad(String text) {
@@ -28,10 +32,17 @@ final class Values {
     return Plan.VOID;
   }
 
-  /** The end of a string of at most that bound. */
-  static int endOfString(byte[] memory, int at, long bound) {
+  /** The end of a string of at most that bound. Eight bytes are looked at together. */
+  public static int endOfString(byte[] memory, int at, long bound) {
     int end = (int) (at + bound);
-    for (int i = at; i < end; ++i) {
+    int i = at;
+    for (; i <= end - Long.BYTES; i += Long.BYTES) {
+      long word = LittleEndian.getLong(memory, i);
+      // The lowest bit that is left belongs to the first zero.
+      long zeros = (word - ONES) & ~word & (ONES << 7);
+      if (zeros != 0) return i + (Long.numberOfTrailingZeros(zeros) >> 3);
+    }
+    for (; i < end; ++i) {
       if (memory[i] == 0) return i;
     }
     return end;

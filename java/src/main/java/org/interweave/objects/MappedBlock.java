@@ -132,13 +132,21 @@ final class MappedBlock extends CopiedBlock implements Place {
     return rare != null && rare.dangling.contains(at);
   }
 
+  /** The object of an element, which is of the class (null: there is none); null: not made yet. */
+  IW_Object element(int number, Class<? extends IW_Object> type) {
+    Rare rare = known();
+    IW_Object element = rare == null || rare.elements == null ? null : rare.elements[number];
+    if (element != null && element.getClass() == type) return element;
+    if (type == null) return number == 0 ? first : null;
+    return at(number * (int) this.type.size(), type);
+  }
+
   /** The objects of elements, which are of the class. */
   List<IW_Object> elements(Class<? extends IW_Object> type) {
     if (!hasOthers() || type == null) return first == null ? List.of() : List.of(first);
-    List<IW_Object> found = new ArrayList<>();
-    int size = (int) this.type.size();
+    List<IW_Object> found = new ArrayList<>(count);
     for (int i = 0; i < count; ++i) {
-      IW_Object element = at(i * size, type);
+      IW_Object element = element(i, type);
       if (element != null) found.add(element);
     }
     return found;

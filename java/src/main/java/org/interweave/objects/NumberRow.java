@@ -24,19 +24,30 @@ final class NumberRow {
 
   /** The values, in `current` if that has the length. */
   static Object load(byte[] memory, int at, int count, Object current, Class<?> elements) {
-    boolean fits = current != null && Array.getLength(current) == count;
+    boolean fits = fits(current, count);
     Object row = fits ? current : Array.newInstance(elements, count);
-    ByteBuffer from = buffer(memory, at, count * width(elements));
-    if (row instanceof byte[] to) from.get(to);
-    else if (row instanceof short[] to) from.asShortBuffer().get(to);
-    else if (row instanceof int[] to) from.asIntBuffer().get(to);
-    else if (row instanceof long[] to) from.asLongBuffer().get(to);
-    else if (row instanceof float[] to) from.asFloatBuffer().get(to);
-    else if (row instanceof double[] to) from.asDoubleBuffer().get(to);
-    else if (row instanceof boolean[] to) {
-      for (int i = 0; i < count; ++i) to[i] = from.getInt() != 0;
-    }
+    load(memory, at, row, 0, count, elements);
     return row;
+  }
+
+  static boolean fits(Object row, int count) {
+    return row != null && Array.getLength(row) == count;
+  }
+
+  /** The values from `first` up to `end` of a row whose bytes begin at `at`. */
+  static void load(byte[] memory, int at, Object row, int first, int end, Class<?> elements) {
+    int width = width(elements);
+    int count = end - first;
+    ByteBuffer from = buffer(memory, at + first * width, count * width);
+    if (row instanceof byte[] to) from.get(to, first, count);
+    else if (row instanceof short[] to) from.asShortBuffer().get(to, first, count);
+    else if (row instanceof int[] to) from.asIntBuffer().get(to, first, count);
+    else if (row instanceof long[] to) from.asLongBuffer().get(to, first, count);
+    else if (row instanceof float[] to) from.asFloatBuffer().get(to, first, count);
+    else if (row instanceof double[] to) from.asDoubleBuffer().get(to, first, count);
+    else if (row instanceof boolean[] to) {
+      for (int i = first; i < end; ++i) to[i] = from.getInt() != 0;
+    }
   }
 
   /** Puts `count` values from `first` on. */
@@ -57,9 +68,9 @@ final class NumberRow {
     return CHUNK / width(elements);
   }
 
-  /** Puts the bytes of up to `step` values from `first` on into `scratch`; how many bytes. */
-  static int scratched(Object row, int first, byte[] scratch, Class<?> elements) {
-    int part = Math.min(step(elements), Array.getLength(row) - first);
+  /** Puts the bytes of up to `step` values before `end` into `scratch`; how many bytes. */
+  static int scratched(Object row, int first, int end, byte[] scratch, Class<?> elements) {
+    int part = Math.min(step(elements), end - first);
     put(row, first, part, buffer(scratch, 0, part * width(elements)));
     return part * width(elements);
   }
@@ -73,10 +84,10 @@ final class NumberRow {
     return found < 0 ? -1 : from + found / width * width;
   }
 
-  /** Stores the values from `first` on. */
-  static void store(Object row, int first, byte[] memory, int at, Class<?> elements) {
+  /** Stores the values from `first` up to `end`. */
+  static void store(Object row, int first, int end, byte[] memory, int at, Class<?> elements) {
     int width = width(elements);
-    int count = Array.getLength(row) - first;
+    int count = end - first;
     put(row, first, count, buffer(memory, at + first * width, count * width));
   }
 

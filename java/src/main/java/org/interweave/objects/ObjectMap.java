@@ -3,8 +3,10 @@ package org.interweave.objects;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -40,6 +42,8 @@ public final class ObjectMap implements IW_Space {
   private final Classes classes = new Classes();
   /** Wait to be loaded. What they hold until then is neither shown nor stored. */
   private final Deque<IW_Object> pending = new ArrayDeque<>();
+  /** Blocks whose objects wait to be loaded again. */
+  private final Deque<MappedBlock> pendingBlocks = new ArrayDeque<>();
   /** Other segments, objects of which wait there because pointers of this one lead to them. */
   private final Set<ObjectMap> elsewhere = new LinkedHashSet<>();
   /** Of the section under way; threads that share the writer lock put objects there. */
@@ -52,6 +56,8 @@ public final class ObjectMap implements IW_Space {
   private final LiveObjects abroad = new LiveObjects();
   private final Transfer loading = new Transfer(this, false);
   private final Transfer storing = new Transfer(this, true);
+  /** While an update is loaded: of large blocks, the bytes within which it changed them. */
+  private Map<CopiedBlock, Copy.Stretch> stretches = Map.of();
   private volatile boolean isClosed;
   private volatile boolean isDangling;
   private long unmarkedObjects;
@@ -64,6 +70,7 @@ public final class ObjectMap implements IW_Space {
     this.neighbours = neighbours;
     gate = neighbours.gate();
     copy.takeChanged();
+    copy.takeStretches();
   }
 
   /** Makes a class known, be it generated or written by hand; false: it is neither. */
@@ -243,9 +250,25 @@ public final class ObjectMap implements IW_Space {
 
   /** An object waits until it is loaded, whatever is thrown, because nobody else looks for it. */
   private void loadOwn() {
+    for (MappedBlock next = pendingBlocks.peek(); next != null; next = pendingBlocks.peek()) {
+      if (next.isLive()) loadElements(next);
+      pendingBlocks.poll();
+    }
     for (IW_Object next = pending.peek(); next != null; next = pending.peek()) {
       if (!LiveObjects.isFreed(next)) loading.carry(next);
       pending.poll();
+    }
+  }
+
+  private void loadElements(MappedBlock block) {
+    if (!block.hasOthers()) {
+      if (block.first != null) loading.carry(block.first);
+      return;
+    }
+    Class<? extends IW_Object> type = classOf(block.type);
+    for (int i = 0; i < block.count; ++i) {
+      IW_Object element = block.element(i, type);
+      if (element != null) loading.carry(element);
     }
   }
 
@@ -366,23 +389,47 @@ public final class ObjectMap implements IW_Space {
   public void refresh() {
     gate.lock();
     try {
+      Map<CopiedBlock, Copy.Stretch> changes = copy.takeStretches();
       List<CopiedBlock> changed = copy.takeChanged();
       if (changed == null) {
         reload();
         return;
       }
+      // An object that waits has not been loaded by the update before.
+      if (pending.isEmpty() && pendingBlocks.isEmpty()) stretches = ofKnownRows(changes, changed);
       for (CopiedBlock each : changed) loadLater(each);
       lookAgain();
     } finally {
+      stretches = Map.of();
       gate.unlock();
     }
+  }
+
+  /** Where the update under way changed a large block; null: perhaps everywhere. */
+  Copy.Stretch changedOf(CopiedBlock block) {
+    return stretches.isEmpty() ? null : stretches.get(block);
+  }
+
+  /** Without blocks whose holder changed, because its row may be that of another block. */
+  private static Map<CopiedBlock, Copy.Stretch> ofKnownRows(
+      Map<CopiedBlock, Copy.Stretch> changes, List<CopiedBlock> changed) {
+    if (changes.isEmpty()) return changes;
+    Set<CopiedBlock> all = new HashSet<>(changed);
+    for (CopiedBlock each : changed) {
+      MappedBlock known = MappedBlock.of(each);
+      IW_Object holder = known == null ? null : known.holder();
+      if (holder == null) continue;
+      MappedBlock holding = ((Place) holder.iw_place()).mapped();
+      if (!holding.isLive() || all.contains(holding)) changes.remove(each);
+    }
+    return changes;
   }
 
   private void loadLater(CopiedBlock block) {
     MappedBlock known = MappedBlock.of(block);
     if (known == null || !block.isLive()) return;
     if (known.holder() != null) pending.add(known.holder());
-    pending.addAll(elementsOf(known));
+    pendingBlocks.add(known);
   }
 
   /** The objects of a block's elements, which carry those within. */
@@ -395,13 +442,14 @@ public final class ObjectMap implements IW_Space {
     gate.lock();
     try {
       copy.takeChanged();
+      copy.takeStretches();
       unmarkAll();
       dangling.clear();
       isDangling = false;
       withArrays.clear();
       abroad.clear();
       for (CopiedBlock each : copy.blocks()) {
-        if (each.isMapped()) pending.addAll(elementsOf(MappedBlock.of(each)));
+        if (each.isMapped()) pendingBlocks.add(MappedBlock.of(each));
       }
       loadPending();
     } finally {
@@ -498,17 +546,23 @@ public final class ObjectMap implements IW_Space {
       if (IW_Object.iw_isTracked()) flushMarked();
       else flushAll();
     } finally {
+      storing.end();
       gate.unlock();
     }
   }
 
   private void flushMarked() {
     for (IW_Object each : withArrays.live()) storing.carry(each);
-    for (IW_Object next = marked.peek(); next != null; next = marked.peek()) {
-      // A freed one may live again after an undo, and must then be found by its next mark.
-      if (LiveObjects.isFreed(next)) next.iw_unmark();
-      else storing.carry(next);
-      marked.poll();
+    for (IW_Object next = marked.poll(); next != null; next = marked.poll()) {
+      boolean isDone = false;
+      try {
+        // A freed one may live again after an undo, and must then be found by its next mark.
+        if (LiveObjects.isFreed(next)) next.iw_unmark();
+        else storing.carry(next);
+        isDone = true;
+      } finally {
+        if (!isDone) marked.add(next);
+      }
     }
   }
 

@@ -4,6 +4,7 @@ import java.lang.reflect.Array;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Objects;
+import org.interweave.IW_Array;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Memory;
 import org.interweave.IW_Object;
@@ -11,6 +12,8 @@ import org.interweave.IW_Ref;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.diff.CopiedBlock;
+import org.interweave.diff.Copy;
+import org.interweave.diff.Values;
 import org.interweave.types.Type;
 import org.interweave.wire.LittleEndian;
 import org.interweave.wire.WirePointer;
@@ -22,6 +25,9 @@ import org.interweave.wire.protocol.DescriptorCodec.Primitive;
  * to no object, stays as it is until the program assigns the field.
  */
 final class Transfer extends IW_Memory {
+  /** What stands in a string for bytes that are not UTF-8. */
+  private static final char REPLACEMENT = '\uFFFD';
+
   private final ObjectMap map;
   private final boolean isStoring;
   private final byte[] scratch = NumberRow.scratch();
@@ -31,6 +37,8 @@ final class Transfer extends IW_Memory {
   private boolean isChanged;
   private boolean hasArrays;
   private IW_Object carried;
+  /** The block that a store was made to last; null when no flush is under way. */
+  private MappedBlock touched;
   /** Where the field lies that is carried, for messages. */
   private int field;
 
@@ -52,6 +60,19 @@ final class Transfer extends IW_Memory {
 
   /** The same of an object that does not know its place yet. */
   void carry(IW_Object object, Place place) {
+    if (carried != null) {
+      carryWithin(object, place);
+      return;
+    }
+    try {
+      carryOne(object, place);
+    } finally {
+      carried = null;
+    }
+  }
+
+  /** While another object is carried. */
+  private void carryWithin(IW_Object object, Place place) {
     MappedBlock outerBlock = mapped;
     byte[] outerMemory = memory;
     int outerBase = base;
@@ -59,19 +80,9 @@ final class Transfer extends IW_Memory {
     boolean outerArrays = hasArrays;
     IW_Object outerObject = carried;
     int outerField = field;
-    carried = object;
-    isChanged = false;
-    hasArrays = false;
-    begin(place.mapped().memory, place.at(), place.mapped());
     try {
-      object.iw_transfer(this);
-      if (isStoring) map.stored(object, isChanged);
-    } catch (InterweaveException | ClassCastException | ArrayStoreException wrong) {
-      throw InterweaveException.of(
-          wrong instanceof InterweaveException known ? known.code() : Error.BAD_VALUE,
-          Fields.nameAt(object, field) + ": " + wrong.getMessage());
+      carryOne(object, place);
     } finally {
-      if (!isStoring && hasArrays) map.hasArrays(object);
       carried = outerObject;
       field = outerField;
       begin(outerMemory, outerBase, outerBlock);
@@ -80,10 +91,35 @@ final class Transfer extends IW_Memory {
     }
   }
 
+  private void carryOne(IW_Object object, Place place) {
+    carried = object;
+    isChanged = false;
+    hasArrays = false;
+    MappedBlock block = place.mapped();
+    begin(block.memory, place.at(), block);
+    try {
+      object.iw_transfer(this);
+      if (isStoring) map.stored(object, isChanged);
+    } catch (InterweaveException | ClassCastException | ArrayStoreException wrong) {
+      throw InterweaveException.of(
+          wrong instanceof InterweaveException known ? known.code() : Error.BAD_VALUE,
+          Fields.nameAt(object, field) + ": " + wrong.getMessage());
+    } finally {
+      if (!isStoring && hasArrays && !isSetAlone(object)) map.hasArrays(object);
+    }
+  }
+
+  /** A flush is over: the next one touches each block again. */
+  void end() {
+    touched = null;
+  }
+
   /** Before each store. */
   private void change() {
     isChanged = true;
+    if (touched == mapped) return;
     map.writing().touch(mapped);
+    touched = mapped;
   }
 
   private static InterweaveException bad(String text) {
@@ -124,23 +160,54 @@ final class Transfer extends IW_Memory {
   protected Object anyRow(int at, int count, Object value, Class<?> elements) {
     field = at;
     hasArrays = true;
-    if (!isStoring) return NumberRow.load(memory, base + at, count, value, elements);
+    if (!isStoring) return loadRow(mapped, base + at, count, value, elements);
     if (value == null || Array.getLength(value) != count) {
       throw bad("needs an array of length " + count);
     }
-    storeRow(mapped, value, base + at, elements);
+    if (isSetAlone(carried)) storeMarked(value, base + at, elements);
+    else storeRow(mapped, value, base + at, elements, 0, count);
     return value;
   }
 
-  /**
-   * Stores what changed of a row. Of a large block little is kept for that if little changed;
-   * otherwise all that follows the first change is stored.
-   */
-  private void storeRow(CopiedBlock block, Object row, int place, Class<?> elements) {
+  /** Of a large block that an update changed, only what lies where it did. */
+  private Object loadRow(
+      CopiedBlock block, int at, int count, Object value, Class<?> elements) {
+    Copy.Stretch changed = NumberRow.fits(value, count) ? map.changedOf(block) : null;
+    if (changed == null) return NumberRow.load(block.memory, at, count, value, elements);
     int width = NumberRow.width(elements);
+    int first = Math.max(0, Math.floorDiv(changed.begin() - at, width));
+    int end = Math.min(count, Math.floorDiv(changed.end() - at + width - 1, width));
+    if (first < end) NumberRow.load(block.memory, at, value, first, end, elements);
+    return value;
+  }
+
+  private static boolean isSetAlone(IW_Object object) {
+    return object instanceof IW_Array row && row.iw_isSetAlone();
+  }
+
+  /** Stores what changed of the parts that are marked. */
+  private void storeMarked(Object row, int place, Class<?> elements) {
     int length = Array.getLength(row);
-    for (int first = 0; first < length; first += NumberRow.step(elements)) {
-      int bytes = NumberRow.scratched(row, first, scratch, elements);
+    int shift = carried.iw_shift();
+    int word = carried.iw_word();
+    for (int part = 0; part < Integer.SIZE && word >>> part != 0; ++part) {
+      part += Integer.numberOfTrailingZeros(word >>> part);
+      int after = part + Integer.numberOfTrailingZeros(~(word >>> part));
+      int end = (int) Math.min(length, (long) after << shift);
+      if (part << shift < end) storeRow(mapped, row, place, elements, part << shift, end);
+      part = after;
+    }
+  }
+
+  /**
+   * Stores what changed of a row's values `from` up to `until`. Of a large block little is kept for
+   * that if little changed; otherwise all that follows the first change is stored.
+   */
+  private void storeRow(
+      CopiedBlock block, Object row, int place, Class<?> elements, int from, int until) {
+    int width = NumberRow.width(elements);
+    for (int first = from; first < until; first += NumberRow.step(elements)) {
+      int bytes = NumberRow.scratched(row, first, until, scratch, elements);
       int at = place + first * width;
       int begin = NumberRow.mismatch(scratch, 0, bytes, block.memory, at, width);
       if (begin < 0) continue;
@@ -149,7 +216,7 @@ final class Transfer extends IW_Memory {
           NumberRow.mismatch(scratch, begin + width, bytes, block.memory, at, width) < 0;
       int end = isOne ? begin + width : bytes;
       if (map.writing().touch(block, at + begin, at + end)) {
-        NumberRow.store(row, first + begin / width, block.memory, place, elements);
+        NumberRow.store(row, first + begin / width, until, block.memory, place, elements);
         return;
       }
       System.arraycopy(scratch, begin, block.memory, at + begin, end - begin);
@@ -194,22 +261,18 @@ final class Transfer extends IW_Memory {
     hasArrays = true;
     CopiedBlock owned = ownedAt(at);
     int count = owned == null ? 0 : owned.count;
-    if (!isStoring) {
-      byte[] from = owned == null ? memory : owned.memory;
-      return NumberRow.load(from, 0, count, value, elements);
-    }
+    if (!isStoring) return loadRow(owned == null ? mapped : owned, 0, count, value, elements);
     if (value == null) throw bad("is null; an empty sequence has an array of length 0");
     int length = Array.getLength(value);
     if (length != count) owned = replaceOwned(at, elementType(at), length);
-    if (owned != null) storeRow(owned, value, 0, elements);
+    if (owned != null) storeRow(owned, value, 0, elements, 0, length);
     return value;
   }
 
   // ---- strings ----
 
   private static String decoded(byte[] bytes, int at, int most) {
-    int end = at;
-    while (end < at + most && bytes[end] != 0) ++end;
+    int end = Values.endOfString(bytes, at, most);
     return new String(bytes, at, end - at, StandardCharsets.UTF_8);
   }
 
@@ -219,18 +282,33 @@ final class Transfer extends IW_Memory {
     return value.getBytes(StandardCharsets.UTF_8);
   }
 
+  /**
+   * Whether memory means the string whose encoding is given. What was malformed in memory came to
+   * the program as U+FFFD; a string without that can only be of memory that has its bytes.
+   */
+  private static boolean means(byte[] memory, int at, int most, String value, byte[] bytes) {
+    int end = at + bytes.length;
+    boolean isSame =
+        bytes.length <= most
+            && Arrays.equals(memory, at, end, bytes, 0, bytes.length)
+            && (bytes.length == most || memory[end] == 0);
+    if (isSame || value.indexOf(REPLACEMENT) < 0) return isSame;
+    return decoded(memory, at, most).equals(value);
+  }
+
   @Override
   public String string(int at, int bound, String value) {
     field = at;
-    String there = decoded(memory, base + at, bound);
-    if (!isStoring || there.equals(value)) return isStoring ? value : there;
+    if (!isStoring) return decoded(memory, base + at, bound);
     byte[] bytes = encoded(value);
+    int place = base + at;
+    if (means(memory, place, bound, value, bytes)) return value;
     if (bytes.length > bound) {
       throw bad("holds " + bound + " bytes, the string has " + bytes.length);
     }
     change();
-    System.arraycopy(bytes, 0, memory, base + at, bytes.length);
-    Arrays.fill(memory, base + at + bytes.length, base + at + bound, (byte) 0);
+    System.arraycopy(bytes, 0, memory, place, bytes.length);
+    Arrays.fill(memory, place + bytes.length, place + bound, (byte) 0);
     return value;
   }
 
@@ -419,6 +497,7 @@ final class Transfer extends IW_Memory {
         CopiedBlock made = replaceOwned(at, elementType(at), count);
         return made == null ? null : map.of(made);
       } finally {
+        end();
         map.gate().unlock();
       }
     }

@@ -36,11 +36,11 @@ public final class Plan {
   record Part(Plan plan, long at, long size) {}
 
   public final long units;
-  private final List<Piece> pieces;
+  private final Piece[] pieces;
 
   private Plan(long units, List<Piece> pieces) {
     this.units = units;
-    this.pieces = pieces;
+    this.pieces = pieces.toArray(new Piece[0]);
   }
 
   static Plan of(Leaf leaf) {
@@ -49,15 +49,15 @@ public final class Plan {
 
   /** The kind of the first unit. */
   public Leaf firstLeaf() {
-    Piece first = pieces.get(0);
+    Piece first = pieces[0];
     return first.leaf != null ? first.leaf : first.plan.firstLeaf();
   }
 
   public Plan repeated(long count, long stride) {
     long all = Extent.times(units, count);
-    Piece only = pieces.get(0);
+    Piece only = pieces[0];
     boolean isDense =
-        pieces.size() == 1
+        pieces.length == 1
             && only.at == 0
             && only.leaf != null
             && only.units * only.leaf.width == stride;
@@ -74,7 +74,7 @@ public final class Plan {
     long unit = 0;
     for (Part part : parts) {
       Plan plan = part.plan;
-      Piece only = plan.pieces.size() == 1 ? plan.pieces.get(0) : null;
+      Piece only = plan.pieces.length == 1 ? plan.pieces[0] : null;
       Piece last = pieces.isEmpty() ? null : pieces.get(pieces.size() - 1);
       if (only == null) {
         pieces.add(new Piece(unit, part.at, plan.units, null, plan, part.size));
@@ -87,19 +87,27 @@ public final class Plan {
       }
       unit += plan.units;
     }
-    return new Plan(unit, List.copyOf(pieces));
+    return new Plan(unit, pieces);
   }
 
   /** Visits all units, if the first byte is at `base`. */
   public void walk(long base, Visit visit) {
-    walk(0, units, base, visit);
+    for (Piece piece : pieces) {
+      long at = base + piece.at;
+      if (piece.leaf != null) visit.leaves(piece.leaf, at, piece.units);
+      else piece.plan.walkRepeated(piece.stride, 0, piece.units, at, visit);
+    }
   }
 
   /** Visits `count` units from `first` on, if the plan's first byte is at `base`. */
   public void walk(long first, long count, long base, Visit visit) {
+    if (count == units) {
+      walk(base, visit);
+      return;
+    }
     long end = first + count;
     for (int index = pieceOf(first); first < end; ++index) {
-      Piece piece = pieces.get(index);
+      Piece piece = pieces[index];
       long from = first - piece.unit;
       long to = Math.min(end - piece.unit, piece.units);
       long at = base + piece.at;
@@ -111,22 +119,26 @@ public final class Plan {
 
   /** The same of a plan that repeats. */
   private void walkRepeated(long stride, long first, long end, long base, Visit visit) {
-    while (first < end) {
-      long index = first / units;
-      long begin = index * units;
-      long part = Math.min(end - begin, units) - (first - begin);
-      walk(first - begin, part, base + index * stride, visit);
+    if (first >= end) return;
+    long at = base + first / units * stride;
+    long from = first % units;
+    if (from > 0) {
+      long part = Math.min(end - first, units - from);
+      walk(from, part, at, visit);
       first += part;
+      at += stride;
     }
+    for (; end - first >= units; first += units, at += stride) walk(at, visit);
+    if (first < end) walk(0, end - first, at, visit);
   }
 
   /** The last piece that begins at the unit or before. */
   private int pieceOf(long unit) {
     int low = 0;
-    int high = pieces.size() - 1;
+    int high = pieces.length - 1;
     while (low < high) {
       int middle = (low + high + 1) >>> 1;
-      if (pieces.get(middle).unit <= unit) low = middle;
+      if (pieces[middle].unit <= unit) low = middle;
       else high = middle - 1;
     }
     return low;

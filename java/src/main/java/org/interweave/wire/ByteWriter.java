@@ -8,6 +8,8 @@ import java.util.List;
 public final class ByteWriter {
   /** Shorter ones are copied at once. */
   private static final int LONG = 4096;
+  /** An array of Java has no more bytes. */
+  private static final int MOST = Integer.MAX_VALUE - 8;
 
   /** Comes before the writer's own byte number `before`. */
   private record Stretch(int before, byte[] from, int begin, int count) {}
@@ -30,13 +32,19 @@ public final class ByteWriter {
     stretches.clear();
   }
 
+  /** Makes room for about so many more bytes at once. */
+  public void expect(long count) {
+    long wanted = own + count;
+    if (wanted > bytes.length && wanted <= MOST) bytes = Arrays.copyOf(bytes, (int) wanted);
+  }
+
   /** Room for so many more bytes; where they begin. */
   private int room(int count) {
     int begin = own;
     length = Math.addExact(length, count);
     own += count;
     if (own > bytes.length) {
-      long grown = Math.min(Integer.MAX_VALUE - 8, 2L * bytes.length);
+      long grown = Math.min(MOST, 2L * bytes.length);
       bytes = Arrays.copyOf(bytes, (int) Math.max(own, grown));
     }
     return begin;
@@ -49,7 +57,7 @@ public final class ByteWriter {
 
   public void put(byte[] from, int begin, int count) {
     int at = room(count);
-    System.arraycopy(from, begin, bytes, at, count);
+    LittleEndian.copy(from, begin, bytes, at, count);
   }
 
   public void put(byte[] from) {

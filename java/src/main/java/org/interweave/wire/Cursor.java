@@ -63,6 +63,7 @@ public final class Cursor {
   /** The next bytes as text; null if they are not UTF-8. */
   public String text(long count) {
     int begin = skip(count);
+    if (count == 0) return "";
     try {
       ByteBuffer text = ByteBuffer.wrap(bytes, begin, at - begin);
       return StandardCharsets.UTF_8.newDecoder().decode(text).toString();

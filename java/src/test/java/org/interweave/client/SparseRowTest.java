@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.management.ManagementFactory;
+import java.util.Arrays;
 import java.util.Random;
 import org.interweave.client.byhand.field_t;
 import org.junit.jupiter.api.AfterEach;
@@ -81,6 +82,35 @@ class SparseRowTest {
       }
       compare(where);
     }
+  }
+
+  /** A reader loads only what lies where updates changed a row. */
+  @Test
+  void severalUpdatesAtOnceArriveWhole() {
+    compare("at first");
+    Random random = new Random(SEED);
+    for (int round = 0; round < 30; ++round) {
+      own.write(lock -> store(random));
+      if (random.nextInt(3) == 0) compare("seed " + SEED + ", round " + round);
+    }
+    compare("seed " + SEED + ", at the end");
+  }
+
+  /** The reader has an array of that length already, of a block that was freed. */
+  @Test
+  void aReplacedRowOfTheSameLengthArrivesWhole() {
+    int[] before = field.owned;
+    own.write(lock -> Arrays.fill(before, 5));
+    compare("filled");
+    own.write(lock -> field.owned = new int[3]);
+    own.write(
+        lock -> {
+          field.owned = new int[before.length];
+          field.owned[7] = 3;
+        });
+    compare("replaced");
+    own.write(lock -> field.owned[before.length - 1] = 4);
+    compare("changed");
   }
 
   /** The row has 8 MiB, of which no copy is made. */

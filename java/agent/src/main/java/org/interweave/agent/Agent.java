@@ -11,22 +11,25 @@ public final class Agent {
   /** The library reads this property when IW_Object is initialized. */
   private static final String MARKS = "interweave.marks";
 
-  private static final Transformer TRANSFORMER = new Transformer();
+  private static Transformer transformer;
 
   private Agent() {}
 
   /**
    * Called by the virtual machine before the program.
    *
-   * @param arguments the text behind the jar's name; the agent takes none
+   * @param arguments the text behind the jar's name: none, or `measure=all`, by which all objects
+   *     of the program count as shared, to measure what that costs
    * @param instrumentation of this virtual machine
    */
   public static void premain(String arguments, Instrumentation instrumentation) {
-    if (arguments != null) {
+    if (arguments != null && !arguments.equals(Measuring.ARGUMENT)) {
       throw new IllegalArgumentException(
-          "interweave-agent: '" + arguments + "' is not an argument; the agent takes none");
+          "interweave-agent: '" + arguments + "' is not an argument; the agent takes none, or "
+              + Measuring.ARGUMENT);
     }
-    instrumentation.addTransformer(TRANSFORMER, true);
+    transformer = new Transformer(arguments == null ? null : new Measuring(instrumentation));
+    instrumentation.addTransformer(transformer, true);
     if (System.getProperty(MARKS) == null) System.setProperty(MARKS, "true");
     for (Class<?> each : instrumentation.getAllLoadedClasses()) {
       if (isOfPrograms(each) && instrumentation.isModifiableClass(each)) {
@@ -41,7 +44,7 @@ public final class Agent {
    * @return not counting those that the virtual machine shows to no agent
    */
   public static long unrewritten() {
-    return TRANSFORMER.unrewritten();
+    return transformer.unrewritten();
   }
 
   /**
@@ -50,7 +53,7 @@ public final class Agent {
    * @return counting a class again when it is transformed again
    */
   public static long marks() {
-    return TRANSFORMER.marks();
+    return transformer.marks();
   }
 
   private static boolean isOfPrograms(Class<?> loaded) {
@@ -62,7 +65,7 @@ public final class Agent {
     try {
       instrumentation.retransformClasses(loaded);
     } catch (UnmodifiableClassException | RuntimeException | LinkageError wrong) {
-      TRANSFORMER.missed(loaded.getClassLoader(), loaded.getName(), wrong.toString());
+      transformer.missed(loaded.getClassLoader(), loaded.getName(), wrong.toString());
     }
   }
 }

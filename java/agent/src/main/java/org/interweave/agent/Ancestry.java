@@ -14,6 +14,7 @@ public final class Ancestry {
   static final int NOT_SHARED = -1;
 
   private static final String ROOT = "org/interweave/IW_Object";
+  private static final String LIBRARY = "org/interweave/";
   private static final String[] SYSTEM = {"java/", "javax/", "jdk/", "sun/", "com/sun/"};
 
   private final ClassFiles files;
@@ -74,6 +75,23 @@ public final class Ancestry {
     return Found.PLAIN;
   }
 
+  /**
+   * Which of an object's fields a store means, if every object counts as shared: the number of the
+   * fields before it. NOT_SHARED: the object has no word, because it extends a class of the library
+   * or one without a class file.
+   */
+  int position(String owner, String field) {
+    int position = NOT_SHARED;
+    for (String at = owner; !isOfTheSystem(at); ) {
+      ClassOutline outline = isOfTheLibrary(at) ? null : outline(at);
+      if (outline == null) return NOT_SHARED;
+      if (position != NOT_SHARED) position += outline.fields().size();
+      else if (outline.declares(field)) position = outline.position(field);
+      at = outline.above();
+    }
+    return position;
+  }
+
   private ClassOutline outline(String name) {
     ClassOutline found = known.get(name);
     if (found != null) return found;
@@ -97,7 +115,11 @@ public final class Ancestry {
     return found != null || parent == null ? found : parent.seen(name);
   }
 
-  private static boolean isOfTheSystem(String name) {
+  static boolean isOfTheLibrary(String name) {
+    return name.startsWith(LIBRARY);
+  }
+
+  static boolean isOfTheSystem(String name) {
     for (String each : SYSTEM) {
       if (name.startsWith(each)) return true;
     }

@@ -1,6 +1,6 @@
 package org.interweave.agent;
 
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import org.objectweb.asm.AnnotationVisitor;
 import org.objectweb.asm.ClassReader;
@@ -13,7 +13,7 @@ record ClassOutline(String above, Map<String, Integer> fields) {
   private static final String SHARED_FIELD = "Lorg/interweave/IW_Field;";
 
   static ClassOutline of(ClassReader reader) {
-    Map<String, Integer> fields = new HashMap<>();
+    Map<String, Integer> fields = new LinkedHashMap<>();
     reader.accept(
         new Fields(fields),
         ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
@@ -26,6 +26,16 @@ record ClassOutline(String above, Map<String, Integer> fields) {
 
   int order(String field) {
     return fields.get(field);
+  }
+
+  /** How many fields the class file has before this one. */
+  int position(String field) {
+    int before = 0;
+    for (String each : fields.keySet()) {
+      if (each.equals(field)) break;
+      ++before;
+    }
+    return before;
   }
 
   private static final class Fields extends ClassVisitor {

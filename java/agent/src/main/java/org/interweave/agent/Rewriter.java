@@ -45,10 +45,21 @@ public final class Rewriter {
     SharedStores stores = SharedStores.in(reader, ancestry);
     if (!stores.areAny()) return new Outcome(null, 0, stores.missing());
     ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-    StoreMarker marker = new StoreMarker(writer, stores);
+    return marked(reader, writer, new StoreMarker(writer, stores), stores.missing());
+  }
+
+  /** For the measurement in which every object counts as shared. */
+  Outcome measure(byte[] file, ClassReader reader) throws Unrewritable {
+    if (!Versions.isKnown(file)) return new Outcome(null, 0, Set.of());
+    ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+    return marked(reader, writer, new EveryStoreMarker(writer, new EveryStore(ancestry)), Set.of());
+  }
+
+  private static Outcome marked(ClassReader reader, ClassWriter writer, StoreMarker marker,
+      Set<String> missing) throws Unrewritable {
     try {
       reader.accept(marker, ClassReader.EXPAND_FRAMES);
-      return new Outcome(writer.toByteArray(), marker.marks(), stores.missing());
+      return new Outcome(writer.toByteArray(), marker.marks(), missing);
     } catch (RuntimeException wrong) {
       throw new Unrewritable(wrong.toString());
     }

@@ -11,7 +11,7 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /** The first reading of a class: which of its methods store into shared fields. */
-final class SharedStores extends ClassVisitor {
+final class SharedStores extends ClassVisitor implements Stores {
   private static final int FIELD_REFERENCE = 9;
 
   private final Ancestry ancestry;
@@ -51,12 +51,13 @@ final class SharedStores extends ClassVisitor {
     return !isMarked && !methods.isEmpty();
   }
 
-  boolean areIn(String method) {
+  @Override
+  public boolean areIn(String method) {
     return methods.contains(method);
   }
 
-  /** The order of the field that a store means; NOT_SHARED for another field. */
-  int order(String owner, String field) {
+  @Override
+  public int order(String owner, String field) {
     String key = owner + '.' + field;
     Integer known = orders.get(key);
     if (known != null) return known;

@@ -12,14 +12,14 @@ import org.objectweb.asm.commons.AnalyzerAdapter;
  * <p>The call names the class that the store names. The verifier then loads nothing that it did not
  * load before, and the class's module need not read IW_Object's.
  */
-final class StoreMarker extends ClassVisitor {
+class StoreMarker extends ClassVisitor {
   static final String MARK = "iw_modified";
 
-  private final SharedStores stores;
+  private final Stores stores;
   private String name;
   private int marks;
 
-  StoreMarker(ClassVisitor next, SharedStores stores) {
+  StoreMarker(ClassVisitor next, Stores stores) {
     super(Opcodes.ASM9, next);
     this.stores = stores;
   }
@@ -27,6 +27,10 @@ final class StoreMarker extends ClassVisitor {
   /** How many stores got a mark. */
   int marks() {
     return marks;
+  }
+
+  void addMark() {
+    ++marks;
   }
 
   @Override
@@ -55,7 +59,7 @@ final class StoreMarker extends ClassVisitor {
   private void mark(MethodVisitor to, String owner, String field, String type) {
     int order = stores.order(owner, field + type);
     if (order == Ancestry.NOT_SHARED) return;
-    ++marks;
+    addMark();
     if (type.equals("J") || type.equals("D")) {
       to.visitInsn(Opcodes.DUP2_X1);
       to.visitInsn(Opcodes.POP2);

@@ -16,6 +16,7 @@ import org.objectweb.asm.ClassReader;
 final class Transformer implements ClassFileTransformer {
   private static final String LIBRARY = "org.interweave.IW_Object";
 
+  private final Measuring measuring;
   private final Loaders loaders = new Loaders();
   /** Names of missing class files, and a class that stores into fields that may be theirs. */
   private final Map<String, String> awaited = new ConcurrentHashMap<>();
@@ -23,12 +24,24 @@ final class Transformer implements ClassFileTransformer {
   private final AtomicLong unrewritten = new AtomicLong();
   private final AtomicLong marks = new AtomicLong();
 
+  /** `measuring` is null but for a measurement. */
+  Transformer(Measuring measuring) {
+    this.measuring = measuring;
+  }
+
   long unrewritten() {
     return unrewritten.get();
   }
 
   long marks() {
     return marks.get();
+  }
+
+  @Override
+  public byte[] transform(Module module, ClassLoader loader, String name, Class<?> before,
+      ProtectionDomain domain, byte[] file) {
+    if (measuring != null && name != null) measuring.reads(module, name);
+    return transform(loader, name, before, domain, file);
   }
 
   @Override
@@ -51,7 +64,10 @@ final class Transformer implements ClassFileTransformer {
     Ancestry ancestry = loaders.ancestry(loader);
     ancestry.learn(reader);
     if (!awaited.isEmpty()) lookForStoresInto(loader, name, ancestry);
-    Rewriter.Outcome outcome = new Rewriter(ancestry).rewrite(file, reader);
+    Rewriter rewriter = new Rewriter(ancestry);
+    boolean isMeasured = measuring != null && measuring.takes(loader, name);
+    Rewriter.Outcome outcome =
+        isMeasured ? rewriter.measure(file, reader) : rewriter.rewrite(file, reader);
     for (String each : outcome.missing()) awaited.putIfAbsent(each, name);
     if (HiddenClasses.areDefinedBy(reader)) {
       missed(loader, name, "it defines hidden classes, which are shown to no agent");

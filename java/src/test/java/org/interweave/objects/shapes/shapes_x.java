@@ -20,6 +20,8 @@ public final class shapes_x {
             "value int next *node")
           .named("grid", grid.class,
             "[4]double")
+          .named("strip", strip.class,
+            "[100]int")
           .named("word", null,
             "$5")
           .union("figure", figure.class,
