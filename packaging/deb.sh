@@ -10,6 +10,7 @@ version=${DEB_VERSION:-}
 rm -rf "$out"
 mkdir -p "$out/interweave" "$dist"
 cp -r packaging/debian "$out/interweave/debian"
+cp server/packaging/interweave.sysusers "$out/interweave/debian/"
 cd "$out/interweave"
 # Another version than the changelog's, for tests of an upgrade.
 [ -z "$version" ] || sed -i "1s/(.*)/($version)/" debian/changelog

@@ -21,5 +21,7 @@ noticed() {
     fail "$1 is not noticed"
 }
 noticed "a function that went away" "s/'IW_wl_acquire'/'IW_gone'/g"
-noticed "a member that moved" "/name='IW_open_options'/,/<\/class-decl>/s/layout-offset-in-bits='128'/layout-offset-in-bits='160'/"
+offset=layout-offset-in-bits
+noticed "a member that moved" \
+  "/name='IW_open_options'/,/<\/class-decl>/s/$offset='128'/$offset='160'/"
 echo "abi: the interface is the kept one"
