@@ -98,7 +98,7 @@ set_test-deep() {
   set_fuzz
   set_docs
   set_dist
-  packages+=(abigail-tools)  # the C interface
+  packages+=(abigail-tools mmdebstrap)  # the C interface; a system of its own for the packages
   packages+=(nftables)  # a network that loses packets
   emulated "$everyday_machines"
 }

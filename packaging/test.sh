@@ -27,6 +27,10 @@ make_wheel() {
   packaging/portable.sh
   packaging/wheel.sh 3.11
 }
+newer_debs() {
+  mkdir -p "$BUILD/packaging/newer"
+  DEB_VERSION=$version+newer DIST=$BUILD/packaging/newer packaging/deb.sh
+}
 holds "all places say the same version" packaging/tests/versions.sh
 holds "the C interface is the kept one" packaging/tests/abi.sh
 holds "the stores of earlier releases are read" packaging/tests/samples.sh "$program"
@@ -37,4 +41,7 @@ holds "the npm package works in an empty folder" \
 holds "the wheel is made" make_wheel
 holds "the wheel works without compilers" packaging/tests/wheel.sh "$dist"
 holds "the packages for Debian are made, and lintian warns of nothing" packaging/deb.sh
+holds "packages of a later version are made" newer_debs
+holds "install, upgrade, remove and purge keep the store" \
+  packaging/tests/deb.sh "$dist" "$BUILD/packaging/newer"
 exit "$status"
