@@ -63,7 +63,8 @@ serve() {
   mkfifo "$system/tmp/ready"
   # shellcheck disable=SC2086
   chroot "$system" /usr/bin/env -i PATH=/usr/bin:/bin XDG_RUNTIME_DIR=/tmp \
-    setpriv --reuid interweave --regid interweave --clear-groups $program --listen 127.0.0.1:0 --http none \
+    setpriv --reuid interweave --regid interweave --clear-groups $program \
+    --listen 127.0.0.1:0 --http none \
     >"$system/tmp/ready" 2>"$system/tmp/server.log" &
   server=$!
   local word=
@@ -114,7 +115,8 @@ END
 within sh -c 'cd /tmp && interweave compile point.x --lang c && gcc -std=c99 point_main.c point.c \
   $(pkg-config --cflags --libs interweave) -o point' >"$system/tmp/cc.log" 2>&1 ||
   fail "the development package does not compile a program"
-within ldd /tmp/point | grep 'libinterweave.so.0 => /' >/dev/null || fail "the shared library is not used"
+within ldd /tmp/point | grep 'libinterweave.so.0 => /' >/dev/null ||
+  fail "the shared library is not used"
 serve write_list
 serve read_list "after a restart"
 
