@@ -10,7 +10,7 @@ SIMULATOR ?=
 TARGET ?=
 export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup build python java docs demo test test-deep test-machines test-rdma test-long bench fuzz tidy format generate \
+.PHONY: help setup build python java dist docs demo test test-deep test-machines test-rdma test-long bench fuzz tidy format generate \
   install clean
 
 help:  ## show this list
@@ -42,6 +42,10 @@ python:  ## the Python package: wheel and source distribution in build/python/di
 java:  ## the Java client: jar, sources and javadoc in the Maven repository build/java/repository
 	@make/setup.sh java
 	@make/java.sh build
+
+dist:  ## all packages of a release, with checksums: wheels, npm, Java, Debian, sources (packaging/)
+	@make/setup.sh dist
+	@packaging/dist.sh
 
 docs:  ## the documents as a site, with references of C, Python and Java: build/site
 	@make/setup.sh docs

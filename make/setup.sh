@@ -3,7 +3,7 @@
 # Cargo, npm, pip and Maven fetch the packages that the lock files name, each when it is called.
 # Does nothing when everything is there.
 #
-#   make/setup.sh SET...    demo, build, python, java, docs, tidy, test, fuzz, test-deep,
+#   make/setup.sh SET...    demo, build, python, java, dist, docs, tidy, test, fuzz, test-deep,
 #                           test-machines, bench, rdma
 #
 # MACHINES="alpha mips" limits the cross compilers of test-machines to these machines.
@@ -59,6 +59,14 @@ set_java() {
   needs_java=yes
 }
 
+set_dist() {
+  set_build
+  set_python
+  set_java
+  packages+=(dpkg-dev debhelper lintian)
+  needs_node=yes
+}
+
 set_docs() {
   packages+=(git python3 python3-venv ca-certificates)
   needs_java=yes  # javadoc
@@ -89,6 +97,8 @@ set_test-deep() {
   set_test
   set_fuzz
   set_docs
+  set_dist
+  packages+=(abigail-tools mmdebstrap)  # the C interface; a system of its own for the packages
   packages+=(nftables)  # a network that loses packets
   emulated "$everyday_machines"
 }
@@ -182,7 +192,7 @@ fetch_guest_kernel() {
 }
 
 [ $# -gt 0 ] || {
-  echo "setup: name a set: demo, build, python, java, docs, tidy, test, fuzz, test-deep," \
+  echo "setup: name a set: demo, build, python, java, dist, docs, tidy, test, fuzz, test-deep," \
     "test-machines, bench, rdma" >&2
   exit 2
 }

@@ -3,7 +3,7 @@
 
   make/test.py             what `make test` runs: every room and language in the ordinary build
   make/test.py deep        what `make test-deep` runs: sanitizers, other machines, random worlds,
-                           fuzz, lossy networks, the site of the documents
+                           fuzz, lossy networks, the packages, the site of the documents
   make/test.py WORD        one stage of these (web, sanitizers, machines ...), or one room: a room
                            of native/, cluster/, server/ or examples/, idl, cli, fuzz
 
@@ -53,6 +53,7 @@ DEEP = [
     Stage("thread-safety", ["make/thread_safety.sh"]),
     Stage("fuzz", ["make/fuzz.sh", "--short"], after=("build",)),
     Stage("docs", ["make/docs.sh"], cores=0.5),
+    Stage("packages", ["packaging/test.sh"], after=("build", "fetch"), cores=1.2),
 ]
 
 CRATES = ("wire", "master", "access", "store", "server", "cli", "idl")

@@ -65,7 +65,7 @@ struct Pin {
   memory::Subsegment* subsegment = nullptr;
 };
 
-class Segment : public Listener {
+class Segment final : public Listener {
  public:
   Segment(Runtime& runtime, types::Url url, ServerLink& link);
 

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict, List, Match, Optional, Tuple, Union as Either
@@ -32,13 +33,26 @@ _PARTS = re.compile(r"\"[^\"]*\"|(?:[^,()\"]|\([^()]*\))+")
 
 
 def compiler(program: Optional[str] = None) -> str:
-    """The `interweave` program: the given one, else the environment's IW_PROGRAM, else the one on
-    PATH."""
-    found = program or os.environ.get("IW_PROGRAM") or shutil.which("interweave")
+    """The `interweave` program: the given one, else the environment's IW_PROGRAM, else the one that
+    was installed with this package, else the one on PATH."""
+    found = (program or os.environ.get("IW_PROGRAM") or _installed_program() or
+             shutil.which("interweave"))
     if not found:
         raise FileNotFoundError("the interweave program, which compiles .x files, is neither "
-                                "given, nor in IW_PROGRAM, nor on the path")
+                                "given, nor in IW_PROGRAM, nor in this package, nor on the path")
     return found
+
+
+def _installed_program() -> Optional[str]:
+    """The program of this package's wheel. A virtual environment has it beside its Python, and the
+    folder need not be on PATH. A wheel that was built without the program has none."""
+    try:
+        files = metadata.files("interweave") or []
+    except metadata.PackageNotFoundError:
+        return None
+    programs = (str(file.locate()) for file in files if file.name == "interweave")
+    return next((path for path in programs if os.access(path, os.X_OK) and os.path.isfile(path)),
+                None)
 
 
 def load_types(file: Either[str, Path], *, program: Optional[str] = None,

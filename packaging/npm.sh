@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The npm package of the TypeScript client: $BUILD/packaging/dist/interweave-VERSION.tgz.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+BUILD=$(realpath -m "${BUILD:-build}")
+out=$BUILD/packaging/npm
+dist=$BUILD/packaging/dist
+rm -rf "$out"
+mkdir -p "$out" "$dist"
+make/web.sh fetch
+web/node_modules/.bin/tsc -p web/tsconfig.json --outDir "$out/dist"
+cp web/README.md LICENSE "$out/"
+# What only the tree's own folder needs: tools, and commands for them.
+node -e '
+const all = JSON.parse(require("fs").readFileSync("web/package.json"));
+delete all.devDependencies;
+delete all.scripts;
+console.log(JSON.stringify(all, null, 2));' >"$out/package.json"
+rm -f "$dist"/interweave-*.tgz
+npm pack --silent --pack-destination "$dist" "$out"

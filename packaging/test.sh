@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Makes every package and tries it as its user would. After make/build.sh install.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. make/toolchain.sh
+BUILD=$(realpath -m "$BUILD")
+results=$(realpath -m "${RESULTS:-$BUILD/tests/packages}")
+dist=$BUILD/packaging/dist
+program=target/release/interweave
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+mkdir -p "$results"
+number=0
+status=0
+: >"$results/packages.tap"
+
+# holds NAME COMMAND...: a case of its own, which does not end the others.
+holds() {
+  number=$((number + 1))
+  if "${@:2}"; then
+    echo "ok $number - $1" >>"$results/packages.tap"
+  else
+    echo "not ok $number - $1" >>"$results/packages.tap"
+    status=1
+  fi
+}
+make_wheel() {
+  packaging/portable.sh
+  packaging/wheel.sh 3.11
+}
+newer_debs() {
+  mkdir -p "$BUILD/packaging/newer"
+  DEB_VERSION=$version+newer DIST=$BUILD/packaging/newer packaging/deb.sh
+}
+holds "all places say the same version" packaging/tests/versions.sh
+holds "the C interface is the kept one" packaging/tests/abi.sh
+holds "the stores of earlier releases are read" packaging/tests/samples.sh "$program"
+holds "the source archive has the same bytes from another clone" packaging/tests/source.sh
+holds "the npm package is made" packaging/npm.sh
+holds "the npm package works in an empty folder" \
+  packaging/tests/npm.sh "$program" "$dist/interweave-$version.tgz"
+holds "the wheel is made" make_wheel
+holds "the wheel works without compilers" packaging/tests/wheel.sh "$dist"
+holds "the packages for Debian are made, and lintian warns of nothing" packaging/deb.sh
+holds "packages of a later version are made" newer_debs
+holds "install, upgrade, remove and purge keep the store" \
+  packaging/tests/deb.sh "$dist" "$BUILD/packaging/newer"
+exit "$status"

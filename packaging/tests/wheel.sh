@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The Python wheels as a user meets them: `pip install FILE` into a new environment, no compiler on
+# the path, and the server, the compiler of .x files and the library are there.
+#
+#   packaging/tests/wheel.sh DIST     the folder of the wheels; TOOLS has auditwheel
+set -euo pipefail
+dist=$(realpath "$1")
+cd "$(dirname "$0")/../.."
+tools=$(realpath -m "${BUILD:-build}")/packaging/tools/bin
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# The shell that keeps a server with its notebook; nothing else is on the path.
+mkdir "$work/path"
+for program in sh cat; do ln -s "$(command -v "$program")" "$work/path/$program"; done
+
+# pythons WHEEL: those that the wheel is for and that are here.
+pythons() {
+  local versions each
+  case $1 in
+    *-cp312-abi3-*) versions="3.12 3.13" ;;
+    *-cp3??-*) versions=$(sed -E 's/.*-cp3([0-9]+)-cp.*/3.\1/' <<<"$1") ;;
+    *) fail "what Python is $1 for?" ;;
+  esac
+  for each in $versions; do
+    for python in "python$each" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$each".*/bin/python; do
+      "$python" -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$each')" 2>/dev/null ||
+        continue
+      echo "$python"
+      break
+    done
+  done
+}
+
+try() {
+  local wheel=$1 python=$2 venv=$work/venv
+  rm -rf "$venv"
+  "$python" -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "$wheel"
+  # The environment is not on the path: the package finds its own program.
+  env -i PATH="$work/path" HOME="$work" "$venv/bin/python" "$PWD/packaging/tests/wheel_user.py" ||
+    fail "$wheel with $python"
+  [ "$(env -i PATH="$venv/bin" interweave --version)" = "interweave $version" ] ||
+    fail "the program is not on the path of the environment"
+  ! readelf -SW "$venv/bin/interweave" | grep -q '\.debug_info' ||
+    fail "the program is not stripped"
+  # Another program of this name on the path is not taken.
+  printf '#!/bin/sh\nexit 9\n' >"$work/path/interweave"
+  chmod +x "$work/path/interweave"
+  env -i PATH="$work/path" HOME="$work" "$venv/bin/python" "$PWD/packaging/tests/wheel_user.py" ||
+    fail "the program on the path was taken, not the wheel's"
+  rm "$work/path/interweave"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
+  "$venv/bin/pip" uninstall --quiet --yes interweave
+  [ -z "$(find "$venv" -name '*interweave*')" ] || fail "pip leaves something of $wheel"
+  echo "wheel: $(basename "$wheel") works with $("$python" --version)"
+}
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' python/pyproject.toml)
+tried=0
+for wheel in "$dist"/interweave-"$version"-*.whl; do
+  "$tools/auditwheel" show "$wheel" >"$work/shown" 2>&1 || fail "auditwheel refuses $wheel"
+  # It says what the files need, in lines of any width.
+  tr '\n' ' ' <"$work/shown" |
+    grep -qE 'constrains the platform tag to "manylinux_2_(1[0-9]|2[0-8])_x86_64"' ||
+    fail "$wheel needs a newer system: $(cat "$work/shown")"
+  for licence in LICENSE LICENSES-third-party.txt; do
+    python3 -m zipfile -l "$wheel" | grep -q "dist-info/.*$licence " || fail "$wheel lacks $licence"
+  done
+  for python in $(pythons "$wheel"); do
+    try "$wheel" "$python"
+    tried=$((tried + 1))
+  done
+done
+[ "$tried" -gt 0 ] || fail "no wheel in $dist could be tried"
