@@ -120,10 +120,10 @@ impl World<'_> {
             } => self.arrives(connection, to, item, sent_ns),
             Event::Lost { connection, at } => match at {
                 Side::Server => {
-                    self.to_server(event);
+                    self.bring_to_server(event);
                     Ok(())
                 }
-                Side::Client => self.to_client_of(connection, event),
+                Side::Client => self.bring_to_client_of(connection, event),
             },
             Event::Deadline { start }
             | Event::Write { start }
@@ -134,7 +134,7 @@ impl World<'_> {
                     .as_ref()
                     .is_some_and(|server| server.start == start)
                 {
-                    self.to_server(event);
+                    self.bring_to_server(event);
                 }
                 Ok(())
             }
@@ -146,13 +146,13 @@ impl World<'_> {
         }
     }
 
-    fn to_server(&mut self, event: Event) {
+    fn bring_to_server(&mut self, event: Event) {
         if let Some(server) = &mut self.server {
             server.take(&mut self.env, event);
         }
     }
 
-    fn to_client_of(&mut self, connection: u64, event: Event) -> Checked<()> {
+    fn bring_to_client_of(&mut self, connection: u64, event: Event) -> Checked<()> {
         match self.env.net.client_of(connection) {
             Some(client) => self.clients[client].take(&mut self.env, event),
             None => Ok(()),
@@ -175,7 +175,7 @@ impl World<'_> {
             (Side::Server, Some(server)) => server.take(&mut self.env, event),
             (Side::Server, None) => self.env.break_connection(connection, &[Side::Client]),
             (Side::Client, _) => {
-                self.to_client_of(connection, event)?;
+                self.bring_to_client_of(connection, event)?;
                 if let Some(server) = &mut self.server {
                     server.has_room(&mut self.env, connection);
                 }
