@@ -10,8 +10,8 @@ SIMULATOR ?=
 TARGET ?=
 export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup build python java dist docs demo test test-deep test-machines test-rdma test-long bench fuzz tidy format generate \
-  install clean
+.PHONY: help setup build python java dist docs demo test test-deep test-machines test-rdma test-long bench sim fuzz tidy format \
+  generate install clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -73,6 +73,10 @@ test-long:  ## the longer campaigns: 200 server kills, a million edits on ten ma
 bench:  ## the figures and their rivals' in one run; ONLY=update|frame|read_lock|memory|translate|... for one
 	@make/setup.sh bench
 	@make/bench.sh
+
+sim:  ## the server's engine and store in a simulated world that breaks: two minutes of seeds; SEED=n for one, MINUTES=n
+	@make/setup.sh build
+	@make/sim.sh
 
 fuzz:  ## fuzz every decoder; SECONDS_EACH=n (default 60); make/fuzz.sh merge keeps in the tree what was found
 	@make/setup.sh fuzz

@@ -1,7 +1,7 @@
 //! The options of an engine.
 
 use interweave_master::Tuning;
-use interweave_store::Identity;
+use interweave_store::{Identity, Threads};
 
 /// Times and bounds of the server; nothing here changes while it runs.
 #[derive(Debug, Clone)]
@@ -43,6 +43,8 @@ pub struct Config {
     pub stored: bool,
     /// Fences and incarnations begin above this number, which grows with every start [LOG-9].
     pub first_fence: u64,
+    /// How many threads rebuild the segments at a start.
+    pub threads: Threads,
     /// Whether there is an audit log.
     pub audits: bool,
     /// The ids of this server and its name space.
@@ -71,6 +73,7 @@ impl Default for Config {
             piece_bytes: 256 << 10,
             stored: false,
             first_fence: 1 << 32,
+            threads: Threads::default(),
             audits: false,
             identity: Identity::default(),
             label: concat!("interweave ", env!("CARGO_PKG_VERSION")).to_string(),

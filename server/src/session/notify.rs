@@ -11,6 +11,7 @@ use super::message::ServerMessage;
 use super::segment::SegmentState;
 use super::wire::{At, Wire};
 use crate::coherence::{Newest, Version, Watch};
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::*;
 use interweave_wire::Gathered;
 use interweave_wire::Rejection;
@@ -94,7 +95,8 @@ impl SegmentState {
     pub fn forward(&mut self, wire: &mut Wire, to: &[u64], diff: &Gathered, after: &Newest) {
         let base = self.stamp();
         let versions = (base.number, after.stamp.number);
-        for &connection in to {
+        let is_lost = planted::is_in(Defect::LostSubscription) && versions.1.is_multiple_of(16);
+        for &connection in to.iter().filter(|_| !is_lost) {
             if wire.may_forward(connection, self.number, base, diff.len() as u64, after) {
                 let diff = wire.lend(connection, &mut self.shelf, versions, diff);
                 self.count_sent(&diff);
@@ -114,6 +116,10 @@ impl SegmentState {
     /// wants diffs and can take one.
     pub fn notify(&mut self, wire: &mut Wire, connection: u64) {
         let newest = self.newest();
+        let number = newest.stamp.number;
+        if planted::is_in(Defect::LostSubscription) && number.is_multiple_of(16) {
+            return;
+        }
         let Some((have, watch)) = wire.due(connection, self.number, &newest) else {
             return;
         };

@@ -11,6 +11,7 @@ use super::storing;
 use crate::lock::SegmentLock;
 use interweave_master::{Piece, Segment};
 use interweave_store::{in_order, RecoveredSegment};
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{CommittedRelease, Durability, LogBody};
 use interweave_wire::{chain, Rejection};
 use std::convert::Infallible;
@@ -31,6 +32,7 @@ impl Engine {
         let mut begun = Vec::new();
         let rebuild = |some: Vec<RecoveredSegment>| some.into_iter().map(Rebuilt::of).collect();
         let all = in_order(
+            self.config.threads,
             Together(found.into_iter()),
             rebuild,
             |some: Vec<Rebuilt>| {
@@ -72,8 +74,13 @@ impl Engine {
         let lost = !found.clean && found.durable != Durability::Synced
             || found.durable == Durability::Memory;
         let incarnation = match lost {
+            true if planted::is_in(Defect::WrongIncarnation) => found.incarnation,
             true => self.segments.next_incarnation(),
             false => found.incarnation,
+        };
+        let first_fence = match planted::is_in(Defect::FencesBeginAnew) {
+            true => 0,
+            false => self.config.first_fence,
         };
         let next_serial = found.serials_below.max(master.next_serial());
         let number = self.add_segment(Beginning {
@@ -84,7 +91,7 @@ impl Engine {
             incarnation,
             chains,
             master,
-            lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
+            lock: SegmentLock::new(terms(&self.config), first_fence),
             life,
             serials: Serials::begin(found.serials_below),
             is_stored: self.config.stored,

@@ -13,6 +13,7 @@ use super::segment::SegmentState;
 use super::wire::{At, Unanswered};
 use crate::coherence::Version;
 use bytes::Bytes;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::*;
 use interweave_wire::{chain, Rejection};
 
@@ -50,6 +51,9 @@ impl Engine {
 
     /// Answers a release that was committed before, as it was answered then [LOCK-8].
     fn answer_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
+        if planted::is_in(Defect::ReleaseForgotten) {
+            return false;
+        }
         let hash = self.wire.asking(at).hash;
         let mut versions = Vec::new();
         for part in &r.parts {
@@ -193,7 +197,8 @@ impl SegmentState {
         chain: Option<u64>,
         bulk: &mut Bytes,
     ) -> Result<Part, Rejection> {
-        if !self.lock.holds(at.session, part.fence) {
+        let is_skipped = planted::is_in(Defect::SkippedFence);
+        if !self.lock.holds(at.session, part.fence) && !is_skipped {
             return Err(fenced(&self.path, part.fence));
         }
         if self.committing {

@@ -12,6 +12,7 @@ use super::segment::SegmentState;
 use super::storing::{record, rejection};
 use super::wire::{At, Unanswered, Wire};
 use interweave_store::StoreError;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{ErrorCode, LogBody, MessageType, MoreSerials, SerialsGranted};
 use interweave_wire::{Rare, Rejection, Resting};
 
@@ -98,7 +99,9 @@ impl Serials {
     /// each mostly follows the last.
     fn give(&mut self, count: u32) -> u64 {
         let first = self.next;
-        self.next += u64::from(count);
+        if !planted::is_in(Defect::ReusedSerials) {
+            self.next += u64::from(count);
+        }
         let granted = &mut self.asked.granted;
         match granted.last_mut() {
             Some((begin, held)) if *begin + *held == first => *held += u64::from(count),

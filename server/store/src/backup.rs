@@ -8,16 +8,19 @@
 //! taken for a store.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::mpsc::channel;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use interweave_wire::protocol::{Durability, LogBody, VersionStamp};
 
 use crate::catalogue;
 use crate::damage::Damage;
+use crate::disk::{write_all_at, Directory, Disk, How, SharedDisk};
 use crate::files::{self, failed, witness_name, Unnamed};
+use crate::ordered::Threads;
 use crate::owner::{read_epoch, write_epoch};
 use crate::random::random;
 use crate::recovery::read_store;
@@ -86,9 +89,9 @@ pub fn backup(
     wanted: Wanted,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, StoreError> {
-    let before = catalogue::read(store_dir);
+    let before = catalogue::read(&Directory::at(store_dir));
     let snapshot = snapshot(store_dir)?;
-    let listed = before.kept_until(&catalogue::read(store_dir));
+    let listed = before.kept_until(&catalogue::read(&Directory::at(store_dir)));
     if snapshot.sources.is_empty() && snapshot.witnesses.is_empty() {
         let text = format!("{} is not a store", store_dir.display());
         return Err(StoreError::Io(text));
@@ -96,7 +99,7 @@ pub fn backup(
     let mut list = copy(snapshot.sources, to, progress)?;
     put_witnesses(&snapshot.witnesses, to)?;
     let mut left_out = Vec::new();
-    let found = read_store(to, &listed, false)?;
+    let found = read_store(&Directory::at(to), &listed, false, Threads::default())?;
     match (found.damage.first(), wanted) {
         (None, _) => remove(to, is_witness)?,
         (Some(damage), Wanted::Everything) => {
@@ -108,7 +111,8 @@ pub fn backup(
         }
         (Some(_), Wanted::WholeSegments) => {
             let salvaged = to.join(SALVAGED);
-            files::make_dir(&salvaged).map_err(|error| failed("making", &salvaged, &error))?;
+            let made = Directory::at(&salvaged).make();
+            made.map_err(|error| failed("making", &salvaged, &error))?;
             left_out = salvage(to, &listed, &salvaged)?;
             list = move_up(&salvaged, to)?;
         }
@@ -122,9 +126,9 @@ pub fn backup(
 fn put_witnesses(witnesses: &Witnesses, to: &Path) -> Result<(), StoreError> {
     for (name, bytes) in witnesses {
         let path = to.join(name);
-        let put = files::writing()
-            .open(&path)
-            .and_then(|mut file| file.write_all(bytes));
+        let put = Directory::at(to)
+            .open(name, How::Make)
+            .and_then(|file| write_all_at(&*file, bytes, 0));
         put.map_err(|error| failed("writing", &path, &error))?;
     }
     Ok(())
@@ -132,7 +136,9 @@ fn put_witnesses(witnesses: &Witnesses, to: &Path) -> Result<(), StoreError> {
 
 /// Removes the files with such names.
 fn remove(dir: &Path, is_meant: impl Fn(&str) -> bool) -> Result<(), StoreError> {
-    let listed = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
+    let listed = Directory::at(dir)
+        .list()
+        .map_err(|error| failed("listing", dir, &error))?;
     for name in listed.iter().filter(|name| is_meant(name)) {
         let path = dir.join(name);
         std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
@@ -159,7 +165,7 @@ fn move_up(from: &Path, to: &Path) -> Result<String, StoreError> {
         list += &format!("{crc:08x} {bytes} {name}\n");
     }
     std::fs::remove_dir_all(from)
-        .and_then(|()| files::sync_dir(to))
+        .and_then(|()| Directory::at(to).sync())
         .map_err(|error| failed("removing", from, &error))?;
     Ok(list)
 }
@@ -183,7 +189,7 @@ pub fn restore(
     begin_anew(to_empty_dir)?;
     let list = to_empty_dir.join(files::BACKUP);
     std::fs::remove_file(&list)
-        .and_then(|()| files::sync_dir(to_empty_dir))
+        .and_then(|()| Directory::at(to_empty_dir).sync())
         .map_err(|error| failed("removing", &list, &error))?;
     whole(to_empty_dir)?;
     Ok(report)
@@ -191,7 +197,8 @@ pub fn restore(
 
 /// Reads everything in a store that is not running, or in a backup, without changing it.
 pub fn verify(dir: &Path) -> Result<Report, StoreError> {
-    let found = read_store(dir, &catalogue::read(dir), false)?;
+    let disk = Directory::at(dir);
+    let found = read_store(&disk, &catalogue::read(&disk), false, Threads::default())?;
     let mut damage: Vec<String> = found.damage.iter().map(Damage::to_string).collect();
     let list = dir.join(files::BACKUP);
     match std::fs::read(&list).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) {
@@ -240,7 +247,9 @@ fn is_of_store(name: &str) -> bool {
 }
 
 fn names(dir: &Path, is_meant: impl Fn(&str) -> bool) -> Result<Vec<String>, StoreError> {
-    let mut names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
+    let mut names = Directory::at(dir)
+        .list()
+        .map_err(|error| failed("listing", dir, &error))?;
     names.retain(|name| is_meant(name));
     Ok(names)
 }
@@ -329,13 +338,14 @@ fn copy(
     to: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<String, StoreError> {
-    files::make_dir(to).map_err(|error| failed("making", to, &error))?;
-    let there = files::list(to).map_err(|error| failed("listing", to, &error))?;
+    let disk = Directory::at(to);
+    disk.make().map_err(|error| failed("making", to, &error))?;
+    let there = disk.list().map_err(|error| failed("listing", to, &error))?;
     if !there.is_empty() {
         let text = format!("{} is not empty; name another directory", to.display());
         return Err(StoreError::Io(text));
     }
-    files::restrict_all(to).map_err(|error| failed("restricting", to, &error))?;
+    files::restrict_all(&disk).map_err(|error| failed("restricting", to, &error))?;
     write_list(to, UNFINISHED)?;
     let total = sources.iter().map(|source| source.bytes).sum();
     let mut done = 0;
@@ -354,12 +364,13 @@ fn copy(
 }
 
 fn copy_file(source: &Source, to: &Path, moved: &mut dyn FnMut(u64)) -> io::Result<u32> {
-    let mut unnamed = Unnamed::create(to, &source.name)?;
+    let disk: SharedDisk = Arc::new(Directory::at(to));
+    let mut unnamed = Unnamed::create(&disk, &source.name)?;
     let crc = checksum((&source.file).take(source.bytes), |bytes| {
         moved(bytes.len() as u64);
-        unnamed.file().write_all(bytes)
+        unnamed.write_all(bytes)
     })?;
-    unnamed.publish(to, &source.name)?;
+    unnamed.publish(&source.name)?;
     Ok(crc)
 }
 
@@ -378,9 +389,10 @@ fn checksum(mut from: impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) 
 
 fn write_list(dir: &Path, text: &str) -> Result<(), StoreError> {
     let write = || {
-        let mut unnamed = Unnamed::create(dir, files::BACKUP)?;
-        unnamed.file().write_all(text.as_bytes())?;
-        unnamed.publish(dir, files::BACKUP)
+        let disk: SharedDisk = Arc::new(Directory::at(dir));
+        let mut unnamed = Unnamed::create(&disk, files::BACKUP)?;
+        unnamed.write_all(text.as_bytes())?;
+        unnamed.publish(files::BACKUP)
     };
     let path = dir.join(files::BACKUP);
     write()
@@ -436,9 +448,10 @@ fn check_list(dir: &Path, text: &str) -> Result<Vec<Damage>, StoreError> {
 
 /// Gives every segment a new incarnation, and the owner an epoch that the original has not had.
 fn begin_anew(dir: &Path) -> Result<(), StoreError> {
-    let epoch = read_epoch(dir).unwrap_or(0) + 1 + u64::from(random() as u32 >> 4);
-    write_epoch(dir, epoch).map_err(|error| failed("writing", dir, &error))?;
-    let (store, segments) = EmbeddedStore::open_any(dir, Options::default())?;
+    let disk: SharedDisk = Arc::new(Directory::at(dir));
+    let epoch = read_epoch(&*disk).unwrap_or(0) + 1 + u64::from(random() as u32 >> 4);
+    write_epoch(&disk, epoch).map_err(|error| failed("writing", dir, &error))?;
+    let (store, segments) = EmbeddedStore::open_any(&disk, Options::default())?;
     let incarnation = random();
     let group: Vec<Record> = segments
         .iter()

@@ -1,13 +1,13 @@
 //! Records on their way into a log file. Heads and small bodies are gathered in one buffer, large
 //! diffs are written from where they are.
 
-use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 
 use bytes::Bytes;
 use interweave_wire::protocol::LogHeader;
 
+use crate::disk::DiskFile;
 use crate::record::{encode_record, padded, PlaceInGroup, RECORD_HEAD_BYTES};
 
 /// Below this a copy costs less than one more element of the vector.
@@ -76,7 +76,7 @@ impl Batch {
         self.bytes
     }
 
-    pub fn write_at(&self, file: &File, mut offset: u64) -> io::Result<()> {
+    pub fn write_at(&self, file: &dyn DiskFile, mut offset: u64) -> io::Result<()> {
         let slices = self.parts.iter().map(|part| match part {
             Part::Gathered(range) => IoSlice::new(&self.gathered[range.clone()]),
             Part::Body(diff) => IoSlice::new(diff),
@@ -88,7 +88,7 @@ impl Batch {
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
             let now = &rest[..rest.len().min(SLICES)];
-            let written = rustix::io::retry_on_intr(|| rustix::io::pwritev(file, now, offset))?;
+            let written = file.write_at(now, offset)?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }

@@ -8,11 +8,10 @@
 //! are outdated. Nothing that stands in it, or does not, keeps a store from being opened.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::disk::{read_all, write_all_at, Disk, OpenFile, SharedDisk};
 use crate::files::{self, failed, Unnamed};
 use crate::owner::Owner;
 use crate::StoreError;
@@ -88,13 +87,9 @@ impl Listed {
 }
 
 /// Reads the catalogue of a store. One that is missing or damaged says what is left of it.
-pub fn read(dir: &Path) -> Listed {
-    let mut bytes = Vec::new();
-    let read = File::open(dir.join(files::CATALOGUE))
-        .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
-    let mut listed = parse(&bytes);
-    listed.whole &= read.is_ok();
-    listed
+pub fn read(disk: &dyn Disk) -> Listed {
+    let read = read_all(disk, files::CATALOGUE, MAX_BYTES);
+    parse(&read.unwrap_or_default())
 }
 
 fn parse(bytes: &[u8]) -> Listed {
@@ -133,12 +128,13 @@ pub struct Catalogue(Arc<Mutex<Lines>>);
 
 impl Catalogue {
     /// A catalogue that is not written yet; the first change, or `rewrite`, does that.
-    pub fn new(dir: &Path, owner: Arc<Owner>, entries: BTreeMap<u64, Entry>) -> Catalogue {
+    pub fn new(disk: &SharedDisk, owner: Arc<Owner>, entries: BTreeMap<u64, Entry>) -> Catalogue {
         Catalogue(Arc::new(Mutex::new(Lines {
-            dir: dir.to_path_buf(),
+            disk: Arc::clone(disk),
             owner,
             entries,
             file: None,
+            end: 0,
             count: 0,
         })))
     }
@@ -151,9 +147,9 @@ impl Catalogue {
         if !sync {
             return Ok(());
         }
-        let file = lines.file.as_ref().map(File::try_clone).transpose();
+        let file = lines.file.clone();
         drop(lines);
-        let synced = file.and_then(|file| file.map_or(Ok(()), |file| file.sync_data()));
+        let synced = file.map_or(Ok(()), |file| file.sync_data());
         synced.map_err(|error| {
             let mut lines = self.lines();
             lines.file = None;
@@ -173,11 +169,13 @@ impl Catalogue {
 
 #[derive(Debug)]
 struct Lines {
-    dir: PathBuf,
+    disk: SharedDisk,
     owner: Arc<Owner>,
     entries: BTreeMap<u64, Entry>,
     /// None after an error: the next change writes all of it anew.
-    file: Option<File>,
+    file: Option<OpenFile>,
+    /// Where the next line goes.
+    end: u64,
     /// In the file.
     count: usize,
 }
@@ -197,12 +195,13 @@ impl Lines {
             }
         }
         let outdated = self.count > 2 * self.entries.len() + SPARE_LINES;
-        let Some(mut file) = self.file.take().filter(|_| !outdated) else {
+        let Some(file) = self.file.take().filter(|_| !outdated) else {
             return self.rewrite();
         };
         // of one that fails a part may be there: then all is written anew
-        let written = file.write_all(text.as_bytes());
+        let written = write_all_at(&*file, text.as_bytes(), self.end);
         written.map_err(|error| self.failed(&error))?;
+        self.end += text.len() as u64;
         self.file = Some(file);
         Ok(())
     }
@@ -218,32 +217,36 @@ impl Lines {
                 self.count += 1;
             }
         }
-        let written = Unnamed::create(&self.dir, files::CATALOGUE).and_then(|mut unnamed| {
-            unnamed.file().write_all(text.as_bytes())?;
+        let written = Unnamed::create(&self.disk, files::CATALOGUE).and_then(|mut unnamed| {
+            unnamed.write_all(text.as_bytes())?;
             Ok(unnamed)
         });
         let unnamed = written.map_err(|error| self.failed(&error))?;
         self.owner.check()?;
-        let published = unnamed.publish(&self.dir, files::CATALOGUE);
+        let published = unnamed.publish(files::CATALOGUE);
         self.file = Some(published.map_err(|error| self.failed(&error))?);
+        self.end = text.len() as u64;
         Ok(())
     }
 
     fn failed(&self, error: &io::Error) -> StoreError {
-        failed("writing", &self.dir.join(files::CATALOGUE), error)
+        failed("writing", &self.disk.path().join(files::CATALOGUE), error)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Directory;
     use crate::owner::Lock;
     use rustix::mount::{mount, unmount, MountFlags, UnmountFlags};
+    use std::path::Path;
 
     fn open(dir: &Path) -> (Catalogue, Listed) {
-        let listed = read(dir);
-        let owner = Owner::begin(dir, Lock::take(dir).unwrap(), 0).unwrap();
-        let catalogue = Catalogue::new(dir, Arc::new(owner), listed.entries.clone());
+        let disk: SharedDisk = Arc::new(Directory::at(dir));
+        let listed = read(&*disk);
+        let owner = Owner::begin(&disk, Lock::take(&*disk).unwrap(), 0).unwrap();
+        let catalogue = Catalogue::new(&disk, Arc::new(owner), listed.entries.clone());
         (catalogue, listed)
     }
 
@@ -296,7 +299,7 @@ mod tests {
         let ids: Vec<u64> = listed.entries.keys().copied().collect();
         assert_eq!((&ids[..], &listed.entries[&2]), (&[1, 2, 4][..], &saved));
         catalogue.rewrite().unwrap();
-        assert_eq!(read(dir.path()).entries, listed.entries);
+        assert_eq!(read(&Directory::at(dir.path())).entries, listed.entries);
     }
 
     #[test]
@@ -307,7 +310,7 @@ mod tests {
             let saved = entry(State::Checkpoint(version), "/a");
             catalogue.change(vec![(1, Some(saved))], false).unwrap();
         }
-        let listed = read(dir.path());
+        let listed = read(&Directory::at(dir.path()));
         assert!(
             listed.whole && listed.lines < 2 * SPARE_LINES,
             "{}",
@@ -330,7 +333,7 @@ mod tests {
             let mut changed = whole.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, changed).unwrap();
-            let listed = read(dir.path());
+            let listed = read(&Directory::at(dir.path()));
             let cut = bit / 8 == whole.len() - 1;
             assert_eq!(listed.whole, cut, "bit {bit}");
             assert!(!listed.entries.is_empty(), "bit {bit}");

@@ -1,14 +1,13 @@
 //! Checkpoint files: `checkpoint_head`, the diff from version 0, and a CRC-32C of both. Those of
 //! large segments are in pieces.rs.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read};
 
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{to_bytes, Reader, Xdr};
 use interweave_wire::protocol::CheckpointHead;
 
+use crate::disk::{read_exact_at, DiskFile, SharedDisk, Stream};
 use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::older;
@@ -48,24 +47,23 @@ impl Loaded {
 /// Writes the checkpoint, whose head is complete; once this returns true it lasts. False: the owner
 /// was fenced before the file had its name.
 pub fn write(
-    dir: &Path,
+    disk: &SharedDisk,
     head: &CheckpointHead,
     diff: &[u8],
     owner: &Owner,
     sync: &SyncFn,
 ) -> io::Result<bool> {
     let name = checkpoint_name(head.segment_id, head.at.number);
-    let mut unnamed = Unnamed::create(dir, &name)?;
+    let mut unnamed = Unnamed::create(disk, &name)?;
     let (head, crc) = encode(head, diff);
-    let file = unnamed.file();
-    file.write_all(&head)?;
-    file.write_all(diff)?;
-    file.write_all(&crc)?;
-    sync(file)?;
+    unnamed.write_all(&head)?;
+    unnamed.write_all(diff)?;
+    unnamed.write_all(&crc)?;
+    sync(unnamed.file())?;
     if owner.check().is_err() {
         return Ok(false);
     }
-    unnamed.name(dir, &name)?;
+    unnamed.name(&name)?;
     Ok(true)
 }
 
@@ -99,12 +97,12 @@ pub fn of_item(item: &Item) -> Result<Loaded, String> {
 /// Reads a checkpoint. Without `keeps` its diffs are checked and let go. The fault of one that
 /// cannot be used is told as text.
 pub fn read(
-    file: &mut File,
+    file: &dyn DiskFile,
     (segment_id, version): (u64, u64),
     keeps: bool,
 ) -> io::Result<Result<Loaded, String>> {
     let mut magic = [0; 4];
-    let loaded = match file.read_exact(&mut magic) {
+    let loaded = match read_exact_at(file, &mut magic, 0) {
         Ok(()) if magic == pieces::MAGIC => read_pieces(file, keeps)?,
         Err(error) if error.kind() != ErrorKind::UnexpectedEof => return Err(error),
         _ => read_whole(file, keeps)?,
@@ -121,7 +119,7 @@ fn named(loaded: Loaded, (segment_id, version): (u64, u64)) -> Result<Loaded, St
     }
 }
 
-fn read_pieces(file: &mut File, keeps: bool) -> io::Result<Result<Loaded, String>> {
+fn read_pieces(file: &dyn DiskFile, keeps: bool) -> io::Result<Result<Loaded, String>> {
     Ok(pieces::read(file, keeps)?.map(|(head, pieces)| Loaded {
         head,
         diff: Bytes::new(),
@@ -129,10 +127,9 @@ fn read_pieces(file: &mut File, keeps: bool) -> io::Result<Result<Loaded, String
     }))
 }
 
-fn read_whole(file: &mut File, keeps: bool) -> io::Result<Result<Loaded, String>> {
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
+fn read_whole(file: &dyn DiskFile, keeps: bool) -> io::Result<Result<Loaded, String>> {
+    let mut bytes = Vec::with_capacity(file.bytes()? as usize);
+    Stream::of(file).read_to_end(&mut bytes)?;
     Ok(parse(&Bytes::from(bytes)).map(|mut loaded| {
         if !keeps {
             loaded.diff = Bytes::new();

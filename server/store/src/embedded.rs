@@ -1,10 +1,9 @@
 //! The store in a directory (spec/format/server-log.md): opening it, and the handle to its threads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{channel, sync_channel, Sender};
+use std::sync::mpsc::{channel, sync_channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,18 +12,21 @@ use interweave_wire::protocol::{CheckpointHead, Durability};
 
 use crate::catalogue::{self, Catalogue, Entry, Listed};
 use crate::damage::Damage;
+use crate::disk::{Directory, Disk, DiskFile, How, SharedDisk};
 use crate::files::{self, checkpoint_name, failed};
 use crate::history::History;
 use crate::identity::Identity;
 use crate::index::Index;
 use crate::log::Log;
+use crate::ordered::Threads;
 use crate::owner::{Lock, Owner};
 use crate::pack;
 use crate::packs::Packs;
 use crate::panics;
+use crate::random::random;
 use crate::record::FILE_HEAD_BYTES;
 use crate::recovery::{read_store, refuse_other_formats, Found};
-use crate::saver::{Saver, SaverThread};
+use crate::saver::{Job, Saver, SaverThread};
 use crate::scan::read_head;
 use crate::space::{self, Space};
 use crate::status::Status;
@@ -32,11 +34,14 @@ use crate::store::{
     Checkpoint, Done, Next, Record, RecoveredSegment, SegmentStore, StoreStatus, Want,
 };
 use crate::tail::{Parts, Tail};
+use crate::turns::Turns;
 use crate::writer::{Message, Writer};
 use crate::StoreError;
 
 /// How a log file is brought to the disk.
-pub type SyncFn = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
+pub type SyncFn = Arc<dyn Fn(&dyn DiskFile) -> io::Result<()> + Send + Sync>;
+/// Gives numbers that nobody can guess.
+pub type RandomFn = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// A clock.
 pub type NowFn = Arc<dyn Fn() -> Instant + Send + Sync>;
 
@@ -54,6 +59,10 @@ pub struct Options {
     pub now: NowFn,
     /// Of a store that has none yet; None: random ones.
     pub identity: Option<Identity>,
+    /// The system's random numbers, unless a test repeats a run.
+    pub random: RandomFn,
+    /// How many threads read the store at its start.
+    pub threads: Threads,
 }
 
 impl Default for Options {
@@ -65,8 +74,17 @@ impl Default for Options {
             sync_checkpoint: Arc::new(|file| file.sync_all()),
             now: Arc::new(Instant::now),
             identity: None,
+            random: Arc::new(random),
+            threads: Threads::default(),
         }
     }
+}
+
+/// The worker of the log: a thread, or the caller's turns.
+#[derive(Debug)]
+enum Working {
+    Thread(JoinHandle<()>),
+    InTurns(Turns),
 }
 
 /// A store that this process owns. Dropping it ends it as a crash would, but for what was asked
@@ -76,57 +94,54 @@ pub struct EmbeddedStore {
     epoch: u64,
     identity: Identity,
     status: Arc<Status>,
-    writer: Option<(Sender<Message>, JoinHandle<()>)>,
+    writer: Option<(Sender<Message>, Working)>,
 }
 
 impl EmbeddedStore {
     /// Takes the store over, makes it if it does not exist, and returns its segments.
     pub fn open(dir: &Path, options: Options) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
-        if dir.join(files::BACKUP).exists() {
+        Self::open_on(Arc::new(Directory::at(dir)), options)
+    }
+
+    /// As [`EmbeddedStore::open`], on a disk of the caller's.
+    pub fn open_on(
+        disk: SharedDisk,
+        options: Options,
+    ) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
+        let dir = disk.path();
+        if disk.bytes_of(files::BACKUP).is_ok() {
             let text = format!(
                 "{} is a backup; interweave restore makes a store of it",
                 dir.display()
             );
             return Err(StoreError::Io(text));
         }
-        files::make_dir(dir).map_err(|error| failed("making", dir, &error))?;
-        refuse_other_data(dir)?;
-        Self::open_any(dir, options)
+        disk.make().map_err(|error| failed("making", dir, &error))?;
+        refuse_other_data(&*disk)?;
+        Self::open_any(&disk, options)
     }
 
     /// Opens also what is still marked as a backup.
     pub(crate) fn open_any(
-        dir: &Path,
+        disk: &SharedDisk,
         options: Options,
     ) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
-        let lock = Lock::take(dir)?;
-        refuse_other_formats(dir)?;
-        files::restrict_all(dir)
-            .and_then(|()| files::remove_temporary(dir))
-            .and_then(|()| space::use_reserve(dir))
-            .map_err(|error| failed("cleaning", dir, &error))?;
-        let seen = largest_epoch(dir).map_err(|error| failed("reading", dir, &error))?;
-        let owner = Arc::new(Owner::begin(dir, lock, seen)?);
-        let listed = catalogue::read(dir);
-        let found = read_store(dir, &listed, true)?;
-        let status = Arc::new(Status::default());
-        let space = Space::new(dir, options.log_file_bytes);
-        let identity = found.identity.or(options.identity);
-        let identity = identity.unwrap_or_else(Identity::random);
-        let (packs, to_forget) = remove_unneeded(dir, &found, &owner, &options.sync_checkpoint)?;
-        let log = begin_log(dir, &found, &owner, (&options, &space, identity), &status)?;
-        let catalogue = begin_catalogue(dir, &owner, (&found, &listed), &status);
-        forget_witnesses(dir, &found);
-        tell_losses(&found, &status);
-        space.keep_reserve();
-        let parts = (
-            owner,
-            (catalogue, packs, to_forget),
-            status,
-            (space, identity),
-        );
-        let store = start(dir, &options, parts, (&found, log))?;
-        Ok((store, recovered(found, &listed.entries)))
+        let (opened, segments) = Opened::of(disk, &options)?;
+        Ok((opened.start()?, segments))
+    }
+
+    /// As [`EmbeddedStore::open_on`], without threads: the store works when its [`Turns`] are
+    /// called. It asks a simulator for nothing but its disk and the options' clock.
+    pub fn open_in_turns(
+        disk: &SharedDisk,
+        options: Options,
+    ) -> Result<(Self, Turns, Vec<RecoveredSegment>), StoreError> {
+        let dir = disk.path();
+        disk.make().map_err(|error| failed("making", dir, &error))?;
+        refuse_other_data(&**disk)?;
+        let (opened, segments) = Opened::of(disk, &options)?;
+        let (store, turns) = opened.in_turns();
+        Ok((store, turns, segments))
     }
 
     /// Asks how many bytes of log the segment has since its last checkpoint, after everything that
@@ -148,15 +163,24 @@ impl EmbeddedStore {
     }
 
     fn end(&mut self, clean: bool) -> Result<(), StoreError> {
-        let Some((writer, thread)) = self.writer.take() else {
+        let Some((writer, working)) = self.writer.take() else {
             return Err(StoreError::Closed);
         };
         let (reply, answer) = sync_channel(1);
         // should the writer have died, there is no answer
         let _ = writer.send(Message::Close { clean, reply });
-        let ended = answer.recv();
-        // a panic is caught, and told in the status
-        let _ = thread.join();
+        let ended = match working {
+            Working::Thread(thread) => {
+                let ended = answer.recv();
+                // a panic is caught, and told in the status
+                let _ = thread.join();
+                ended
+            }
+            Working::InTurns(turns) => {
+                turns.end();
+                answer.recv()
+            }
+        };
         ended.unwrap_or_else(|_| Err(self.stopped().unwrap_or(StoreError::Closed)))
     }
 }
@@ -225,11 +249,11 @@ impl Drop for EmbeddedStore {
     }
 }
 
-fn largest_epoch(dir: &Path) -> io::Result<u64> {
+fn largest_epoch(disk: &dyn Disk) -> io::Result<u64> {
     let mut largest = 0;
-    for name in files::list(dir)? {
+    for name in disk.list()? {
         if files::log_first(&name).is_some() {
-            let head = read_head(&File::open(dir.join(name))?)?;
+            let head = read_head(&*disk.open(&name, How::Read)?)?;
             largest = largest.max(head.map_or(0, |head| head.epoch));
         }
     }
@@ -237,8 +261,11 @@ fn largest_epoch(dir: &Path) -> io::Result<u64> {
 }
 
 /// A directory with files and none of a store's is somebody else's.
-fn refuse_other_data(dir: &Path) -> Result<(), StoreError> {
-    let names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
+fn refuse_other_data(disk: &dyn Disk) -> Result<(), StoreError> {
+    let dir = disk.path();
+    let names = disk
+        .list()
+        .map_err(|error| failed("listing", dir, &error))?;
     let ours = [
         files::LOCK,
         files::OWNER,
@@ -264,18 +291,17 @@ fn refuse_other_data(dir: &Path) -> Result<(), StoreError> {
 /// Cuts the torn end of the newest log and continues in a new file. If the disk has no space for
 /// one, the new file has no room for records, and the error is returned with it.
 fn begin_log(
-    dir: &Path,
+    disk: &SharedDisk,
     found: &Found,
     owner: &Owner,
     (options, space, identity): (&Options, &Space, Identity),
     status: &Arc<Status>,
 ) -> Result<(Log, Option<io::Error>), StoreError> {
+    let dir = disk.path();
     if let Some(newest) = found.files.last() {
         let path = dir.join(&newest.name);
-        OpenOptions::new()
-            .write(true)
-            .open(&path)
-            .and_then(|file| file.set_len(newest.end).and_then(|()| file.sync_all()))
+        disk.open(&newest.name, How::Change)
+            .and_then(|file| file.set_bytes(newest.end).and_then(|()| file.sync_all()))
             .map_err(|error| failed("cutting the end of", &path, &error))?;
     }
     let counted = Arc::clone(status);
@@ -290,8 +316,10 @@ fn begin_log(
         done
     });
     let numbers = (owner.epoch, found.next_number);
-    let about = (numbers, identity);
-    let create = |capacity| Log::create(dir, about, capacity, sync.clone(), || Ok(()));
+    let create = |capacity| {
+        let about = (((options.random)(), numbers), identity);
+        Log::create(disk, about, capacity, sync.clone(), || Ok(()))
+    };
     let mut lacking = space::none();
     for capacity in space.capacities(FILE_HEAD_BYTES, false) {
         match create(capacity) {
@@ -317,14 +345,14 @@ fn tell_losses(found: &Found, status: &Status) {
 
 /// Removes the witnesses that say nothing: of log files that are gone and held no record. Others
 /// stay as long as their log files, or tell the next start the same of a lost one [LOG-15].
-fn forget_witnesses(dir: &Path, found: &Found) {
-    let names = files::list(dir).unwrap_or_default();
+fn forget_witnesses(disk: &dyn Disk, found: &Found) {
+    let names = disk.list().unwrap_or_default();
     let logs: BTreeSet<u64> = found.files.iter().map(|file| file.first).collect();
     let is_needed = |first: u64| found.holed.contains(&first) || logs.contains(&first);
     let of = |name: &&String| files::witness_first(name).is_some_and(|first| !is_needed(first));
     for name in names.iter().filter(of) {
         // one that stays says what is true
-        let _ = std::fs::remove_file(dir.join(name));
+        let _ = disk.remove(name);
     }
 }
 
@@ -332,57 +360,60 @@ fn forget_witnesses(dir: &Path, found: &Found) {
 /// the packs that are left, and the removed segments of which they still have items, because the
 /// disk has no space to write these packs again.
 fn remove_unneeded(
-    dir: &Path,
+    disk: &SharedDisk,
     found: &Found,
     owner: &Owner,
     sync: &SyncFn,
 ) -> Result<(Packs, Vec<u64>), StoreError> {
+    let dir = disk.path();
     let gone = || {
         let all = found.histories.iter();
         all.filter(|(_, history)| history.removed)
     };
     // An owner that is fenced only now may still name a pack: no two owners use the same number.
     let last_pack = found.last_pack.max(owner.epoch << 32);
-    let mut packs = Packs::new(dir, &found.packs, found.packed.clone(), last_pack);
+    let mut packs = Packs::new(disk, &found.packs, found.packed.clone(), last_pack);
     let saved = gone().filter_map(|(&id, history)| Some((id, history.checkpoint_version()?)));
     let in_files = saved.filter(|(id, _)| !packs.has(*id));
     let in_files: Vec<(u64, u64)> = in_files.collect();
     for (segment_id, version) in in_files.iter().chain(&found.older_checkpoints) {
-        let path = dir.join(checkpoint_name(*segment_id, *version));
-        std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
+        let name = checkpoint_name(*segment_id, *version);
+        disk.remove(&name)
+            .map_err(|error| failed("removing", &dir.join(name), &error))?;
     }
     // Where the disk is full, this makes room for the packs that are written again.
     packs.remove_unneeded()?;
     for &number in &found.lost_packs {
-        let path = dir.join(files::pack_name(number));
-        std::fs::rename(&path, dir.join(files::aside_name(number)))
-            .map_err(|error| failed("setting aside", &path, &error))?;
+        let name = files::pack_name(number);
+        disk.rename(&name, &files::aside_name(number))
+            .map_err(|error| failed("setting aside", &dir.join(name), &error))?;
     }
     let gone: Vec<u64> = gone().map(|(&id, _)| id).collect();
     let forgotten = packs.forget(&gone, &|number, items| {
-        pack::write(dir, number, items, (owner, sync))
+        pack::write(disk, number, items, (owner, sync))
     });
     let to_forget = match forgotten {
         Ok(()) => Vec::new(),
         Err(StoreError::Full(_)) => gone,
         Err(error) => return Err(error),
     };
-    files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))?;
+    disk.sync()
+        .map_err(|error| failed("syncing", dir, &error))?;
     Ok((packs, to_forget))
 }
 
 /// Writes the catalogue as it should be. If that fails the store opens all the same: an older
 /// catalogue does no harm, and the next change writes all of it.
 fn begin_catalogue(
-    dir: &Path,
+    disk: &SharedDisk,
     owner: &Arc<Owner>,
     (found, listed): (&Found, &Listed),
     status: &Status,
 ) -> Catalogue {
     let entries = current_entries(found, &listed.entries);
-    let catalogue = Catalogue::new(dir, Arc::clone(owner), entries);
+    let catalogue = Catalogue::new(disk, Arc::clone(owner), entries);
     match catalogue.rewrite() {
-        Ok(()) => drop(std::fs::remove_file(dir.join(files::OLD_CATALOGUE))),
+        Ok(()) => drop(disk.remove(files::OLD_CATALOGUE)),
         Err(error) => status.error(&error),
     }
     catalogue
@@ -411,50 +442,81 @@ fn index_of_files(found: &Found, log: &Log) -> Index {
     index
 }
 
-/// What is there before the threads of a store start.
-type Opened = (
-    Arc<Owner>,
-    (Catalogue, Packs, Vec<u64>),
-    Arc<Status>,
-    (Space, Identity),
-);
+/// What is there before a store's workers start.
+struct Opened {
+    disk: SharedDisk,
+    status: Arc<Status>,
+    epoch: u64,
+    identity: Identity,
+    inbox: Sender<Message>,
+    writer: Receiver<Message>,
+    jobs: Sender<Job>,
+    tail: Tail,
+    saver: Saver,
+    catalogue: Catalogue,
+    now: NowFn,
+}
 
-fn start(
-    dir: &Path,
-    options: &Options,
-    (owner, (catalogue, packs, to_forget), status, (space, identity)): Opened,
-    (found, (log, full)): (&Found, (Log, Option<io::Error>)),
-) -> Result<EmbeddedStore, StoreError> {
-    let mut index = index_of_files(found, &log);
-    let mut newest = BTreeMap::new();
-    for (&segment_id, history) in found.histories.iter().filter(|(_, h)| !h.removed) {
-        index.recover(segment_id, history);
-        let version = history.checkpoint_version();
-        newest.extend(version.map(|version| (segment_id, version)));
+impl Opened {
+    fn of(
+        disk: &SharedDisk,
+        options: &Options,
+    ) -> Result<(Opened, Vec<RecoveredSegment>), StoreError> {
+        let dir = disk.path();
+        let lock = Lock::take(&**disk)?;
+        refuse_other_formats(&**disk)?;
+        files::restrict_all(&**disk)
+            .and_then(|()| files::remove_temporary(&**disk))
+            .and_then(|()| space::use_reserve(&**disk))
+            .map_err(|error| failed("cleaning", dir, &error))?;
+        let seen = largest_epoch(&**disk).map_err(|error| failed("reading", dir, &error))?;
+        let owner = Arc::new(Owner::begin(disk, lock, seen)?);
+        let listed = catalogue::read(&**disk);
+        let found = read_store(&**disk, &listed, true, options.threads)?;
+        let status = Arc::new(Status::default());
+        let space = Space::new(disk, options.log_file_bytes);
+        let identity = found.identity.or(options.identity);
+        let identity = identity.unwrap_or_else(Identity::random);
+        let (packs, to_forget) = remove_unneeded(disk, &found, &owner, &options.sync_checkpoint)?;
+        let log = begin_log(disk, &found, &owner, (options, &space, identity), &status)?;
+        let catalogue = begin_catalogue(disk, &owner, (&found, &listed), &status);
+        forget_witnesses(&**disk, &found);
+        tell_losses(&found, &status);
+        space.keep_reserve();
+        let owned = (owner, status, catalogue);
+        let kept = (packs, to_forget);
+        let opened = Opened::with(disk, options, owned, kept, (&found, log, space, identity));
+        Ok((opened, recovered(found, &listed.entries)))
     }
-    for segment_id in &to_forget {
-        index.recover(*segment_id, &found.histories[segment_id]);
-    }
-    let epoch = owner.epoch;
-    let (writer, inbox) = channel();
-    let (jobs, jobs_inbox) = channel();
-    let saver = Saver {
-        dir: dir.to_path_buf(),
-        owner: Arc::clone(&owner),
-        catalogue: catalogue.clone(),
-        newest,
-        packs,
-        to_forget,
-        large: BTreeMap::new(),
-        now: options.now.clone(),
-        status: Arc::clone(&status),
-        jobs: jobs_inbox,
-        writer: writer.clone(),
-        sync: options.sync_checkpoint.clone(),
-    };
-    let tail = Tail::new(
-        Parts {
-            dir: dir.to_path_buf(),
+
+    fn with(
+        disk: &SharedDisk,
+        options: &Options,
+        (owner, status, catalogue): (Arc<Owner>, Arc<Status>, Catalogue),
+        (packs, to_forget): (Packs, Vec<u64>),
+        (found, (log, full), space, identity): (&Found, (Log, Option<io::Error>), Space, Identity),
+    ) -> Opened {
+        let (index, newest) = known_segments(found, &log, &to_forget);
+        let (inbox, writer) = channel();
+        let (jobs, jobs_inbox) = channel();
+        let saver = Saver {
+            disk: Arc::clone(disk),
+            owner: Arc::clone(&owner),
+            catalogue: catalogue.clone(),
+            newest,
+            packs,
+            to_forget,
+            large: BTreeMap::new(),
+            next: None,
+            now: options.now.clone(),
+            status: Arc::clone(&status),
+            jobs: jobs_inbox,
+            writer: inbox.clone(),
+            sync: options.sync_checkpoint.clone(),
+        };
+        let epoch = owner.epoch;
+        let parts = Parts {
+            disk: Arc::clone(disk),
             owner,
             status: Arc::clone(&status),
             index,
@@ -463,26 +525,74 @@ fn start(
             trial_interval: options.trial_interval,
             full,
             identity,
-        },
-        (options.now)(),
-    );
-    let threads_failed = |error| failed("starting a thread for", dir, &error);
-    let saver = SaverThread::start(saver, jobs).map_err(threads_failed)?;
-    let worker = Writer {
-        tail,
-        status: Arc::clone(&status),
-        catalogue,
-        inbox,
-        saver,
-        now: options.now.clone(),
-    };
-    let thread = start_writing(worker, Arc::clone(&status)).map_err(threads_failed)?;
-    Ok(EmbeddedStore {
-        epoch,
-        identity,
-        status,
-        writer: Some((writer, thread)),
-    })
+            random: options.random.clone(),
+        };
+        Opened {
+            disk: Arc::clone(disk),
+            status,
+            epoch,
+            identity,
+            inbox,
+            writer,
+            jobs,
+            tail: Tail::new(parts, (options.now)()),
+            saver,
+            catalogue,
+            now: options.now.clone(),
+        }
+    }
+
+    /// Starts the two threads of a store.
+    fn start(self) -> Result<EmbeddedStore, StoreError> {
+        let threads_failed = |error| failed("starting a thread for", self.disk.path(), &error);
+        let saver = SaverThread::start(self.saver, self.jobs).map_err(threads_failed)?;
+        let worker = Writer::new(
+            (self.tail, self.catalogue, saver),
+            Arc::clone(&self.status),
+            self.writer,
+            self.now,
+        );
+        let thread = start_writing(worker, Arc::clone(&self.status)).map_err(threads_failed)?;
+        Ok(EmbeddedStore {
+            epoch: self.epoch,
+            identity: self.identity,
+            status: self.status,
+            writer: Some((self.inbox, Working::Thread(thread))),
+        })
+    }
+
+    fn in_turns(self) -> (EmbeddedStore, Turns) {
+        let saver = SaverThread::in_turns(self.saver, self.jobs);
+        let worker = Writer::new(
+            (self.tail, self.catalogue, saver),
+            Arc::clone(&self.status),
+            self.writer,
+            self.now,
+        );
+        let turns = Turns::of(worker);
+        let store = EmbeddedStore {
+            epoch: self.epoch,
+            identity: self.identity,
+            status: self.status,
+            writer: Some((self.inbox, Working::InTurns(turns.clone()))),
+        };
+        (store, turns)
+    }
+}
+
+/// What the log's end knows of the segments, and the version of each one's checkpoint.
+fn known_segments(found: &Found, log: &Log, to_forget: &[u64]) -> (Index, BTreeMap<u64, u64>) {
+    let mut index = index_of_files(found, log);
+    let mut newest = BTreeMap::new();
+    for (&segment_id, history) in found.histories.iter().filter(|(_, h)| !h.removed) {
+        index.recover(segment_id, history);
+        let version = history.checkpoint_version();
+        newest.extend(version.map(|version| (segment_id, version)));
+    }
+    for segment_id in to_forget {
+        index.recover(*segment_id, &found.histories[segment_id]);
+    }
+    (index, newest)
 }
 
 /// Gives memory back on a thread of its own. A process that ends now does not wait for a million

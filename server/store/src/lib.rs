@@ -9,6 +9,7 @@ mod batch;
 mod catalogue;
 mod checkpoint;
 mod damage;
+pub mod disk;
 mod embedded;
 mod error;
 mod files;
@@ -39,18 +40,20 @@ mod space;
 mod status;
 mod store;
 mod tail;
+mod turns;
 mod witness;
 mod writer;
 
 pub use backup::{backup, restore, verify, Report, Wanted};
-pub use embedded::{EmbeddedStore, NowFn, Options, SyncFn};
+pub use embedded::{EmbeddedStore, NowFn, Options, RandomFn, SyncFn};
 pub use error::StoreError;
 pub use group::check_release;
 pub use holders::MUCH_LOG_BYTES;
 pub use identity::Identity;
 pub use memory::MemoryStore;
-pub use ordered::in_order;
+pub use ordered::{in_order, Threads};
 pub use salvage::LeftOut;
 pub use store::{
     Checkpoint, Done, Full, Next, Piece, Record, RecoveredSegment, SegmentStore, StoreStatus, Want,
 };
+pub use turns::Turns;

@@ -1,18 +1,17 @@
 //! The log file that is being written. It only ever grows, and older files are whole on the disk
 //! before a newer one exists, so that only the newest can have a torn end [LOG-2].
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use rustix::fs::{fallocate, FallocateFlags};
-use rustix::io::Errno;
+use interweave_wire::planted::{self, Defect};
 
 use crate::batch::Batch;
+use crate::disk::{OpenFile, SharedDisk};
 use crate::embedded::SyncFn;
 use crate::files::{log_name, Unnamed};
 use crate::identity::Identity;
-use crate::random::random;
 use crate::record::FileHead;
 use crate::scan::{read_head, Scan, Step};
 
@@ -20,8 +19,8 @@ use crate::scan::{read_head, Scan, Step};
 pub const MAX_FILE_BYTES: u64 = u32::MAX as u64;
 
 pub struct Log {
-    dir: PathBuf,
-    file: File,
+    disk: SharedDisk,
+    file: OpenFile,
     head: FileHead,
     records: u64,
     /// Where the next record goes.
@@ -37,26 +36,25 @@ pub struct Log {
 }
 
 impl Log {
-    /// Makes an empty log file with room for `capacity` bytes. `numbers` are those of the owner and
-    /// of the file's first record. `before_name` runs when the file is ready but has no name yet:
-    /// whatever must be on the disk before it exists.
+    /// Makes an empty log file with room for `capacity` bytes. The numbers are a random one, and
+    /// those of the owner and of the file's first record. `before_name` runs when the file is ready
+    /// but has no name yet: it brings to the disk all that must be there before the file exists.
     pub fn create(
-        dir: &Path,
-        (numbers, identity): ((u64, u64), Identity),
+        disk: &SharedDisk,
+        ((mark, numbers), identity): ((u64, (u64, u64)), Identity),
         capacity: u64,
         sync: SyncFn,
         before_name: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<Log> {
-        let mark = (random() as u32).max(1);
-        let head = FileHead::new(mark, numbers, identity, capacity);
+        let head = FileHead::new((mark as u32).max(1), numbers, identity, capacity);
         let name = log_name(head.first);
-        let mut unnamed = Unnamed::create(dir, &name)?;
-        preallocate(unnamed.file(), capacity)?;
-        unnamed.file().write_all(&head.encode())?;
+        let mut unnamed = Unnamed::create(disk, &name)?;
+        unnamed.file().preallocate(capacity)?;
+        unnamed.write_all(&head.encode())?;
         before_name()?;
-        let file = unnamed.publish(dir, &name)?;
+        let file = unnamed.publish(&name)?;
         Ok(Log {
-            dir: dir.to_path_buf(),
+            disk: Arc::clone(disk),
             file,
             head,
             records: 0,
@@ -83,7 +81,7 @@ impl Log {
     }
 
     pub fn path(&self) -> PathBuf {
-        self.dir.join(log_name(self.head.first))
+        self.disk.path().join(log_name(self.head.first))
     }
 
     pub fn next_number(&self) -> u64 {
@@ -109,10 +107,12 @@ impl Log {
     /// Writes the batch and, if asked, syncs. On an error none of it counts, but it may be there:
     /// the file takes nothing more, and is to be cut or followed by another [LOG-4].
     pub fn append(&mut self, batch: &Batch, records: u64, sync: bool) -> io::Result<()> {
-        let written = batch.write_at(&self.file, self.end);
+        let written = batch.write_at(&*self.file, self.end);
         let written = match sync {
-            true => written.and_then(|()| (self.sync)(&self.file)),
-            false => written,
+            true if !planted::is_in(Defect::EarlyAcknowledgement) => {
+                written.and_then(|()| (self.sync)(&*self.file))
+            }
+            _ => written,
         };
         self.abandoned |= written.is_err();
         self.uncut |= written.is_err();
@@ -128,7 +128,7 @@ impl Log {
     /// Brings everything to the disk.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.synced < self.end {
-            let synced = (self.sync)(&self.file);
+            let synced = (self.sync)(&*self.file);
             self.abandoned |= synced.is_err();
             synced?;
             self.synced = self.end;
@@ -140,6 +140,9 @@ impl Log {
     /// what was acknowledged as SYNCED is on the disk, and the next file's number
     /// says where it ends.
     pub fn seal(&mut self) -> io::Result<()> {
+        if planted::is_in(Defect::UnsealedFile) {
+            return self.file.set_bytes(self.end);
+        }
         let sealed = self.sync().and_then(|()| self.cut());
         match self.abandoned {
             true => Ok(()),
@@ -149,7 +152,7 @@ impl Log {
 
     /// Cuts off what follows the records.
     pub fn cut(&mut self) -> io::Result<()> {
-        self.file.set_len(self.end)?;
+        self.file.set_bytes(self.end)?;
         self.file.sync_all()?;
         self.capacity = self.end;
         self.uncut = false;
@@ -171,22 +174,15 @@ impl Log {
 
     /// Reads the file again: is everything there that was acknowledged?
     pub fn is_whole(&self) -> io::Result<bool> {
-        if read_head(&self.file)? != Some(self.head) {
+        if read_head(&*self.file)? != Some(self.head) {
             return Ok(false);
         }
-        let mut scan = Scan::new(&self.file, self.head, Some(self.records))?;
+        let mut scan = Scan::new(&*self.file, self.head, Some(self.records))?;
         while let Some(step) = scan.next()? {
             if let Step::Hole(_) = step {
                 return Ok(false);
             }
         }
         Ok(scan.end() == self.end)
-    }
-}
-
-pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
-    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-        Err(Errno::OPNOTSUPP) => file.set_len(bytes),
-        other => Ok(other?),
     }
 }

@@ -17,6 +17,26 @@ const WAITING: usize = 8;
 /// be larger, because nothing continues without it.
 const AHEAD_BYTES: u64 = 256 << 20;
 
+/// How many threads work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// One a core.
+    #[default]
+    OfAllCores,
+    /// The caller's.
+    OfCaller,
+}
+
+impl Threads {
+    fn count(self) -> usize {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        match self {
+            Threads::OfAllCores => cores().min(MOST_THREADS),
+            Threads::OfCaller => 1,
+        }
+    }
+}
+
 struct State<I: Iterator, R> {
     items: I,
     /// The item to begin next, and its bytes.
@@ -157,22 +177,23 @@ impl<F: Fn()> Drop for Ending<F> {
 /// Does `work` for each item, and gives the results to `take` in the order of the items. Ends with
 /// the first error of `take`. The items are small, or their memory is needed in any case.
 pub fn in_order<T: Send, R: Send, E>(
+    threads: Threads,
     items: impl Iterator<Item = T> + Send,
     work: impl Fn(T) -> R + Sync,
     take: impl FnMut(R) -> Result<(), E>,
 ) -> Result<(), E> {
-    in_order_by_bytes(items, |_| 0, work, take)
+    in_order_by_bytes(threads, items, |_| 0, work, take)
 }
 
 /// As `in_order`, where the work on an item takes as much memory as `bytes` says.
 pub fn in_order_by_bytes<T: Send, R: Send, E>(
+    threads: Threads,
     items: impl Iterator<Item = T> + Send,
     bytes: impl Fn(&T) -> u64 + Sync,
     work: impl Fn(T) -> R + Sync,
     take: impl FnMut(R) -> Result<(), E>,
 ) -> Result<(), E> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    in_order_on(cores.min(MOST_THREADS), (items, bytes), work, take)
+    in_order_on(threads.count(), (items, bytes), work, take)
 }
 
 fn in_order_on<T: Send, R: Send, E>(

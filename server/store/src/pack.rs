@@ -4,14 +4,13 @@
 //! segment. In a pack many segments share both. An item of a pack has the bytes that a checkpoint's
 //! own file would have. An index at the beginning says whose they are.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io;
 
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::CheckpointHead;
 
+use crate::disk::{read_all, Disk, SharedDisk};
 use crate::embedded::SyncFn;
 use crate::files::{pack_name, Unnamed};
 use crate::owner::Owner;
@@ -44,13 +43,13 @@ pub fn is_small(head: &CheckpointHead, diff: &[u8]) -> bool {
 /// Writes the pack, replacing what had its number. Once this returns true it lasts. False: the
 /// owner was fenced before the file had its name.
 pub fn write(
-    dir: &Path,
+    disk: &SharedDisk,
     number: u64,
     items: &[Item],
     (owner, sync): (&Owner, &SyncFn),
 ) -> io::Result<bool> {
     let name = pack_name(number);
-    let mut unnamed = Unnamed::create(dir, &name)?;
+    let mut unnamed = Unnamed::create(disk, &name)?;
     let mut bytes = MAGIC.to_vec();
     (items.len() as u32).encode(&mut bytes);
     for item in items {
@@ -62,20 +61,19 @@ pub fn write(
     for item in items {
         bytes.extend_from_slice(&item.bytes);
     }
-    unnamed.file().write_all(&bytes)?;
+    unnamed.write_all(&bytes)?;
     sync(unnamed.file())?;
     if owner.check().is_err() {
         return Ok(false);
     }
-    unnamed.name(dir, &name)?;
+    unnamed.name(&name)?;
     Ok(true)
 }
 
 /// Reads a pack's items, whose own checksums are not looked at. An item that the file is too short
 /// for has fewer bytes. Text: the index does not hold.
-pub fn read(dir: &Path, number: u64) -> io::Result<Result<Vec<Item>, String>> {
-    let mut bytes = Vec::new();
-    File::open(dir.join(pack_name(number)))?.read_to_end(&mut bytes)?;
+pub fn read(disk: &dyn Disk, number: u64) -> io::Result<Result<Vec<Item>, String>> {
+    let bytes = read_all(disk, &pack_name(number), u64::MAX)?;
     Ok(parse(Bytes::from(bytes)).ok_or_else(|| "the index of the pack does not hold".to_string()))
 }
 
@@ -105,6 +103,7 @@ fn parse(bytes: Bytes) -> Option<Vec<Item>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Directory;
     use crate::owner::Lock;
     use std::sync::Arc;
 
@@ -120,30 +119,31 @@ mod tests {
     #[test]
     fn a_pack_has_the_bytes_of_the_specification_and_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
-        let owner = Owner::begin(dir.path(), Lock::take(dir.path()).unwrap(), 0).unwrap();
+        let disk: SharedDisk = Arc::new(Directory::at(dir.path()));
+        let owner = Owner::begin(&disk, Lock::take(&*disk).unwrap(), 0).unwrap();
         let sync: SyncFn = Arc::new(|file| file.sync_all());
         let items = [item(1, b"one"), item(2, b"")];
-        assert!(write(dir.path(), 5, &items, (&owner, &sync)).unwrap());
+        assert!(write(&disk, 5, &items, (&owner, &sync)).unwrap());
         let path = dir.path().join("pack-0000000000000005.iwp");
         let bytes = std::fs::read(&path).unwrap();
         let index = b"IWP1\0\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x0b\0\0\0\x03\
             \0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x0c\0\0\0\0";
         let crc = crc32c::crc32c(index).to_be_bytes();
         assert_eq!(bytes, [&index[..], &crc, b"one"].concat());
-        let again = read(dir.path(), 5).unwrap().unwrap();
+        let again = read(&*disk, 5).unwrap().unwrap();
         let told: Vec<_> = again.iter().map(|i| (i.segment_id, i.version)).collect();
         assert_eq!(told, [(1, 11), (2, 12)]);
         assert_eq!(again[0].bytes, "one");
         for length in 0..bytes.len() {
             std::fs::write(&path, &bytes[..length]).unwrap();
-            let cut = read(dir.path(), 5).unwrap();
+            let cut = read(&*disk, 5).unwrap();
             assert_eq!(cut.is_ok(), length >= index.len() + 4, "cut at {length}");
         }
         for bit in 0..(index.len() + 4) * 8 {
             let mut changed = bytes.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, changed).unwrap();
-            assert!(read(dir.path(), 5).unwrap().is_err(), "bit {bit}");
+            assert!(read(&*disk, 5).unwrap().is_err(), "bit {bit}");
         }
     }
 }

@@ -7,8 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::disk::SharedDisk;
 use crate::files::{failed, pack_name};
 use crate::pack::{self, Item, MOST_BYTES, MOST_ITEMS};
 use crate::StoreError;
@@ -28,7 +29,7 @@ impl Contents {
 
 #[derive(Debug)]
 pub struct Packs {
-    dir: PathBuf,
+    disk: SharedDisk,
     by_number: BTreeMap<u64, Contents>,
     of: HashMap<u64, u64>,
     /// The packs of which at least half is not needed.
@@ -43,7 +44,7 @@ impl Packs {
     /// `all`: the segments of all items, by the packs' numbers. `of`: the packs of the items that
     /// are needed. `last_number`: no pack that is there has a larger one.
     pub fn new(
-        dir: &Path,
+        disk: &SharedDisk,
         all: &BTreeMap<u64, Vec<u64>>,
         of: HashMap<u64, u64>,
         last_number: u64,
@@ -54,7 +55,7 @@ impl Packs {
         };
         let by_number = all.iter().map(|(&n, segments)| (n, contents(segments)));
         let mut packs = Packs {
-            dir: dir.to_path_buf(),
+            disk: Arc::clone(disk),
             by_number: by_number.collect(),
             of,
             thin: BTreeSet::new(),
@@ -110,8 +111,8 @@ impl Packs {
     }
 
     fn items(&self, number: u64) -> Result<Vec<Item>, StoreError> {
-        let path = self.dir.join(pack_name(number));
-        let read = pack::read(&self.dir, number).map_err(|e| failed("reading", &path, &e))?;
+        let path = self.disk.path().join(pack_name(number));
+        let read = pack::read(&*self.disk, number).map_err(|e| failed("reading", &path, &e))?;
         read.map_err(|what| StoreError::Damaged {
             file: path.display().to_string(),
             offset: 0,
@@ -161,8 +162,8 @@ impl Packs {
     fn remove(&mut self, number: u64) -> Result<(), StoreError> {
         self.by_number.remove(&number);
         self.thin.remove(&number);
-        let path = self.dir.join(pack_name(number));
-        match std::fs::remove_file(&path) {
+        let path = self.disk.path().join(pack_name(number));
+        match self.disk.remove(&pack_name(number)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(failed("removing", &path, &error))
             }
@@ -186,7 +187,7 @@ impl Packs {
                 continue;
             }
             let written = rewrite(number, &items);
-            let path = self.dir.join(pack_name(number));
+            let path = self.disk.path().join(pack_name(number));
             if !written.map_err(|error| failed("writing", &path, &error))? {
                 return Err(StoreError::Fenced(path.display().to_string()));
             }

@@ -3,14 +3,13 @@
 //! Each CRC-32C is of everything in the file before it, so that a piece that is missing, damaged or
 //! at another place shows.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
+use std::io::{self, BufReader, Read};
 
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{from_bytes, to_bytes};
 use interweave_wire::protocol::CheckpointHead;
 
+use crate::disk::{DiskFile, SharedDisk, Stream};
 use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::owner::Owner;
@@ -34,10 +33,10 @@ pub struct Writing {
 }
 
 impl Writing {
-    pub fn begin(dir: &Path, head: &CheckpointHead) -> io::Result<Writing> {
+    pub fn begin(disk: &SharedDisk, head: &CheckpointHead) -> io::Result<Writing> {
         let name = checkpoint_name(head.segment_id, head.at.number);
         let mut writing = Writing {
-            unnamed: Unnamed::create(dir, &name)?,
+            unnamed: Unnamed::create(disk, &name)?,
             name,
             crc: 0,
             pieces: 0,
@@ -68,7 +67,7 @@ impl Writing {
     fn put_part(&mut self, part: &[u8]) -> io::Result<()> {
         self.crc = crc32c::crc32c_append(self.crc, part);
         self.bytes += part.len() as u64;
-        self.unnamed.file().write_all(part)
+        self.unnamed.write_all(part)
     }
 
     pub fn bytes(&self) -> u64 {
@@ -88,14 +87,14 @@ impl Writing {
 
     /// Ends the file and gives it its name; once this returns true it lasts. False: the owner was
     /// fenced before.
-    pub fn finish(mut self, dir: &Path, owner: &Owner, sync: &SyncFn) -> io::Result<bool> {
+    pub fn finish(mut self, owner: &Owner, sync: &SyncFn) -> io::Result<bool> {
         let end = [[0; 4], self.pieces.to_be_bytes()].concat();
         self.put(&[&end])?;
         self.sync(sync)?;
         if owner.check().is_err() {
             return Ok(false);
         }
-        self.unnamed.name(dir, &self.name)?;
+        self.unnamed.name(&self.name)?;
         Ok(true)
     }
 }
@@ -104,11 +103,11 @@ impl Writing {
 /// `keeps` the pieces are checked and let go. The fault of a file that cannot be used is told as
 /// text.
 pub fn read(
-    file: &mut File,
+    file: &dyn DiskFile,
     keeps: bool,
 ) -> io::Result<Result<(CheckpointHead, Vec<Piece>), String>> {
     let mut reading = Reading {
-        file: BufReader::new(file),
+        file: BufReader::new(Stream::from(file, MAGIC.len() as u64)),
         crc: crc32c::crc32c(&MAGIC),
     };
     match reading.all(keeps) {
@@ -137,7 +136,7 @@ fn wrong<T>(text: impl Into<String>) -> Result<T, Wrong> {
 }
 
 struct Reading<'a> {
-    file: BufReader<&'a mut File>,
+    file: BufReader<Stream<'a>>,
     crc: u32,
 }
 

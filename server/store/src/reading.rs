@@ -1,14 +1,13 @@
 //! Reads one file of a store without knowledge of the others, so that a start can read several
 //! files at a time. In recovery.rs the files come together.
 
-use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use bytes::Bytes;
 
 use crate::checkpoint::{self, Age, Loaded};
 use crate::damage::Damage;
+use crate::disk::{Disk, How};
 use crate::files::{self, failed, log_name};
 use crate::pack::{self, Item};
 use crate::record::FileHead;
@@ -40,29 +39,32 @@ pub struct Contents {
 impl Log {
     /// Of the file, which bound the memory to read it. A file that cannot be looked at has none;
     /// its reading says why.
-    pub fn bytes(dir: &Path, first: u64) -> u64 {
-        let about = std::fs::metadata(dir.join(log_name(first)));
-        about.map_or(0, |about| about.len())
+    pub fn bytes(disk: &dyn Disk, first: u64) -> u64 {
+        disk.bytes_of(&log_name(first)).unwrap_or(0)
     }
 
-    pub fn read(dir: &Path, numbers: (u64, Option<u64>), bodies: bool) -> Result<Log, StoreError> {
-        let path = dir.join(log_name(numbers.0));
-        Log::open(dir, numbers, bodies).map_err(|error| failed("reading", &path, &error))
+    pub fn read(
+        disk: &dyn Disk,
+        numbers: (u64, Option<u64>),
+        bodies: bool,
+    ) -> Result<Log, StoreError> {
+        let path = disk.path().join(log_name(numbers.0));
+        Log::open(disk, numbers, bodies).map_err(|error| failed("reading", &path, &error))
     }
 
-    fn open(dir: &Path, (first, next): (u64, Option<u64>), bodies: bool) -> io::Result<Log> {
+    fn open(disk: &dyn Disk, (first, next): (u64, Option<u64>), bodies: bool) -> io::Result<Log> {
         let name = log_name(first);
         // before the log file, to which an owner that is fenced only now may still write
-        let seen = Seen::read(dir, first)?;
-        let file = File::open(dir.join(&name))?;
-        let head = read_head(&file)?.filter(|head| head.first == first);
+        let seen = Seen::read(disk, first)?;
+        let file = disk.open(&name, How::Read)?;
+        let head = read_head(&*file)?.filter(|head| head.first == first);
         let expected = next.map(|next| next - first);
         Ok(Log {
             first,
             is_newest: next.is_none(),
-            bytes: file.metadata()?.len(),
+            bytes: file.bytes()?,
             contents: head.map_or(Ok(Contents::default()), |head| {
-                let scan = Scan::new(&file, head, expected)?;
+                let scan = Scan::new(&*file, head, expected)?;
                 Contents::read(scan.witnessed(seen.clone()), bodies)
             }),
             seen,
@@ -102,17 +104,15 @@ pub struct InFiles {
 
 impl InFiles {
     /// Of the largest file, which bound the memory to read them, because one is read at a time.
-    pub fn bytes(dir: &Path, segment_id: u64, versions: &[u64]) -> u64 {
-        let file = |&version| dir.join(files::checkpoint_name(segment_id, version));
-        let found = versions
-            .iter()
-            .map(|version| std::fs::metadata(file(version)));
-        found.flatten().map(|about| about.len()).max().unwrap_or(0)
+    pub fn bytes(disk: &dyn Disk, segment_id: u64, versions: &[u64]) -> u64 {
+        let name = |&version| files::checkpoint_name(segment_id, version);
+        let found = versions.iter().map(|version| disk.bytes_of(&name(version)));
+        found.flatten().max().unwrap_or(0)
     }
 
     /// `versions`: of the files, the newest first. `packed`: the age of the segment's newest item.
     pub fn read(
-        dir: &Path,
+        disk: &dyn Disk,
         (segment_id, versions): (u64, &[u64]),
         packed: Option<Age>,
         keeps: bool,
@@ -125,9 +125,10 @@ impl InFiles {
                 continue;
             }
             let name = files::checkpoint_name(segment_id, version);
-            let path = dir.join(&name);
-            let read = File::open(&path)
-                .and_then(|mut file| checkpoint::read(&mut file, (segment_id, version), keeps))
+            let path = disk.path().join(&name);
+            let read = disk
+                .open(&name, How::Read)
+                .and_then(|file| checkpoint::read(&*file, (segment_id, version), keeps))
                 .map_err(|error| failed("reading", &path, &error))?;
             match read {
                 Ok(loaded) if packed.is_some_and(|age| age > loaded.age()) => {
@@ -146,12 +147,12 @@ pub type ReadItem = (Item, Result<Loaded, String>);
 
 /// The items of a pack. Text: its index does not hold.
 pub fn read_pack(
-    dir: &Path,
+    disk: &dyn Disk,
     number: u64,
     keeps: bool,
 ) -> Result<Result<Vec<ReadItem>, String>, StoreError> {
-    let path = dir.join(files::pack_name(number));
-    let read = pack::read(dir, number).map_err(|error| failed("reading", &path, &error))?;
+    let path = disk.path().join(files::pack_name(number));
+    let read = pack::read(disk, number).map_err(|error| failed("reading", &path, &error))?;
     let loaded = |item: Item| {
         let loaded = checkpoint::of_item(&item).map(|mut loaded| {
             if !keeps {
@@ -167,18 +168,20 @@ pub fn read_pack(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Directory;
 
     #[test]
     fn the_largest_file_bounds_the_memory_to_read_the_files_of_a_segment() {
         let dir = tempfile::tempdir().unwrap();
+        let disk = Directory::at(dir.path());
         for (version, bytes) in [(9, 10), (7, 4000), (5, 30)] {
             let name = files::checkpoint_name(3, version);
             std::fs::write(dir.path().join(name), vec![0; bytes]).unwrap();
         }
-        assert_eq!(InFiles::bytes(dir.path(), 3, &[9, 7, 5]), 4000);
-        assert_eq!(InFiles::bytes(dir.path(), 3, &[9, 5]), 30);
+        assert_eq!(InFiles::bytes(&disk, 3, &[9, 7, 5]), 4000);
+        assert_eq!(InFiles::bytes(&disk, 3, &[9, 5]), 30);
         // a file that is gone is told of by its reading
-        assert_eq!(InFiles::bytes(dir.path(), 3, &[8]), 0);
-        assert_eq!(InFiles::bytes(dir.path(), 3, &[]), 0);
+        assert_eq!(InFiles::bytes(&disk, 3, &[8]), 0);
+        assert_eq!(InFiles::bytes(&disk, 3, &[]), 0);
     }
 }

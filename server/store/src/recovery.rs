@@ -2,20 +2,19 @@
 //! damaged [LOG-2] [LOG-6].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use interweave_wire::protocol::{LogBody, LogHeader, LogKind};
 
 use crate::catalogue::{Listed, State};
 use crate::checkpoint::{Age, Loaded};
 use crate::damage::Damage;
+use crate::disk::{Disk, How};
 use crate::files::{self, failed, log_name};
 use crate::history::{History, CLEAN_STOP};
 use crate::identity::Identity;
 use crate::missing::creation_of;
-use crate::ordered::{in_order, in_order_by_bytes};
+use crate::ordered::{in_order, in_order_by_bytes, Threads};
 use crate::reading::{read_pack, InFiles, Log, ReadItem};
 use crate::record::{Format, FILE_HEAD_BYTES};
 use crate::scan::{format_of, Hole, Lost, Step};
@@ -80,30 +79,38 @@ pub struct Found {
     /// is that of the pack, if it is in one.
     bad_checkpoints: Vec<(u64, u64, Damage, Option<u64>)>,
     read_bodies: bool,
+    threads: Threads,
 }
 
 /// Reads the store. Without `bodies` the diffs are checked and let go.
-pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, StoreError> {
-    refuse_other_formats(dir)?;
-    let names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
+pub fn read_store(
+    disk: &dyn Disk,
+    listed: &Listed,
+    bodies: bool,
+    threads: Threads,
+) -> Result<Found, StoreError> {
+    refuse_other_formats(disk)?;
+    let names = list(disk)?;
     let mut found = Found {
         read_bodies: bodies,
+        threads,
         ..Found::default()
     };
-    found.read_checkpoints(dir, &names)?;
+    found.read_checkpoints(disk, &names)?;
     let logs: BTreeSet<u64> = names.iter().filter_map(|n| files::log_first(n)).collect();
-    let gone = gone_logs(dir, &names, &logs)?;
+    let gone = gone_logs(disk, &names, &logs)?;
     let mut all: Vec<(u64, Option<&Gone>)> = logs.iter().map(|&first| (first, None)).collect();
     all.extend(gone.iter().map(|gone| (gone.first, Some(gone))));
     all.sort_by_key(|&(first, _)| first);
     let firsts = all.iter().map(|&(first, _)| first);
     let nexts = firsts.skip(1).map(Some).chain([None]);
     in_order_by_bytes(
+        threads,
         all.iter().zip(nexts),
-        |((first, gone), _)| gone.map_or_else(|| Log::bytes(dir, *first), |_| 0),
+        |((first, gone), _)| gone.map_or_else(|| Log::bytes(disk, *first), |_| 0),
         |(&(first, gone), next)| match gone {
             Some(gone) => Ok(Err(gone)),
-            None => Log::read(dir, (first, next), bodies).map(Ok),
+            None => Log::read(disk, (first, next), bodies).map(Ok),
         },
         |read| match read? {
             Err(gone) => {
@@ -111,7 +118,7 @@ pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, St
                 Ok(())
             }
             Ok(log) => {
-                let path = dir.join(&log.name);
+                let path = disk.path().join(&log.name);
                 found
                     .take_log(log)
                     .map_err(|error| failed("reading", &path, &error))
@@ -125,12 +132,19 @@ pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, St
     Ok(found)
 }
 
+fn list(disk: &dyn Disk) -> Result<Vec<String>, StoreError> {
+    let names = disk.list();
+    names.map_err(|error| failed("listing", disk.path(), &error))
+}
+
 /// A store of a format that cannot be read is left as it is [LOG-14].
-pub fn refuse_other_formats(dir: &Path) -> Result<(), StoreError> {
-    for name in files::list(dir).map_err(|error| failed("listing", dir, &error))? {
-        let path = dir.join(&name);
+pub fn refuse_other_formats(disk: &dyn Disk) -> Result<(), StoreError> {
+    for name in list(disk)? {
+        let path = disk.path().join(&name);
         let format = match files::log_first(&name) {
-            Some(_) => File::open(&path).and_then(|file| format_of(&file)),
+            Some(_) => disk
+                .open(&name, How::Read)
+                .and_then(|file| format_of(&*file)),
             None => Ok(None),
         };
         let format = format.map_err(|error| failed("reading", &path, &error))?;
@@ -148,12 +162,16 @@ pub fn refuse_other_formats(dir: &Path) -> Result<(), StoreError> {
 }
 
 /// Log files that held records, by their witnesses, and are not there.
-fn gone_logs(dir: &Path, names: &[String], logs: &BTreeSet<u64>) -> Result<Vec<Gone>, StoreError> {
+fn gone_logs(
+    disk: &dyn Disk,
+    names: &[String],
+    logs: &BTreeSet<u64>,
+) -> Result<Vec<Gone>, StoreError> {
     let mut gone = Vec::new();
     let witnessed = names.iter().filter_map(|name| files::witness_first(name));
     for first in witnessed.filter(|first| !logs.contains(first)) {
-        let seen = Seen::read(dir, first)
-            .map_err(|error| failed("reading", &dir.join(files::witness_name(first)), &error))?;
+        let path = disk.path().join(files::witness_name(first));
+        let seen = Seen::read(disk, first).map_err(|error| failed("reading", &path, &error))?;
         let seen = seen.filter(Seen::has_records);
         gone.extend(seen.map(|seen| Gone { first, seen }));
     }
@@ -181,8 +199,8 @@ impl Found {
         self.next_number = gone.first + 1;
     }
 
-    fn read_checkpoints(&mut self, dir: &Path, names: &[String]) -> Result<(), StoreError> {
-        let mut in_packs = self.read_packs(dir, names)?;
+    fn read_checkpoints(&mut self, disk: &dyn Disk, names: &[String]) -> Result<(), StoreError> {
+        let mut in_packs = self.read_packs(disk, names)?;
         let mut of: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for (segment_id, version) in names.iter().filter_map(|n| files::checkpoint_of(n)) {
             of.entry(segment_id).or_default().push(version);
@@ -197,18 +215,25 @@ impl Found {
         });
         let with_age: Vec<_> = with_age.collect();
         let read = |(segment_id, versions, packed): (u64, Vec<u64>, Option<Age>)| {
-            let read = InFiles::read(dir, (segment_id, &versions), packed, keeps);
+            let read = InFiles::read(disk, (segment_id, &versions), packed, keeps);
             (segment_id, read)
         };
         // What is kept needs its memory in any case, and is read on all cores.
         let bytes = |(segment_id, versions, _): &(u64, Vec<u64>, Option<Age>)| match keeps {
             true => 0,
-            false => InFiles::bytes(dir, *segment_id, versions),
+            false => InFiles::bytes(disk, *segment_id, versions),
         };
-        in_order_by_bytes(with_age.into_iter(), bytes, read, |(segment_id, read)| {
-            self.take_files(segment_id, read?, &mut in_packs);
-            Ok::<(), StoreError>(())
-        })?;
+        let threads = self.threads;
+        in_order_by_bytes(
+            threads,
+            with_age.into_iter(),
+            bytes,
+            read,
+            |(segment_id, read)| {
+                self.take_files(segment_id, read?, &mut in_packs);
+                Ok::<(), StoreError>(())
+            },
+        )?;
         for (segment_id, (loaded, pack)) in in_packs {
             self.packed.insert(segment_id, pack);
             self.take_checkpoint(loaded);
@@ -258,7 +283,7 @@ impl Found {
     /// The newest checkpoint of each segment in the packs, and the pack.
     fn read_packs(
         &mut self,
-        dir: &Path,
+        disk: &dyn Disk,
         names: &[String],
     ) -> Result<BTreeMap<u64, (Loaded, u64)>, StoreError> {
         let mut newest: BTreeMap<u64, (Loaded, u64)> = BTreeMap::new();
@@ -266,12 +291,17 @@ impl Found {
         // in the order of their numbers
         let numbers = names.iter().filter_map(|name| files::pack_number(name));
         let numbers: Vec<u64> = numbers.collect();
-        let read = |number: u64| (number, read_pack(dir, number, keeps));
-        in_order(numbers.into_iter(), read, |(number, items)| {
-            self.last_pack = self.last_pack.max(number);
-            self.take_pack(number, items?, &mut newest);
-            Ok::<(), StoreError>(())
-        })?;
+        let read = |number: u64| (number, read_pack(disk, number, keeps));
+        in_order(
+            self.threads,
+            numbers.into_iter(),
+            read,
+            |(number, items)| {
+                self.last_pack = self.last_pack.max(number);
+                self.take_pack(number, items?, &mut newest);
+                Ok::<(), StoreError>(())
+            },
+        )?;
         Ok(newest)
     }
 

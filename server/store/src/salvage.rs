@@ -3,13 +3,16 @@
 
 use std::path::Path;
 use std::sync::mpsc::{channel, Receiver};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, LogCreate, VersionStamp};
 
 use crate::catalogue::Listed;
 use crate::damage::Damage;
+use crate::disk::{Directory, SharedDisk};
 use crate::files::failed;
+use crate::ordered::Threads;
 use crate::owner::{read_epoch, write_epoch};
 use crate::recovery::{read_store, Found};
 use crate::store::{Checkpoint, Done, Next, Piece, Record, RecoveredSegment, SegmentStore};
@@ -26,15 +29,17 @@ pub struct LeftOut {
 /// Makes a store in the empty directory `to` of the whole segments of the one in `from`, which
 /// nobody writes to. The new store has a larger epoch.
 pub fn salvage(from: &Path, listed: &Listed, to: &Path) -> Result<Vec<LeftOut>, StoreError> {
-    let found = read_store(from, listed, true)?;
+    let from: SharedDisk = Arc::new(Directory::at(from));
+    let to: SharedDisk = Arc::new(Directory::at(to));
+    let found = read_store(&*from, listed, true, Threads::default())?;
     let left_out = left_out(&found, listed);
-    let epoch = read_epoch(from).unwrap_or(0).max(found.epoch);
-    write_epoch(to, epoch).map_err(|error| failed("writing", to, &error))?;
+    let epoch = read_epoch(&*from).unwrap_or(0).max(found.epoch);
+    write_epoch(&to, epoch).map_err(|error| failed("writing", to.path(), &error))?;
     let options = Options {
         identity: found.identity,
         ..Options::default()
     };
-    let (store, _) = EmbeddedStore::open_any(to, options)?;
+    let (store, _) = EmbeddedStore::open_any(&to, options)?;
     let whole = found.histories.into_iter();
     for (_, mut history) in whole.filter(|(_, h)| !h.removed && h.damage.is_none()) {
         take_over(&store, history.recovered(None, found.clean))?;

@@ -1,7 +1,6 @@
 //! The thread that writes checkpoints, so that a large one does not hold up the log.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -14,8 +13,9 @@ use interweave_wire::protocol::CheckpointHead;
 
 use crate::catalogue::{Catalogue, Entry, State};
 use crate::checkpoint;
+use crate::disk::{OpenFile, SharedDisk};
 use crate::embedded::{NowFn, SyncFn};
-use crate::files::{self, checkpoint_name, failed, pack_name};
+use crate::files::{checkpoint_name, failed, pack_name};
 use crate::owner::Owner;
 use crate::pace;
 use crate::pack::{self, Item, MOST_BYTES, MOST_ITEMS};
@@ -45,7 +45,7 @@ pub enum Job {
     },
     /// The log's witness is to be brought to the disk; nobody waits for it.
     SyncWitness {
-        file: File,
+        file: OpenFile,
     },
 }
 
@@ -92,9 +92,15 @@ impl Large {
     }
 }
 
+/// The worker of the checkpoints: a thread, or the caller's turns.
+enum Working {
+    Thread(JoinHandle<()>),
+    InTurns(Box<Saver>),
+}
+
 /// The writer's end of the saver.
 pub struct SaverThread {
-    running: Option<(Sender<Job>, JoinHandle<()>)>,
+    running: Option<(Sender<Job>, Working)>,
 }
 
 impl SaverThread {
@@ -103,8 +109,31 @@ impl SaverThread {
             .name("iw-checkpoint".to_string())
             .spawn(move || saver.run())?;
         Ok(SaverThread {
-            running: Some((jobs, thread)),
+            running: Some((jobs, Working::Thread(thread))),
         })
+    }
+
+    /// Without a thread: the saver works in [`SaverThread::turn`] and at the end.
+    pub fn in_turns(saver: Saver, jobs: Sender<Job>) -> SaverThread {
+        SaverThread {
+            running: Some((jobs, Working::InTurns(Box::new(saver)))),
+        }
+    }
+
+    /// Does one job, if there is one and no thread does it. Returns whether there was one.
+    pub fn turn(&mut self) -> bool {
+        match &mut self.running {
+            Some((_, Working::InTurns(saver))) => saver.turn(),
+            _ => false,
+        }
+    }
+
+    /// When a turn has something to do although no job comes.
+    pub fn next_at(&self) -> Option<Instant> {
+        match &self.running {
+            Some((_, Working::InTurns(saver))) => saver.wanted_at(),
+            _ => None,
+        }
     }
 
     /// Gives the job back if there is no saver any more.
@@ -117,16 +146,23 @@ impl SaverThread {
 
     /// Waits until all jobs are done.
     pub fn finish(&mut self) {
-        if let Some((jobs, thread)) = self.running.take() {
-            drop(jobs);
-            // a panic has been reported already; what was not saved stays in the log
-            let _ = thread.join();
+        match self.running.take() {
+            Some((jobs, Working::Thread(thread))) => {
+                drop(jobs);
+                // a panic has been reported already; what was not saved stays in the log
+                let _ = thread.join();
+            }
+            Some((jobs, Working::InTurns(saver))) => {
+                drop(jobs);
+                saver.run();
+            }
+            None => {}
         }
     }
 }
 
 pub struct Saver {
-    pub dir: PathBuf,
+    pub disk: SharedDisk,
     pub owner: Arc<Owner>,
     pub catalogue: Catalogue,
     /// The version of each segment's checkpoint.
@@ -137,6 +173,8 @@ pub struct Saver {
     pub to_forget: Vec<u64>,
     /// The checkpoints in pieces, by segment.
     pub large: BTreeMap<u64, Large>,
+    /// The job that comes before those that wait.
+    pub next: Option<Job>,
     pub now: NowFn,
     pub status: Arc<Status>,
     pub jobs: Receiver<Job>,
@@ -152,31 +190,50 @@ fn given_up(panic: String) -> StoreError {
 impl Saver {
     /// Works until nobody has jobs any more.
     fn run(mut self) {
-        let mut next = None;
-        while let Some(job) = next.take().or_else(|| self.next_job()) {
+        while let Some(job) = self.next.take().or_else(|| self.next_job()) {
             self.ask_for_due_pieces();
-            let is_checkpoint = matches!(job, Job::Save(_));
-            match job {
-                Job::Forget { segment_id } => {
-                    self.give_up(segment_id);
-                    self.to_forget.push(segment_id);
-                }
-                Job::Begin { head, want, done } => self.begin(head, want, done),
-                Job::Next { segment_id, next } => self.next(segment_id, next),
-                Job::Save(waiting) => next = self.save_waiting(waiting),
-                Job::SyncWitness { file } => {
-                    // an earlier state of the witness is true as well
-                    let _ = file.sync_data();
-                }
-            }
-            // what waits is noted together
-            next = next.or_else(|| self.jobs.try_recv().ok());
-            if is_checkpoint || next.is_none() {
-                self.guarded(Self::forget_all);
-            }
+            self.work(job);
         }
         for large in std::mem::take(&mut self.large).into_values() {
             large.leave_no_file()(Err(StoreError::Closed));
+        }
+    }
+
+    /// Does the next job without waiting for one. False: no job waits.
+    fn turn(&mut self) -> bool {
+        self.ask_for_due_pieces();
+        let next = self.next.take().or_else(|| self.jobs.try_recv().ok());
+        let has_next = next.is_some();
+        if let Some(job) = next {
+            self.work(job);
+        }
+        has_next
+    }
+
+    fn wanted_at(&self) -> Option<Instant> {
+        let large = self.large.values();
+        large.filter_map(|large| large.wanted_at).min()
+    }
+
+    fn work(&mut self, job: Job) {
+        let is_checkpoint = matches!(job, Job::Save(_));
+        match job {
+            Job::Forget { segment_id } => {
+                self.give_up(segment_id);
+                self.to_forget.push(segment_id);
+            }
+            Job::Begin { head, want, done } => self.begin(head, want, done),
+            Job::Next { segment_id, next } => self.next(segment_id, next),
+            Job::Save(waiting) => self.next = self.save_waiting(waiting),
+            Job::SyncWitness { file } => {
+                // an earlier state of the witness is true as well
+                let _ = file.sync_data();
+            }
+        }
+        // what waits is noted together
+        self.next = self.next.take().or_else(|| self.jobs.try_recv().ok());
+        if is_checkpoint || self.next.is_none() {
+            self.guarded(Self::forget_all);
         }
     }
 
@@ -215,7 +272,7 @@ impl Saver {
     }
 
     fn begin(&mut self, head: Box<CheckpointHead>, want: Want, done: Done) {
-        let begun = panics::caught(|| Writing::begin(&self.dir, &head));
+        let begun = panics::caught(|| Writing::begin(&self.disk, &head));
         let begun = begun.map_err(given_up).and_then(|begun| {
             begun.map_err(|error| failed("writing", &self.checkpoint_path(&head), &error))
         });
@@ -291,7 +348,7 @@ impl Saver {
     ) -> Result<(), StoreError> {
         let finished = writing
             .add(last)
-            .and_then(|()| writing.finish(&self.dir, &self.owner, &self.sync));
+            .and_then(|()| writing.finish(&self.owner, &self.sync));
         match finished {
             Ok(true) => self.has_name(head),
             Ok(false) => self.owner.check(),
@@ -313,7 +370,7 @@ impl Saver {
 
     fn checkpoint_path(&self, head: &CheckpointHead) -> PathBuf {
         let name = checkpoint_name(head.segment_id, head.at.number);
-        self.dir.join(name)
+        self.disk.path().join(name)
     }
 
     /// Saves the segment, and with it the small ones that wait behind it if it is small. Returns
@@ -413,7 +470,7 @@ impl Saver {
     }
 
     fn save(&mut self, head: &CheckpointHead, diff: &[u8]) -> Result<(), StoreError> {
-        match checkpoint::write(&self.dir, head, diff, &self.owner, &self.sync) {
+        match checkpoint::write(&self.disk, head, diff, &self.owner, &self.sync) {
             Ok(true) => self.has_name(head),
             Ok(false) => self.owner.check(),
             Err(error) => Err(failed("writing", &self.checkpoint_path(head), &error)),
@@ -440,11 +497,11 @@ impl Saver {
         let mut items: Vec<Item> = items.collect();
         self.packs.carry(&mut items);
         let number = self.packs.next_number();
-        match pack::write(&self.dir, number, &items, (&self.owner, &self.sync)) {
+        match pack::write(&self.disk, number, &items, (&self.owner, &self.sync)) {
             Ok(true) => {}
             Ok(false) => return self.owner.check(),
             Err(error) => {
-                let path = self.dir.join(pack_name(number));
+                let path = self.disk.path().join(pack_name(number));
                 return Err(failed("writing", &path, &error));
             }
         }
@@ -487,10 +544,11 @@ impl Saver {
             self.remove(segment_id, version)?;
         }
         let parts = (&*self.owner, &self.sync);
-        let dir = &self.dir;
-        let rewrite = |number, items: &[Item]| pack::write(dir, number, items, parts);
+        let disk = &self.disk;
+        let rewrite = |number, items: &[Item]| pack::write(disk, number, items, parts);
         self.packs.forget(segments, &rewrite)?;
-        files::sync_dir(&self.dir).map_err(|error| failed("syncing", &self.dir, &error))?;
+        let synced = self.disk.sync();
+        synced.map_err(|error| failed("syncing", self.disk.path(), &error))?;
         for (segment_id, _) in saved {
             self.newest.remove(&segment_id);
         }
@@ -498,10 +556,10 @@ impl Saver {
     }
 
     fn remove(&self, segment_id: u64, version: u64) -> Result<(), StoreError> {
-        let path = self.dir.join(checkpoint_name(segment_id, version));
-        match std::fs::remove_file(&path) {
+        let name = checkpoint_name(segment_id, version);
+        match self.disk.remove(&name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(failed("removing", &path, &error))
+                Err(failed("removing", &self.disk.path().join(name), &error))
             }
             _ => Ok(()),
         }

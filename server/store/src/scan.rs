@@ -4,13 +4,13 @@
 //! the disk when it was written, or if the file was followed by another; else it is the torn end.
 //! Memory is bounded by the file's length, whatever its bytes say.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use bytes::Bytes;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::LogHeader;
 
+use crate::disk::{read_exact_at, DiskFile};
 use crate::record::{
     check_body, check_header, decode_header, padded, FileHead, Format, PlaceInGroup, RecordHead,
     CORE_BYTES, RECORD_HEAD_BYTES,
@@ -75,7 +75,7 @@ pub enum Step {
 
 /// The bytes of a file around where it is being read.
 struct Window<'a> {
-    file: &'a File,
+    file: &'a dyn DiskFile,
     length: u64,
     start: u64,
     bytes: Vec<u8>,
@@ -111,7 +111,7 @@ impl Window<'_> {
             return Ok(None);
         }
         let mut bytes = vec![0; count as usize];
-        match self.file.read_exact_at(&mut bytes, offset) {
+        match read_exact_at(self.file, &mut bytes, offset) {
             Ok(()) => Ok(Some(bytes.into())),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
             Err(error) => Err(error),
@@ -164,7 +164,7 @@ pub struct Scan<'a> {
 }
 
 /// The head of a log file; None if it is damaged.
-pub fn read_head(file: &File) -> io::Result<Option<FileHead>> {
+pub fn read_head(file: &dyn DiskFile) -> io::Result<Option<FileHead>> {
     let core = beginning(file, CORE_BYTES)?;
     let length = core.and_then(|core| FileHead::length(core.first_chunk()?));
     let Some(length) = length else {
@@ -174,15 +174,15 @@ pub fn read_head(file: &File) -> io::Result<Option<FileHead>> {
 }
 
 /// The format of the log file, as far as its head is whole.
-pub fn format_of(file: &File) -> io::Result<Option<u8>> {
+pub fn format_of(file: &dyn DiskFile) -> io::Result<Option<u8>> {
     let core = beginning(file, CORE_BYTES)?;
     Ok(core.and_then(|core| FileHead::format_of(core.first_chunk()?)))
 }
 
 /// So many bytes of the file; None if it has fewer.
-fn beginning(file: &File, count: u64) -> io::Result<Option<Vec<u8>>> {
+fn beginning(file: &dyn DiskFile, count: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = vec![0; count as usize];
-    match file.read_exact_at(&mut bytes, 0) {
+    match read_exact_at(file, &mut bytes, 0) {
         Ok(()) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
@@ -190,8 +190,12 @@ fn beginning(file: &File, count: u64) -> io::Result<Option<Vec<u8>>> {
 }
 
 impl<'a> Scan<'a> {
-    pub fn new(file: &'a File, head: FileHead, expected: Option<u64>) -> io::Result<Scan<'a>> {
-        let length = file.metadata()?.len();
+    pub fn new(
+        file: &'a dyn DiskFile,
+        head: FileHead,
+        expected: Option<u64>,
+    ) -> io::Result<Scan<'a>> {
+        let length = file.bytes()?;
         Ok(Scan {
             window: Window {
                 file,
@@ -242,6 +246,11 @@ impl<'a> Scan<'a> {
         let mut group = Vec::new();
         loop {
             let Some(found) = self.record(self.at)? else {
+                if planted::is_in(Defect::TornGroupTaken) && !group.is_empty() {
+                    self.records += group.len() as u64;
+                    self.end = self.at;
+                    return Ok(Some(Step::Group(group)));
+                }
                 return self.interrupted(&group);
             };
             let fits = found.place.continues != group.is_empty();

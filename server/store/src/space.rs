@@ -5,12 +5,10 @@
 //! that took all space for its log could never be rid of it [LOG-5].
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::statvfs;
-
+use crate::disk::{Disk, How, SharedDisk};
 use crate::files::{self, RESERVE};
-use crate::log::preallocate;
 
 /// A start takes little, but not nothing: the owner's file, a log file's head, the catalogue.
 const LEAST_RESERVE_BYTES: u64 = 32 << 10;
@@ -18,15 +16,15 @@ const LEAST_FILE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Clone)]
 pub struct Space {
-    dir: PathBuf,
+    disk: SharedDisk,
     /// Of a log file, where there is enough of it.
     log_file_bytes: u64,
 }
 
 impl Space {
-    pub fn new(dir: &Path, log_file_bytes: u64) -> Space {
+    pub fn new(disk: &SharedDisk, log_file_bytes: u64) -> Space {
         Space {
-            dir: dir.to_path_buf(),
+            disk: Arc::clone(disk),
             log_file_bytes,
         }
     }
@@ -43,7 +41,7 @@ impl Space {
 
     /// If a file system cannot tell, making a file shows whether it has space.
     fn free_bytes(&self) -> u64 {
-        statvfs(&self.dir).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
+        self.disk.free_bytes()
     }
 
     /// Sizes to try for a new log file that must hold so many bytes. `frees` says that with it all
@@ -70,30 +68,27 @@ impl Space {
 
     /// Puts space by for the next start, as far as there is some.
     pub fn keep_reserve(&self) {
-        let path = self.dir.join(RESERVE);
-        if path.exists() {
+        if self.disk.bytes_of(RESERVE).is_ok() {
             return;
         }
         let wanted = (self.log_file_bytes / 64).max(LEAST_RESERVE_BYTES);
         let mut bytes = wanted.min(self.free_bytes());
         while bytes > 0 {
-            let kept = files::writing()
-                .truncate(true)
-                .open(&path)
-                .and_then(|file| preallocate(&file, bytes));
+            let made = self.disk.open(RESERVE, How::Empty);
+            let kept = made.and_then(|file| file.preallocate(bytes));
             if kept.is_ok() {
                 return;
             }
             bytes /= 2;
         }
         // An empty one would not be made again.
-        let _ = std::fs::remove_file(&path);
+        let _ = self.disk.remove(RESERVE);
     }
 }
 
 /// At the start: what was put by is there to be used.
-pub fn use_reserve(dir: &Path) -> io::Result<()> {
-    match std::fs::remove_file(dir.join(RESERVE)) {
+pub fn use_reserve(disk: &dyn Disk) -> io::Result<()> {
+    match disk.remove(RESERVE) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

@@ -6,14 +6,14 @@
 //! number says that it ends there.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use interweave_wire::protocol::LogHeader;
 
+use crate::disk::{OpenFile, SharedDisk};
+use crate::embedded::RandomFn;
 use crate::files::{self, failed, log_name};
 use crate::group::{header, Group};
 use crate::history::CLEAN_STOP;
@@ -42,7 +42,7 @@ struct Refusal {
 }
 
 pub struct Tail {
-    dir: PathBuf,
+    disk: SharedDisk,
     owner: Arc<Owner>,
     status: Arc<Status>,
     pub index: Index,
@@ -54,11 +54,12 @@ pub struct Tail {
     /// Groups that failed, but may yet be found in the file.
     failed_uncut: Vec<Done>,
     identity: Identity,
+    random: RandomFn,
 }
 
 /// The parts that the end of the log is made of.
 pub struct Parts {
-    pub dir: PathBuf,
+    pub disk: SharedDisk,
     pub owner: Arc<Owner>,
     pub status: Arc<Status>,
     pub index: Index,
@@ -69,13 +70,14 @@ pub struct Parts {
     pub full: Option<io::Error>,
     /// Said in the head of each log file.
     pub identity: Identity,
+    pub random: RandomFn,
 }
 
 impl Tail {
     pub fn new(parts: Parts, now: Instant) -> Tail {
         let mut tail = Tail {
-            witness: Witness::begin(&parts.dir, parts.log.head()),
-            dir: parts.dir,
+            witness: Witness::begin(&*parts.disk, parts.log.head()),
+            disk: parts.disk,
             owner: parts.owner,
             status: parts.status,
             index: parts.index,
@@ -85,6 +87,7 @@ impl Tail {
             refusal: None,
             failed_uncut: Vec::new(),
             identity: parts.identity,
+            random: parts.random,
         };
         if let Some(error) = parts.full {
             tail.refuse(&error, now);
@@ -186,7 +189,7 @@ impl Tail {
         self.witness.is_unsynced()
     }
 
-    pub fn take_unsynced_witness(&mut self) -> Option<File> {
+    pub fn take_unsynced_witness(&mut self) -> Option<OpenFile> {
         self.witness.take_unsynced()
     }
 
@@ -242,11 +245,10 @@ impl Tail {
         let numbers = (self.owner.epoch, self.log.next_number());
         let log = &mut self.log;
         let sync = log.sync_fn();
-        let fresh = Log::create(&self.dir, (numbers, self.identity), capacity, sync, || {
-            log.seal()
-        })?;
+        let about = (((self.random)(), numbers), self.identity);
+        let fresh = Log::create(&self.disk, about, capacity, sync, || log.seal())?;
         self.index.add_file(fresh.first(), fresh.end());
-        self.witness = Witness::begin(&self.dir, fresh.head());
+        self.witness = Witness::begin(&*self.disk, fresh.head());
         self.log = fresh;
         self.trim(now);
         Ok(())
@@ -258,13 +260,15 @@ impl Tail {
         if !unneeded.is_empty() && self.owner.check().is_ok() {
             self.forget_witnesses(unneeded.iter().max().copied());
             for first in unneeded {
-                let path = self.dir.join(log_name(first));
-                if let Err(error) = std::fs::remove_file(&path) {
+                let name = log_name(first);
+                if let Err(error) = self.disk.remove(&name) {
+                    let path = self.disk.path().join(name);
                     self.status.error(&failed("removing", &path, &error));
                 }
             }
-            if let Err(error) = files::sync_dir(&self.dir) {
-                self.status.error(&failed("syncing", &self.dir, &error));
+            if let Err(error) = self.disk.sync() {
+                let error = failed("syncing", self.disk.path(), &error);
+                self.status.error(&error);
             }
         }
         self.tell(now);
@@ -272,14 +276,14 @@ impl Tail {
 
     /// A witness without its log file would say that the file is lost: it goes before.
     fn forget_witnesses(&self, through: Option<u64>) {
-        let names = files::list(&self.dir).unwrap_or_default();
+        let names = self.disk.list().unwrap_or_default();
         let old = |name: &&String| files::witness_first(name).is_some_and(|f| Some(f) <= through);
         let mut removed = names.iter().filter(old).peekable();
         if removed.peek().is_some() {
             for name in removed {
-                let _ = std::fs::remove_file(self.dir.join(name));
+                let _ = self.disk.remove(name);
             }
-            let _ = files::sync_dir(&self.dir);
+            let _ = self.disk.sync();
         }
     }
 

@@ -7,19 +7,20 @@
 //! error: nothing is witnessed.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::sync::Arc;
 
 use interweave_wire::protocol::xdr::Xdr;
 
-use crate::files::{self, witness_name};
+use crate::disk::{read_all, write_all_at, Disk, How, OpenFile};
+use crate::files::witness_name;
 use crate::record::{FileHead, CORE_BYTES, FILE_HEAD_BYTES};
 
 const MAGIC: &[u8; 4] = b"IWW1";
 /// One page each, so that a torn write harms one.
 const SLOT_BYTES: u64 = 4096;
+/// A longer file has nothing more.
+const MOST_BYTES: u64 = 2 * SLOT_BYTES;
 const HEAD_BYTES: usize = 32;
 const ENTRY_BYTES: usize = 16;
 /// As many of the last records as are named.
@@ -47,8 +48,8 @@ pub struct Seen {
 
 impl Seen {
     /// Reads the log file's witness; None if it is missing or cannot be believed.
-    pub fn read(dir: &Path, first: u64) -> io::Result<Option<Seen>> {
-        let bytes = match std::fs::read(dir.join(witness_name(first))) {
+    pub fn read(disk: &dyn Disk, first: u64) -> io::Result<Option<Seen>> {
+        let bytes = match read_all(disk, &witness_name(first), MOST_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read?,
         };
@@ -129,7 +130,7 @@ impl Seen {
 
 /// The witness of the log file that is being written.
 pub struct Witness {
-    file: Option<File>,
+    file: Option<OpenFile>,
     seen: Seen,
     /// Records that were written, synced or not.
     entries: VecDeque<Entry>,
@@ -139,10 +140,8 @@ pub struct Witness {
 
 impl Witness {
     /// Of a log file that was just made.
-    pub fn begin(dir: &Path, head: &FileHead) -> Witness {
-        let opened = files::writing()
-            .truncate(true)
-            .open(dir.join(witness_name(head.first)));
+    pub fn begin(disk: &dyn Disk, head: &FileHead) -> Witness {
+        let opened = disk.open(&witness_name(head.first), How::Empty);
         Witness {
             file: opened.ok(),
             seen: Seen {
@@ -175,7 +174,10 @@ impl Witness {
         self.seen.entries = self.entries.iter().copied().collect();
         let offset = self.seen.turn % 2 * SLOT_BYTES;
         let bytes = self.seen.encode();
-        let written = self.file.as_ref().map(|f| f.write_all_at(&bytes, offset));
+        let written = self
+            .file
+            .as_ref()
+            .map(|f| write_all_at(&**f, &bytes, offset));
         match written {
             Some(Ok(())) => self.is_unsynced = true,
             // the other slot says less, which is true as well
@@ -184,10 +186,10 @@ impl Witness {
     }
 
     /// The file, if it has something that should be brought to the disk when there is time.
-    pub fn take_unsynced(&mut self) -> Option<File> {
+    pub fn take_unsynced(&mut self) -> Option<OpenFile> {
         let is_unsynced = std::mem::take(&mut self.is_unsynced);
         let file = self.file.as_ref().filter(|_| is_unsynced);
-        file.and_then(|file| file.try_clone().ok())
+        file.map(Arc::clone)
     }
 
     pub fn is_unsynced(&self) -> bool {
@@ -198,6 +200,7 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Directory;
     use crate::identity::Identity;
 
     fn head() -> FileHead {
@@ -215,24 +218,24 @@ mod tests {
     #[test]
     fn log_15_a_witness_says_what_was_synced_last_and_whose_the_last_records_are() {
         let dir = tempfile::tempdir().unwrap();
-        let mut witness = Witness::begin(dir.path(), &head());
-        assert_eq!(Seen::read(dir.path(), 3).unwrap(), None);
+        let mut witness = Witness::begin(&Directory::at(dir.path()), &head());
+        assert_eq!(Seen::read(&Directory::at(dir.path()), 3).unwrap(), None);
         for number in 0..300 {
             witness.wrote(entry(number));
             witness.synced(32 + 8 * u64::from(number + 1));
         }
-        let seen = Seen::read(dir.path(), 3).unwrap().unwrap();
+        let seen = Seen::read(&Directory::at(dir.path()), 3).unwrap().unwrap();
         assert_eq!((seen.mark, seen.synced), (7, 32 + 8 * 300));
         let last = seen.records_from(u64::from(entry(298).offset)).unwrap();
         assert_eq!(last, [entry(298), entry(299)]);
         assert_eq!(seen.records_from(u64::from(entry(100).offset)), None);
-        assert_eq!(Seen::read(dir.path(), 4).unwrap(), None);
+        assert_eq!(Seen::read(&Directory::at(dir.path()), 4).unwrap(), None);
     }
 
     #[test]
     fn log_15_a_damaged_slot_leaves_what_was_said_before() {
         let dir = tempfile::tempdir().unwrap();
-        let mut witness = Witness::begin(dir.path(), &head());
+        let mut witness = Witness::begin(&Directory::at(dir.path()), &head());
         for number in 0..2 {
             witness.wrote(entry(number));
             witness.synced(32 + 8 * u64::from(number + 1));
@@ -244,12 +247,12 @@ mod tests {
             let mut bad = whole.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, bad).unwrap();
-            let seen = Seen::read(dir.path(), 3).unwrap().unwrap();
+            let seen = Seen::read(&Directory::at(dir.path()), 3).unwrap().unwrap();
             assert_eq!(seen.synced, 40, "bit {bit}");
         }
         for length in 0..whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
-            let seen = Seen::read(dir.path(), 3).unwrap();
+            let seen = Seen::read(&Directory::at(dir.path()), 3).unwrap();
             assert!(seen.is_none_or(|seen| seen.synced <= 48), "{length}");
         }
     }

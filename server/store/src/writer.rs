@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, MAX_PATH};
@@ -78,44 +78,98 @@ pub struct Writer {
     pub tail: Tail,
     pub status: Arc<Status>,
     pub catalogue: Catalogue,
-    pub inbox: Receiver<Message>,
+    inbox: Receiver<Message>,
+    /// The message before those in the inbox.
+    first: Option<Message>,
     pub saver: SaverThread,
-    pub now: NowFn,
+    now: NowFn,
+    /// When the last message came.
+    worked_at: Instant,
 }
 
 impl Writer {
+    pub fn new(
+        (tail, catalogue, saver): (Tail, Catalogue, SaverThread),
+        status: Arc<Status>,
+        inbox: Receiver<Message>,
+        now: NowFn,
+    ) -> Writer {
+        Writer {
+            tail,
+            status,
+            catalogue,
+            inbox,
+            first: None,
+            saver,
+            worked_at: now(),
+            now,
+        }
+    }
+
     /// Works until it is told to close.
     pub fn run(&mut self) {
-        let mut backlog = VecDeque::new();
         loop {
             self.tail.try_again((self.now)());
-            let Some(message) = backlog.pop_front().or_else(|| self.receive()) else {
-                continue;
-            };
-            match message {
-                Message::Append {
-                    group,
-                    durable,
-                    done,
-                } => {
-                    let groups = self.gather(Group::new(group, durable, done), &mut backlog);
-                    self.commit(groups);
-                }
-                Message::Checkpoint { checkpoint, done } => self.checkpoint(checkpoint, done),
-                Message::CheckpointInPieces { head, want, done } => self.begin(head, want, done),
-                Message::Next { segment_id, next } => self.next(segment_id, next),
-                Message::Saved(saved) => self.saved(saved),
-                Message::Forgotten { segment_id } => self.forgotten(segment_id),
-                Message::CountLog { segment_id, reply } => {
-                    // whoever asked may be gone
-                    let _ = reply.send(self.tail.index.log_bytes(segment_id));
-                }
-                Message::Close { clean, reply } => {
-                    let _ = reply.send(self.close(clean));
-                    return;
-                }
+            let message = self.first.take().or_else(|| self.receive());
+            if message.is_some_and(|message| self.work(message)) {
+                return;
             }
         }
+    }
+
+    /// Does what waits first, without waiting for more. False: nothing waits.
+    pub fn turn(&mut self) -> bool {
+        let now = (self.now)();
+        self.tail.try_again(now);
+        let message = self.first.take().or_else(|| self.inbox.try_recv().ok());
+        let Some(message) = message else {
+            if self.quiet_at().is_some_and(|at| at <= now) {
+                self.sync_witness();
+            }
+            return false;
+        };
+        self.worked_at = now;
+        self.work(message);
+        true
+    }
+
+    /// When a turn has something to do although no message comes.
+    pub fn next_at(&self) -> Option<Instant> {
+        let next = [self.tail.next_trial(), self.quiet_at()];
+        next.into_iter().flatten().min()
+    }
+
+    fn quiet_at(&self) -> Option<Instant> {
+        let is_unsynced = self.tail.has_unsynced_witness();
+        is_unsynced.then(|| self.worked_at + QUIET)
+    }
+
+    /// Does what the message asks. True: it was the last one.
+    fn work(&mut self, message: Message) -> bool {
+        match message {
+            Message::Append {
+                group,
+                durable,
+                done,
+            } => {
+                let groups = self.gather(Group::new(group, durable, done));
+                self.commit(groups);
+            }
+            Message::Checkpoint { checkpoint, done } => self.checkpoint(checkpoint, done),
+            Message::CheckpointInPieces { head, want, done } => self.begin(head, want, done),
+            Message::Next { segment_id, next } => self.next(segment_id, next),
+            Message::Saved(saved) => self.saved(saved),
+            Message::Forgotten { segment_id } => self.forgotten(segment_id),
+            Message::CountLog { segment_id, reply } => {
+                // whoever asked may be gone
+                let _ = reply.send(self.tail.index.log_bytes(segment_id));
+            }
+            Message::Close { clean, reply } => {
+                let _ = reply.send(self.close(clean));
+                return true;
+            }
+        }
+        false
     }
 
     /// After a panic, instead of `run`: nothing is written any more, and everybody is told so. The
@@ -156,16 +210,20 @@ impl Writer {
         };
         let message = self.inbox.recv_timeout(wait).ok();
         if message.is_none() && quiet == Some(wait) {
-            if let Some(file) = self.tail.take_unsynced_witness() {
-                // should the saver have died, the system writes the file when it likes
-                let _ = self.saver.send(Job::SyncWitness { file });
-            }
+            self.sync_witness();
         }
         message
     }
 
-    /// The group and those that wait behind it; the first other message goes to the backlog.
-    fn gather(&self, first: Group, backlog: &mut VecDeque<Message>) -> VecDeque<Group> {
+    fn sync_witness(&mut self) {
+        if let Some(file) = self.tail.take_unsynced_witness() {
+            // should the saver have died, the system writes the file when it likes
+            let _ = self.saver.send(Job::SyncWitness { file });
+        }
+    }
+
+    /// The group and those that wait behind it; the first other message is the next one.
+    fn gather(&mut self, first: Group) -> VecDeque<Group> {
         let mut bytes = first.bytes;
         let mut groups = VecDeque::from([first]);
         while bytes < BATCH_BYTES {
@@ -180,7 +238,7 @@ impl Writer {
                     groups.push_back(group);
                 }
                 Ok(other) => {
-                    backlog.push_back(other);
+                    self.first = Some(other);
                     break;
                 }
                 Err(_) => break,

@@ -11,6 +11,7 @@ mod gathered;
 pub mod json;
 pub mod mip;
 pub mod plan;
+pub mod planted;
 pub mod pointer;
 pub mod protocol;
 pub mod rare;

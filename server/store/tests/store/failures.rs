@@ -65,7 +65,7 @@ fn a_log_that_has_lost_what_was_written_takes_nothing_more_and_says_why() {
         dir.path(),
         Arc::new(move |file| match calls.fetch_add(1, SeqCst) {
             1 => {
-                file.set_len(40)?;
+                file.set_bytes(40)?;
                 Err(io::Error::from_raw_os_error(5))
             }
             _ => file.sync_data(),

@@ -81,6 +81,7 @@ fn a_power_loss_leaves_a_prefix_with_all_that_was_acknowledged_as_synced() {
         let sectors = Mutex::new(Random::seeded(seed + 1000));
         let options = Options {
             sync: Arc::new(move |file| {
+                let file = file.as_file().unwrap();
                 let mut disk = inner.lock().unwrap();
                 disk.before_sync(&path, file, &mut sectors.lock().unwrap());
                 let bytes = std::fs::read(path_of(&path, file)).unwrap();
@@ -101,6 +102,7 @@ fn a_checkpoint_is_never_ahead_of_the_log_on_the_disk() {
     let (inner, path) = (Arc::clone(&disk), dir.path().to_path_buf());
     let options = Options {
         sync: Arc::new(move |file| {
+            let file = file.as_file().unwrap();
             *inner.lock().unwrap() = std::fs::read(path_of(&path, file))?;
             Ok(())
         }),

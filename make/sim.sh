@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# The simulator (sim/README.md): the server's engine and the store in a world that breaks.
+#
+#   make/sim.sh         MINUTES minutes of seeds (default 2), from FROM on; or SEED alone
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. make/toolchain.sh
+make/cargo_dependencies.sh restore
+cargo build --release --locked --quiet --package interweave-sim
+program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
+if [ -n "${SEED:-}" ]; then
+  exec "$program" --seed "$SEED"
+fi
+# Without FROM each day has other seeds.
+exec "$program" --from "${FROM:-$(date +%Y%m%d000)}" --minutes "${MINUTES:-2}"

@@ -1,0 +1,372 @@
+//! What is known of each segment from outside: what clients sent, what they were told, and when.
+//! From that follows what nobody may ever see. The checkers are here ([checkers](../README.md)).
+//!
+//! A version's chain is a hash of all diffs up to it. So number and chain name a content, whoever
+//! sent the diff, and each release that is sent says which version it would make. What is seen must
+//! be one of these.
+
+use crate::content::Content;
+use interweave_wire::protocol::{Durability, VersionStamp};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A broken promise: the checker that found it, and what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    pub checker: &'static str,
+    pub text: String,
+}
+
+impl Violation {
+    /// Whether both are the same but for numbers.
+    pub fn is_like(&self, other: &Violation) -> bool {
+        let words = |violation: &Violation| -> String {
+            let text = violation.text.chars();
+            text.filter(|c| !c.is_ascii_hexdigit()).collect()
+        };
+        self.checker == other.checker && words(self) == words(other)
+    }
+}
+
+pub type Checked<T> = Result<T, Violation>;
+
+pub fn violation<T>(checker: &'static str, text: impl Into<String>) -> Checked<T> {
+    Err(Violation {
+        checker,
+        text: text.into(),
+    })
+}
+
+/// Number and chain of a version.
+pub type Name = (u64, u64);
+
+pub fn name_of(stamp: &VersionStamp) -> Name {
+    (stamp.number, stamp.chain)
+}
+
+/// What the client knows of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Sent,
+    /// It was told that the release is not there, and never will be.
+    Refused,
+    Acknowledged,
+}
+
+#[derive(Debug, Clone)]
+struct Version {
+    parent: Name,
+    content: Rc<Content>,
+    fate: Fate,
+    fence: u64,
+    client: usize,
+    /// Somebody has seen it.
+    is_seen: bool,
+}
+
+/// The newest version that was acknowledged before some moment. What is asked for then must not be
+/// older.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Floor {
+    name: Name,
+    /// How often the segment may have lost versions until then.
+    losses: u64,
+}
+
+/// A grant of the writer lock.
+#[derive(Debug, Clone, Copy)]
+struct Granted {
+    base: Name,
+    losses: u64,
+}
+
+#[derive(Debug)]
+pub struct SegmentHistory {
+    pub path: String,
+    pub durable: Durability,
+    versions: BTreeMap<Name, Version>,
+    /// By incarnation and number: the chain that was seen.
+    seen: BTreeMap<(u64, u64), u64>,
+    /// When a version was acknowledged that was newer than all before.
+    acknowledged: Vec<(u64, Name)>,
+    losses: u64,
+    /// By fence.
+    grants: BTreeMap<u64, Granted>,
+    /// Serials that were lent: the first of each range, and the first after it.
+    serials: BTreeMap<u64, u64>,
+}
+
+const EMPTY: Name = (0, 0);
+
+impl SegmentHistory {
+    pub fn new(path: String, durable: Durability) -> SegmentHistory {
+        let empty = Version {
+            parent: EMPTY,
+            content: Rc::default(),
+            fate: Fate::Acknowledged,
+            fence: 0,
+            client: usize::MAX,
+            is_seen: true,
+        };
+        SegmentHistory {
+            path,
+            durable,
+            versions: BTreeMap::from([(EMPTY, empty)]),
+            seen: BTreeMap::new(),
+            acknowledged: Vec::new(),
+            losses: 0,
+            grants: BTreeMap::new(),
+            serials: BTreeMap::new(),
+        }
+    }
+
+    pub fn floor(&self) -> Floor {
+        self.floor_of(self.acknowledged.last())
+    }
+
+    /// The floor as it was then.
+    pub fn floor_at(&self, at_ns: u64) -> Floor {
+        let count = self
+            .acknowledged
+            .partition_point(|(then, _)| *then <= at_ns);
+        self.floor_of(self.acknowledged[..count].last())
+    }
+
+    fn floor_of(&self, last: Option<&(u64, Name)>) -> Floor {
+        Floor {
+            name: last.map_or(EMPTY, |(_, name)| *name),
+            losses: self.losses,
+        }
+    }
+
+    /// The server may come back with less than it had.
+    pub fn may_have_lost(&mut self) {
+        self.losses += 1;
+        self.acknowledged.clear();
+        for version in self.versions.values_mut() {
+            version.is_seen = false;
+        }
+    }
+
+    /// A release was sent, again or for the first time.
+    pub fn sent(
+        &mut self,
+        (parent, name): (Name, Name),
+        (content, client, fence): (&Rc<Content>, usize, u64),
+    ) {
+        let version = Version {
+            parent,
+            content: Rc::clone(content),
+            fate: Fate::Sent,
+            fence,
+            client,
+            is_seen: false,
+        };
+        let known = self.versions.entry(name).or_insert(version);
+        known.fate = Fate::Sent;
+    }
+
+    /// The client was told that the release is not there.
+    pub fn refused(&mut self, name: Name) -> Checked<()> {
+        let path = self.path.clone();
+        let Some(version) = self.versions.get_mut(&name) else {
+            return violation("history", format!("{path}: {name:?} was never sent"));
+        };
+        if version.is_seen {
+            let text = format!("{path}: version {} was seen, and then refused", name.0);
+            return violation("refused is not there", text);
+        }
+        version.fate = Fate::Refused;
+        Ok(())
+    }
+
+    /// The client was told that the release is there.
+    pub fn acknowledged(&mut self, now_ns: u64, name: Name, stamp: &VersionStamp) -> Checked<()> {
+        if name_of(stamp) != name {
+            let text = format!(
+                "{}: release of version {} (chain {:x}) was acknowledged as {} (chain {:x})",
+                self.path, name.0, name.1, stamp.number, stamp.chain
+            );
+            return violation("applied once", text);
+        }
+        self.see(stamp)?;
+        let version = self
+            .versions
+            .get_mut(&name)
+            .expect("a version that was seen");
+        version.fate = Fate::Acknowledged;
+        let fence = version.fence;
+        if self
+            .acknowledged
+            .last()
+            .is_none_or(|(_, last)| last.0 < name.0)
+        {
+            self.acknowledged.push((now_ns, name));
+        }
+        self.check_fence(name, fence)
+    }
+
+    /// No later grant was given on a version without this one.
+    fn check_fence(&self, name: Name, fence: u64) -> Checked<()> {
+        let later = self.grants.range(fence + 1..);
+        for (later, Granted { base, losses }) in later {
+            if *losses == self.losses && base.0 < name.0 {
+                let text = format!(
+                    "{}: version {} was acknowledged under fence {fence}, and fence {later} was \
+                     granted on version {}",
+                    self.path, name.0, base.0
+                );
+                return violation("one effective writer", text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody was told of the version. Returns what it holds.
+    pub fn see(&mut self, stamp: &VersionStamp) -> Checked<Rc<Content>> {
+        let name = name_of(stamp);
+        let Some(version) = self.versions.get(&name) else {
+            let text = format!(
+                "{}: nobody made version {} with chain {:x}",
+                self.path, name.0, name.1
+            );
+            return violation("linear history", text);
+        };
+        let content = Rc::clone(&version.content);
+        let key = (stamp.incarnation, stamp.number);
+        let first = *self.seen.entry(key).or_insert(stamp.chain);
+        if first != stamp.chain {
+            let text = format!(
+                "{}: version {} of one incarnation has chain {first:x} and chain {:x}",
+                self.path, stamp.number, stamp.chain
+            );
+            return violation("linear history", text);
+        }
+        let mut at = name;
+        while let Some(version) = self.versions.get_mut(&at).filter(|v| !v.is_seen) {
+            if version.fate == Fate::Refused {
+                let text = format!(
+                    "{}: version {} of client {} was refused, and is part of version {}",
+                    self.path, at.0, version.client, name.0
+                );
+                return violation("refused is not there", text);
+            }
+            version.is_seen = true;
+            at = version.parent;
+        }
+        Ok(content)
+    }
+
+    /// Whether `older` is on the way to `newer`.
+    fn leads_to(&self, older: Name, newer: Name) -> bool {
+        let mut at = newer;
+        while at.0 > older.0 {
+            match self.versions.get(&at) {
+                Some(version) => at = version.parent,
+                None => return false,
+            }
+        }
+        at == older
+    }
+
+    /// The version is not older than the floor, but for `slack` versions.
+    pub fn check_floor(
+        &self,
+        checker: &'static str,
+        stamp: &VersionStamp,
+        floor: Floor,
+        slack: u64,
+    ) -> Checked<()> {
+        if floor.losses != self.losses {
+            return Ok(());
+        }
+        let name = name_of(stamp);
+        let is_on_line = match name.0 >= floor.name.0 {
+            true => self.leads_to(floor.name, name),
+            false => self.leads_to(name, floor.name),
+        };
+        if !is_on_line || name.0 + slack < floor.name.0 {
+            let text = format!(
+                "{}: version {} (chain {:x}) was given, {} (chain {:x}) was acknowledged before, \
+                 {slack} versions may lack",
+                self.path, name.0, name.1, floor.name.0, floor.name.1
+            );
+            return violation(checker, text);
+        }
+        Ok(())
+    }
+
+    /// The writer lock was granted. Grants of other clients may be known that came later.
+    pub fn granted(
+        &mut self,
+        fence: u64,
+        stamp: &VersionStamp,
+        serials: (u64, u64),
+    ) -> Checked<()> {
+        let of_now = |grant: &&Granted| grant.losses == self.losses;
+        let before = self
+            .grants
+            .range(..fence)
+            .next_back()
+            .map(|(_, grant)| grant);
+        let after = self
+            .grants
+            .range(fence + 1..)
+            .next()
+            .map(|(_, grant)| grant);
+        let is_before = before
+            .filter(of_now)
+            .is_none_or(|b| b.base.0 <= stamp.number);
+        let is_after = after
+            .filter(of_now)
+            .is_none_or(|a| stamp.number <= a.base.0);
+        if self.grants.contains_key(&fence) || !is_before || !is_after {
+            let text = format!(
+                "{}: fence {fence} was granted on version {}, between {before:?} and {after:?}",
+                self.path, stamp.number
+            );
+            return violation("fences grow", text);
+        }
+        let base = name_of(stamp);
+        let losses = self.losses;
+        self.grants.insert(fence, Granted { base, losses });
+        self.lent(serials)
+    }
+
+    /// Serials were lent. Where creations may be lost, so may be what was lent before.
+    fn lent(&mut self, (first, count): (u64, u64)) -> Checked<()> {
+        if self.losses > 0 {
+            return Ok(());
+        }
+        let end = first + count;
+        let before = self.serials.range(..end).next_back();
+        if before.is_some_and(|(_, before_end)| *before_end > first) {
+            let text = format!("{}: serials {first} to {end} were lent before", self.path);
+            return violation("serials are lent once", text);
+        }
+        self.serials.insert(first, end);
+        Ok(())
+    }
+
+    /// The segment was made.
+    pub fn created(&mut self) {
+        self.serials.clear();
+    }
+
+    /// The copy holds what the version does.
+    pub fn check_copy(&mut self, stamp: &VersionStamp, copy: &Content) -> Checked<()> {
+        let content = self.see(stamp)?;
+        if *content != *copy {
+            let text = format!(
+                "{}: a copy of version {} holds something else",
+                self.path, stamp.number
+            );
+            return violation("content", text);
+        }
+        Ok(())
+    }
+
+    pub fn content(&self, name: Name) -> Option<Rc<Content>> {
+        Some(Rc::clone(&self.versions.get(&name)?.content))
+    }
+}

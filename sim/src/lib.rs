@@ -1,0 +1,23 @@
+//! A world in which the server's engine and the store's logic run as they are, on a disk and a
+//! network that break, with clients that check all that they are told ([README](../README.md)).
+//!
+//! Nothing here reads a clock or starts a thread, and every choice is made of a seed. So a seed's
+//! run can be repeated.
+
+mod client;
+mod content;
+mod disk;
+mod env;
+mod history;
+mod network;
+pub mod plan;
+mod random;
+mod server;
+pub mod shrink;
+mod trace;
+mod world;
+
+pub use env::Counts;
+pub use history::Violation;
+pub use plan::Plan;
+pub use world::{run, Outcome};

@@ -1,0 +1,271 @@
+//! What is to happen in a run: all of it is made of the seed before the run, as a list of events
+//! that can be made shorter.
+//!
+//! To add a fault: a variant of [`Fault`], its arm in `Plan::fault`, and its deed in world.rs.
+
+use crate::client::{Ending, Op};
+use crate::env::{MS, SECOND};
+use crate::network::Side;
+use crate::random::Random;
+use interweave_wire::protocol::{CoherenceModel, Durability};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// The process ends; the operating system lives on.
+    KillServer {
+        down_ns: u64,
+    },
+    /// What was not synced may be lost.
+    LosePower {
+        down_ns: u64,
+    },
+    /// The process ends within the store's work, after so many calls to the disk.
+    EndWithinStore {
+        calls: u64,
+        loses_power: bool,
+        down_ns: u64,
+    },
+    StopServer {
+        down_ns: u64,
+    },
+    PauseServer {
+        ns: u64,
+    },
+    KillClient {
+        client: usize,
+        down_ns: u64,
+    },
+    PauseClient {
+        client: usize,
+        ns: u64,
+    },
+    Partition {
+        client: usize,
+        sides: Vec<Side>,
+        ns: u64,
+    },
+    /// The client's connection is reset; these ends are told.
+    Reset {
+        client: usize,
+        told: Vec<Side>,
+    },
+    /// The client's connection breaks after so many bytes in that direction.
+    Cut {
+        client: usize,
+        to: Side,
+        bytes: usize,
+    },
+    SlowReader {
+        client: usize,
+        ns: u64,
+    },
+    FullDisk {
+        ns: u64,
+    },
+    FailingWrites {
+        one_in: u64,
+        ns: u64,
+    },
+    FailingSync {
+        drops_pages: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    Do { client: usize, op: Op },
+    Fault(Fault),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    pub at_ns: u64,
+    pub action: Action,
+}
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub seed: u64,
+    pub clients: usize,
+    pub durable: Vec<Durability>,
+    pub lease_ms: u32,
+    pub delays_ns: (u64, u64),
+    pub disk_bytes: usize,
+    /// From then on nothing fails any more.
+    pub calm_ns: u64,
+    pub events: Vec<Planned>,
+}
+
+const BUSY_NS: u64 = 30 * SECOND;
+const KINDS: u64 = 14;
+const FAILING_SYNC: u64 = 13;
+
+impl Plan {
+    /// Each seed has some kinds of faults, and not the others.
+    pub fn of(seed: u64) -> Plan {
+        let mut random = Random::of(seed, "plan");
+        let clients = random.between(2, 5) as usize;
+        let all = [Durability::Synced, Durability::Written, Durability::Memory];
+        let mut durable = vec![Durability::Synced];
+        for _ in 0..random.between(0, 2) {
+            durable.push(*random.pick(&all));
+        }
+        let lease_ms = *random.pick(&[500, 1_000, 2_000]);
+        let mut plan = Plan {
+            seed,
+            clients,
+            durable,
+            lease_ms,
+            delays_ns: (20_000, *random.pick(&[100_000, 2_000_000, 30_000_000])),
+            disk_bytes: *random.pick(&[700 << 10, 4 << 20, 64 << 20]),
+            calm_ns: SECOND + BUSY_NS,
+            events: Vec::new(),
+        };
+        plan.add_operations(&mut random);
+        plan.add_faults(&mut random);
+        plan.events.sort_by_key(|planned| planned.at_ns);
+        plan
+    }
+
+    fn add(&mut self, at_ns: u64, action: Action) {
+        self.events.push(Planned { at_ns, action });
+    }
+
+    fn add_operations(&mut self, random: &mut Random) {
+        let pause_ns = random.skewed(4 * MS, 100 * MS);
+        let mut at_ns = SECOND;
+        while at_ns < self.calm_ns {
+            at_ns += random.between(1, 2 * pause_ns);
+            let client = random.below(self.clients as u64) as usize;
+            let op = self.operation(random);
+            self.add(at_ns, Action::Do { client, op });
+        }
+    }
+
+    fn operation(&self, random: &mut Random) -> Op {
+        let segment = random.below(self.durable.len() as u64) as usize;
+        match random.below(12) {
+            0..=5 => self.write(segment, random),
+            6..=9 => {
+                let models = [
+                    CoherenceModel::Full,
+                    CoherenceModel::Delta,
+                    CoherenceModel::Temporal,
+                    CoherenceModel::Diff,
+                    CoherenceModel::Strict,
+                    CoherenceModel::NullCoherence,
+                ];
+                Op::Read {
+                    segment,
+                    model: *random.pick(&models),
+                    x: random.between(0, 3),
+                    fresh: random.one_in(8),
+                }
+            }
+            10 => Op::Subscribe {
+                segment,
+                push: random.one_in(2),
+            },
+            _ => Op::Unsubscribe { segment },
+        }
+    }
+
+    fn write(&self, segment: usize, random: &mut Random) -> Op {
+        let mut segments = vec![segment];
+        if random.one_in(5) {
+            segments.push(random.below(self.durable.len() as u64) as usize);
+            segments.sort_unstable();
+            segments.dedup();
+        }
+        let lease_ns = u64::from(self.lease_ms) * MS;
+        let hold_ns = match random.below(40) {
+            0 => random.between(lease_ns / 2, 3 * lease_ns),
+            1..=4 => random.skewed(MS, lease_ns / 4),
+            _ => random.between(0, 2 * MS),
+        };
+        let ending = match random.below(20) {
+            0 => Ending::Abort,
+            1 => Ending::Nothing,
+            _ => Ending::Release,
+        };
+        Op::Write {
+            segments,
+            hold_ns,
+            ending,
+        }
+    }
+
+    fn add_faults(&mut self, random: &mut Random) {
+        let kinds: Vec<u64> = (0..KINDS).filter(|_| random.one_in(3)).collect();
+        if kinds.is_empty() {
+            return;
+        }
+        if kinds.contains(&FAILING_SYNC) {
+            // What a sync did not bring to the disk stops segments that are not SYNCED, when the
+            // power fails later (docs/reliability.md, what is not promised).
+            self.durable.fill(Durability::Synced);
+        }
+        let pause_ns = random.skewed(100 * MS, 5 * SECOND);
+        let mut at_ns = SECOND;
+        loop {
+            at_ns += random.between(1, 2 * pause_ns);
+            if at_ns >= self.calm_ns {
+                return;
+            }
+            let kind = *random.pick(&kinds);
+            let client = random.below(self.clients as u64) as usize;
+            let fault = self.fault(kind, client, random);
+            self.add(at_ns, Action::Fault(fault));
+        }
+    }
+
+    fn fault(&self, kind: u64, client: usize, random: &mut Random) -> Fault {
+        let lease_ns = u64::from(self.lease_ms) * MS;
+        let down_ns = random.skewed(10 * MS, 3 * lease_ns);
+        let ns = random.skewed(10 * MS, 3 * lease_ns);
+        let sides = [Side::Client, Side::Server];
+        let some_sides = match random.below(3) {
+            0 => vec![Side::Client],
+            1 => vec![Side::Server],
+            _ => sides.to_vec(),
+        };
+        match kind {
+            0 => Fault::KillServer { down_ns },
+            1 => Fault::LosePower { down_ns },
+            2 | 3 => Fault::EndWithinStore {
+                calls: random.skewed(1, 60),
+                loses_power: kind == 3,
+                down_ns,
+            },
+            4 => Fault::StopServer { down_ns },
+            5 => Fault::PauseServer { ns },
+            6 => Fault::KillClient { client, down_ns },
+            7 => Fault::PauseClient { client, ns },
+            8 => Fault::Partition {
+                client,
+                sides: some_sides,
+                ns,
+            },
+            9 => Fault::Reset {
+                client,
+                told: some_sides,
+            },
+            10 => Fault::Cut {
+                client,
+                to: *random.pick(&sides),
+                bytes: random.skewed(1, 4096) as usize,
+            },
+            11 => Fault::SlowReader { client, ns },
+            12 => match random.one_in(2) {
+                true => Fault::FullDisk { ns },
+                false => Fault::FailingWrites {
+                    one_in: random.between(1, 5),
+                    ns,
+                },
+            },
+            _ => Fault::FailingSync {
+                drops_pages: random.one_in(2),
+            },
+        }
+    }
+}

@@ -1,0 +1,641 @@
+//! The server: its engine and its store as they are, and in the place of net's sockets and tasks
+//! this shell, which carries effects out over the simulated network.
+
+use crate::disk::SimDisk;
+use crate::env::{Env, Event, MS};
+use crate::network::{Item, Side};
+use crate::random::Random;
+use bytes::Bytes;
+use interweave_access::{Access, Peer};
+use interweave_server::net::{Admission, Inbound, Outbound, Punctuality};
+use interweave_server::session::{Config, Effect, Engine, Request};
+use interweave_store::{
+    Done, EmbeddedStore, Identity, Options, Record, SegmentStore, StoreError, Threads, Turns,
+};
+use interweave_wire::protocol::Durability;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the store says of the request with that ticket.
+#[derive(Debug)]
+pub enum Stored {
+    Completed(u64, Result<(), StoreError>),
+    Wants(u64),
+}
+
+/// Messages of the store that the engine has not heard.
+type Said = Arc<Mutex<Vec<Stored>>>;
+
+struct Asking {
+    engine: Rc<RefCell<Engine>>,
+    connection: u64,
+}
+
+impl Admission for Asking {
+    fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
+        let mut engine = self.engine.borrow_mut();
+        engine.admits(self.connection, request, bulk_bytes)
+    }
+
+    fn came(&self, request: &Request, bytes: usize) -> bool {
+        let mut engine = self.engine.borrow_mut();
+        engine.came(self.connection, request, bytes as u64)
+    }
+}
+
+struct Connection {
+    inbound: Inbound<Asking>,
+    outbound: Outbound,
+    is_touched: bool,
+    /// Since then something waits to be sent.
+    behind_ns: Option<u64>,
+}
+
+struct Append {
+    group: Vec<Record>,
+    durable: Durability,
+    done: Done,
+}
+
+/// How far a stop in order is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopping {
+    Not,
+    Idle,
+    Saving,
+}
+
+pub struct Server {
+    /// Tells this server from those before.
+    pub start: u64,
+    engine: Rc<RefCell<Engine>>,
+    store: Option<Box<EmbeddedStore>>,
+    turns: Turns,
+    disk: SimDisk,
+    said: Said,
+    clock: Arc<AtomicU64>,
+    connections: BTreeMap<u64, Connection>,
+    appends: Vec<Append>,
+    armed_ns: u64,
+    punctuality: Punctuality,
+    /// When the store's workers have their next turns.
+    writes_at_ns: u64,
+    saves_at_ns: u64,
+    /// The store's workers are busy until then.
+    writes_until_ns: u64,
+    saves_until_ns: u64,
+    looked_ns: u64,
+    stopping: Stopping,
+    random: Random,
+    /// While it is paused, what comes waits.
+    pub is_paused: bool,
+    waiting: Vec<Event>,
+}
+
+/// Each look at the store's wants that an answer causes comes so long after the last.
+const LOOK_AGAIN_NS: u64 = 20 * MS;
+const LOG_FILE_BYTES: u64 = 64 << 10;
+
+fn config(store: &EmbeddedStore, lease_ms: u32) -> Config {
+    Config {
+        lease_ms,
+        max_hold_ms: 4 * lease_ms,
+        heartbeat_ms: lease_ms / 5,
+        hello_ms: lease_ms,
+        quota_bytes: 1 << 16,
+        max_quota_bytes: 1 << 18,
+        max_segments: 64,
+        whole_bytes: 1 << 11,
+        piece_bytes: 1 << 9,
+        slow_bytes: 1 << 12,
+        stored: true,
+        first_fence: store.owner_epoch() << 32,
+        identity: store.identity(),
+        threads: Threads::OfCaller,
+        ..Config::default()
+    }
+}
+
+/// The clock of the store: the world's time, and what the disk has taken of it since.
+fn options(disk: &SimDisk, clock: &Arc<AtomicU64>, random: &mut Random) -> Options {
+    let begin = base();
+    let now = Arc::clone(clock);
+    let chance = Mutex::new(Random::of(random.next(), "store"));
+    let identity = Identity {
+        server: random.bytes(),
+        space: random.bytes(),
+    };
+    let _ = disk;
+    Options {
+        log_file_bytes: LOG_FILE_BYTES,
+        now: Arc::new(move || begin + Duration::from_nanos(now.load(Ordering::Relaxed))),
+        identity: Some(identity),
+        random: Arc::new(move || {
+            let mut chance = chance.lock().unwrap_or_else(PoisonError::into_inner);
+            chance.next()
+        }),
+        threads: Threads::OfCaller,
+        ..Options::default()
+    }
+}
+
+/// Some moment. Only differences to it count.
+fn base() -> Instant {
+    static BASE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    *BASE.get_or_init(Instant::now)
+}
+
+impl Server {
+    /// Starts on what the disk has. An error: it does not start.
+    pub fn begin(
+        env: &mut Env,
+        disk: &SimDisk,
+        (start, lease_ms): (u64, u32),
+        mut random: Random,
+    ) -> Result<Server, StoreError> {
+        let clock = Arc::new(AtomicU64::new(env.now_ns));
+        let options = options(disk, &clock, &mut random);
+        let of_process: Arc<dyn interweave_store::disk::Disk> = Arc::new(disk.of_new_process());
+        let (store, turns, found) = EmbeddedStore::open_in_turns(&of_process, options)?;
+        let mut engine = Engine::new(config(&store, lease_ms));
+        let segments = found.len() as u64;
+        let remarks = engine.recover(env.now_ns, found);
+        engine.set_access(env.now_ns, Arc::new(Access::open()));
+        env.trace.note(env.now_ns, &[segments, store.owner_epoch()]);
+        for remark in remarks {
+            env.say(|| format!("server: {remark}"));
+        }
+        let took_ns = disk.take_cost_ns();
+        let mut server = Server {
+            start,
+            engine: Rc::new(RefCell::new(engine)),
+            store: Some(Box::new(store)),
+            turns,
+            disk: disk.clone(),
+            said: Said::default(),
+            clock,
+            connections: BTreeMap::new(),
+            appends: Vec::new(),
+            armed_ns: u64::MAX,
+            punctuality: Punctuality::default(),
+            writes_at_ns: u64::MAX,
+            saves_at_ns: u64::MAX,
+            writes_until_ns: env.now_ns + took_ns,
+            saves_until_ns: 0,
+            looked_ns: 0,
+            stopping: Stopping::Not,
+            random,
+            is_paused: false,
+            waiting: Vec::new(),
+        };
+        server.event(env, |engine, now_ns| engine.advance(now_ns));
+        Ok(server)
+    }
+
+    /// Takes an event that is the server's.
+    pub fn take(&mut self, env: &mut Env, event: Event) {
+        if self.is_paused {
+            return self.waiting.push(event);
+        }
+        match event {
+            Event::Arrives {
+                connection, item, ..
+            } => self.arrived(env, connection, item),
+            Event::Lost { connection, .. } => self.lost(env, connection),
+            Event::Deadline { .. } => {
+                if self.armed_ns <= env.now_ns {
+                    self.event(env, |engine, now_ns| engine.advance(now_ns));
+                }
+            }
+            Event::Write { .. } => self.write(env),
+            Event::Save { .. } => self.save(env),
+            Event::Answered { stored, .. } => self.answered(env, stored),
+            other => panic!("{other:?} is not the server's"),
+        }
+        self.go_on_stopping(env);
+    }
+
+    /// The server continues. What came meanwhile comes now.
+    pub fn resume(&mut self, env: &mut Env) {
+        self.is_paused = false;
+        for event in std::mem::take(&mut self.waiting) {
+            self.take(env, event);
+        }
+    }
+
+    /// Gives the engine an event, as net's shell does.
+    fn event(&mut self, env: &mut Env, event: impl FnOnce(&mut Engine, u64)) {
+        let now_ns = env.now_ns;
+        if let Some(absence) = self.punctuality.absence(self.armed_ns, now_ns) {
+            self.engine.borrow_mut().was_absent(absence);
+        }
+        if self.armed_ns <= now_ns {
+            self.armed_ns = u64::MAX;
+        }
+        event(&mut self.engine.borrow_mut(), now_ns);
+        loop {
+            self.carry_out(env);
+            if !self.engine.borrow_mut().settle() {
+                break;
+            }
+        }
+        self.hand_over(env);
+        let next_ns = self.engine.borrow().next_deadline_ns();
+        if let Some(next_ns) = next_ns.filter(|next_ns| *next_ns < self.armed_ns) {
+            self.armed_ns = next_ns;
+            env.at(next_ns, Event::Deadline { start: self.start });
+        }
+    }
+
+    fn carry_out(&mut self, env: &mut Env) {
+        let mut effects = Vec::new();
+        loop {
+            self.engine.borrow_mut().take_effects(&mut effects);
+            if effects.is_empty() {
+                return;
+            }
+            let mut touched = Vec::new();
+            for effect in effects.drain(..) {
+                self.carry_out_one(env, effect, &mut touched);
+            }
+            for connection in touched {
+                self.flush(env, connection);
+            }
+        }
+    }
+
+    fn carry_out_one(&mut self, env: &mut Env, effect: Effect, touched: &mut Vec<u64>) {
+        match effect {
+            Effect::Send {
+                connection,
+                message,
+            } => {
+                if let Some(c) = self.connections.get_mut(&connection) {
+                    c.outbound.push(message);
+                    if !std::mem::replace(&mut c.is_touched, true) {
+                        touched.push(connection);
+                    }
+                }
+            }
+            Effect::Close { connection } => self.close(env, connection),
+            Effect::RefuseBulk { connection } => {
+                if let Some(c) = self.connections.get_mut(&connection) {
+                    c.inbound.ask_again();
+                }
+            }
+            Effect::Append {
+                ticket,
+                group,
+                durable,
+            } => self.appends.push(Append {
+                group,
+                durable,
+                done: self.done(ticket),
+            }),
+            Effect::Checkpoint { ticket, checkpoint } => {
+                self.hand_over(env);
+                let done = self.done(ticket);
+                match &self.store {
+                    Some(store) => store.checkpoint(checkpoint, done),
+                    None => done(Err(StoreError::Closed)),
+                }
+                self.plan_writing(env);
+            }
+            Effect::CheckpointInPieces { ticket, head } => {
+                self.hand_over(env);
+                let done = self.done(ticket);
+                let said = Arc::clone(&self.said);
+                let want = Box::new(move || say(&said, Stored::Wants(ticket)));
+                match &self.store {
+                    Some(store) => store.checkpoint_in_pieces(*head, want, done),
+                    None => done(Err(StoreError::Closed)),
+                }
+                self.plan_writing(env);
+            }
+            Effect::Next { segment_id, next } => {
+                self.hand_over(env);
+                if let Some(store) = &self.store {
+                    store.next(segment_id, next);
+                }
+                self.plan_writing(env);
+            }
+            Effect::Audit(_) => {}
+            Effect::ReadFiles { asked } => {
+                let mut engine = self.engine.borrow_mut();
+                engine.files_read(env.now_ns, asked, Vec::new());
+            }
+            Effect::LookAfterStore => self.look_after_store(env.now_ns),
+        }
+    }
+
+    fn done(&self, ticket: u64) -> Done {
+        let said = Arc::clone(&self.said);
+        Box::new(move |result| say(&said, Stored::Completed(ticket, result)))
+    }
+
+    /// The store gets what the event has asked of it.
+    fn hand_over(&mut self, env: &mut Env) {
+        if self.appends.is_empty() {
+            return;
+        }
+        for append in std::mem::take(&mut self.appends) {
+            match &self.store {
+                Some(store) => store.append(append.group, append.durable, append.done),
+                None => (append.done)(Err(StoreError::Closed)),
+            }
+        }
+        self.plan_writing(env);
+    }
+
+    fn look_after_store(&mut self, now_ns: u64) {
+        let Some(store) = &self.store else {
+            return;
+        };
+        let mut engine = self.engine.borrow_mut();
+        if let Some(why) = store.stopped() {
+            engine.store_stopped(why);
+        }
+        self.looked_ns = now_ns;
+        engine.store_looked_at(now_ns, &store.with_much_log(), &store.overdue());
+    }
+
+    /// The store's writer has something to do.
+    fn plan_writing(&mut self, env: &mut Env) {
+        // More may come meanwhile, and is written together.
+        let ns = self.random.skewed(1_000, 200_000);
+        self.write_at(env, self.writes_until_ns.max(env.now_ns + ns));
+    }
+
+    fn write_at(&mut self, env: &mut Env, at_ns: u64) {
+        if at_ns < self.writes_at_ns {
+            self.writes_at_ns = at_ns;
+            env.at(at_ns, Event::Write { start: self.start });
+        }
+    }
+
+    fn plan_saving(&mut self, env: &mut Env) {
+        let at_ns = self.saves_until_ns.max(env.now_ns + 1_000);
+        if at_ns < self.saves_at_ns {
+            self.saves_at_ns = at_ns;
+            env.at(at_ns, Event::Save { start: self.start });
+        }
+    }
+
+    /// A turn of the store's writer.
+    fn write(&mut self, env: &mut Env) {
+        if env.now_ns < self.writes_at_ns {
+            return;
+        }
+        self.writes_at_ns = u64::MAX;
+        self.clock.store(env.now_ns, Ordering::Relaxed);
+        let has_worked = self.turns.write();
+        self.writes_until_ns = self.turn_ended(env);
+        if has_worked {
+            self.plan_writing(env);
+            self.plan_saving(env);
+        }
+        self.wake_the_store(env);
+    }
+
+    /// A turn of the store's saver.
+    fn save(&mut self, env: &mut Env) {
+        if env.now_ns < self.saves_at_ns {
+            return;
+        }
+        self.saves_at_ns = u64::MAX;
+        self.clock.store(env.now_ns, Ordering::Relaxed);
+        let has_worked = self.turns.save();
+        self.saves_until_ns = self.turn_ended(env);
+        if has_worked {
+            self.plan_saving(env);
+            self.plan_writing(env);
+        }
+        self.wake_the_store(env);
+    }
+
+    /// The store has something to do later although nothing is asked of it.
+    fn wake_the_store(&mut self, env: &mut Env) {
+        let Some(at) = self.turns.next_at() else {
+            return;
+        };
+        let at_ns = at.duration_since(base()).as_nanos() as u64;
+        self.write_at(env, at_ns.max(env.now_ns + MS));
+    }
+
+    /// Brings what the store has said to the engine when the disk is done. Returns that time.
+    fn turn_ended(&mut self, env: &mut Env) -> u64 {
+        let until_ns = env.now_ns + self.disk.take_cost_ns();
+        let said = std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner));
+        for stored in said {
+            let start = self.start;
+            env.at(until_ns, Event::Answered { start, stored });
+        }
+        until_ns
+    }
+
+    fn answered(&mut self, env: &mut Env, stored: Stored) {
+        let (ticket, result) = match stored {
+            Stored::Wants(ticket) => {
+                return self.event(env, |engine, now_ns| engine.piece_wanted(now_ns, ticket));
+            }
+            Stored::Completed(ticket, result) => (ticket, result),
+        };
+        env.trace
+            .note(env.now_ns, &[ticket, u64::from(result.is_ok())]);
+        if let Err(error) = &result {
+            env.say(|| format!("store: ticket {ticket}: {error}"));
+        }
+        self.event(env, |engine, now_ns| engine.stored(now_ns, ticket, result));
+        let is_in_need = self.store.as_ref().is_some_and(|store| store.is_in_need());
+        if env.now_ns >= self.looked_ns + LOOK_AGAIN_NS && is_in_need {
+            self.look_after_store(env.now_ns);
+            self.event(env, |_, _| ());
+        }
+    }
+
+    fn arrived(&mut self, env: &mut Env, connection: u64, item: Item) {
+        match item {
+            Item::Open => self.opened(env, connection),
+            Item::Close => self.lost(env, connection),
+            Item::Bytes(bytes) => self.received(env, connection, &bytes),
+        }
+    }
+
+    fn opened(&mut self, env: &mut Env, connection: u64) {
+        let asking = Asking {
+            engine: Rc::clone(&self.engine),
+            connection,
+        };
+        let made = Connection {
+            inbound: Inbound::new(asking),
+            outbound: Outbound::default(),
+            is_touched: false,
+            behind_ns: None,
+        };
+        self.connections.insert(connection, made);
+        let unused_id = self.random.bytes();
+        self.event(env, |engine, now_ns| {
+            engine.connected(now_ns, connection, unused_id, Peer::default());
+        });
+    }
+
+    fn received(&mut self, env: &mut Env, connection: u64, mut bytes: &[u8]) {
+        let now_ns = env.now_ns;
+        self.engine.borrow_mut().heard(now_ns, connection);
+        loop {
+            let Some(c) = self.connections.get_mut(&connection) else {
+                return;
+            };
+            let parsed = match bytes.is_empty() {
+                true => c.inbound.parse_on(),
+                false => c.inbound.parse(std::mem::take(&mut bytes)),
+            };
+            let complete = c.inbound.take_complete();
+            let is_last = complete.is_empty();
+            if self.engine.borrow().has_effects() {
+                self.event(env, |_, _| ());
+            }
+            for incoming in complete {
+                env.counts.messages += 1;
+                self.event(env, |engine, now_ns| {
+                    engine.request(now_ns, connection, incoming);
+                });
+            }
+            if let Err(rejection) = parsed {
+                return self.event(env, |engine, now_ns| {
+                    engine.malformed(now_ns, connection, rejection.text);
+                });
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// The client has taken bytes: there is room for more.
+    pub fn has_room(&mut self, env: &mut Env, connection: u64) {
+        let waits = self.connections.get(&connection);
+        if self.is_paused || waits.is_none_or(|c| c.outbound.is_empty()) {
+            return;
+        }
+        self.flush(env, connection);
+        self.event(env, |engine, now_ns| engine.heard(now_ns, connection));
+    }
+
+    fn flush(&mut self, env: &mut Env, connection: u64) {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        c.is_touched = false;
+        let mut room = env.net.room(connection);
+        let mut pieces: Vec<Bytes> = Vec::new();
+        let mut written = 0;
+        // An error says that there is no room now.
+        let _ = c.outbound.write_with(&mut written, |slices| {
+            if room == 0 {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let mut bytes = Vec::new();
+            for slice in slices {
+                let count = slice.len().min(room - bytes.len());
+                bytes.extend_from_slice(&slice[..count]);
+            }
+            room -= bytes.len();
+            let count = bytes.len();
+            pieces.push(bytes.into());
+            Ok(count)
+        });
+        let backlog = c.outbound.backlog();
+        let now_ns = env.now_ns;
+        let said_ns = c.behind_ns.unwrap_or(now_ns);
+        c.behind_ns = (!c.outbound.is_empty()).then_some(said_ns);
+        for piece in pieces {
+            send_in_parts(env, connection, Side::Client, piece, said_ns);
+        }
+        self.engine
+            .borrow_mut()
+            .backlog(now_ns, connection, backlog);
+    }
+
+    fn close(&mut self, env: &mut Env, connection: u64) {
+        if self.connections.remove(&connection).is_some() {
+            env.net.close(connection, Side::Server);
+            env.send(connection, Side::Client, Item::Close);
+        }
+    }
+
+    fn lost(&mut self, env: &mut Env, connection: u64) {
+        if self.connections.remove(&connection).is_some() {
+            env.net.close(connection, Side::Server);
+            self.event(env, |engine, now_ns| {
+                engine.disconnected(now_ns, connection);
+            });
+        }
+    }
+
+    /// The process ends: its peers are told by the operating system.
+    pub fn end(self, env: &mut Env) {
+        for &connection in self.connections.keys() {
+            env.break_connection(connection, &[Side::Client]);
+        }
+    }
+
+    /// Stops in order.
+    pub fn stop(&mut self, env: &mut Env) {
+        if self.stopping == Stopping::Not && !self.is_paused {
+            self.stopping = Stopping::Idle;
+            self.event(env, |engine, now_ns| engine.stop(now_ns));
+            self.go_on_stopping(env);
+        }
+    }
+
+    fn go_on_stopping(&mut self, env: &mut Env) {
+        let is_idle = |server: &Server| server.engine.borrow().is_idle();
+        if self.stopping == Stopping::Idle && is_idle(self) {
+            self.stopping = Stopping::Saving;
+            self.event(env, |engine, now_ns| engine.save_and_part(now_ns));
+        }
+        if self.stopping == Stopping::Saving && is_idle(self) {
+            let is_clean = self.engine.borrow().is_saved();
+            if let Some(store) = self.store.take() {
+                let closed = store.close(is_clean);
+                env.say(|| format!("server: the store is closed: {closed:?}"));
+            }
+        }
+    }
+
+    /// It has stopped in order. Says whether everything was saved.
+    pub fn has_stopped(&self) -> Option<bool> {
+        let is_saved = || self.engine.borrow().is_saved();
+        self.store.is_none().then(is_saved)
+    }
+
+    /// The store is lost for good, so a server would end.
+    pub fn has_lost_store(&self) -> bool {
+        self.engine.borrow().lost_store().is_some()
+    }
+
+    /// How many bytes wait to be sent.
+    pub fn waiting_bytes(&self) -> usize {
+        self.engine.borrow().waiting_bytes()
+    }
+}
+
+fn say(said: &Said, stored: Stored) {
+    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    said.push(stored);
+}
+
+/// Bytes may arrive apart from one another. They were said then, and waited since.
+pub fn send_in_parts(env: &mut Env, connection: u64, to: Side, mut bytes: Bytes, said_ns: u64) {
+    while !bytes.is_empty() {
+        let count = env.net.split(&bytes);
+        let part = bytes.split_to(count);
+        env.send_said(connection, to, Item::Bytes(part), said_ns);
+    }
+}
