@@ -42,8 +42,8 @@ def fill(server, types):
             second.next = first
             segment.new(types.every, name="every", value={
                 "a": -1, "b": 255, "c": -300, "d": 65535, "e": -70000, "f": 4000000000,
-
-                "g": -2**50, "h": 2**63, "i": 0.5, "j": 1e300, "k": True, "l": 7, "grid": [[1, 2, 3], [4, 5, 6]]})
+                "g": -2**50, "h": 2**63, "i": 0.5, "j": 1e300, "k": True, "l": 7,
+                "grid": [[1, 2, 3], [4, 5, 6]]})
         segment.put("table", np.arange(12.0).reshape(3, 4))
     with interweave.open(server.url("/folder/written"), durability="written") as segment:
         segment.put("numbers", np.arange(1000, dtype="i4"))
