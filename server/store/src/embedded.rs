@@ -308,11 +308,11 @@ fn begin_log(
     let inner = Arc::clone(&options.sync);
     let now = Arc::clone(&options.now);
     let sync: SyncFn = Arc::new(move |file| {
+        // A sync counts from its beginning: by that the saver knows that the log is busy.
+        counted.lock().status.syncs += 1;
         let begun = now();
         let done = inner(file);
-        let mut told = counted.lock();
-        told.status.syncs += 1;
-        told.status.syncing += now().saturating_duration_since(begun);
+        counted.lock().status.syncing += now().saturating_duration_since(begun);
         done
     });
     let numbers = (owner.epoch, found.next_number);
