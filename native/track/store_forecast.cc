@@ -71,7 +71,13 @@ void StoreForecast::reckon(const PageSet& working) {
   }
   open_page_cost_ = opening_ == Opening::kept ? kept : each;
   beside_cost_ = opening_ == Opening::kept ? beside : 0;
-  worth_ = std::min<double>(most_worth, notice_cost(count) / open_page_cost_);
+  // Beside kept pages a watched one costs a call of its own as well. That counts only while keeping
+  // clearly pays, else pages would be opened and closed again and again.
+  const bool is_one_by_one = opening_ == Opening::kept && !open_.is_empty() &&
+                             other_stretches_ * prices_.open_call <= beside &&
+                             saves(worth_changing * worth_changing);
+  const double watched_page_cost = notice_cost(count) + (is_one_by_one ? prices_.open_call : 0);
+  worth_ = std::min<double>(most_worth, watched_page_cost / open_page_cost_);
 }
 
 // The last section has shown which of the wanted pages are stored to, and how many others are.

@@ -178,9 +178,11 @@ PageList any_of_each(std::size_t stretch, std::size_t page_count, std::mt19937& 
 
 // The machine of bench/figures/tracking.md.
 constexpr Prices dear_notices{1000, 60, 350, 20, 50};
+// Another one, on which each call is dear.
+constexpr Prices dear_calls{700, 146, 752, 131, 85};
 
 TEST(StoreForecast, OtherPagesOfFewAreAllWatchedOrAllKept) {
-  for (const Prices& prices : {Prices{}, dear_notices}) {
+  for (const Prices& prices : {Prices{}, dear_notices, dear_calls}) {
     for (const std::size_t stretch : {2, 3, 5, 10, 30}) {
       std::mt19937 random(11);
       World world(256, prices);
@@ -191,8 +193,8 @@ TEST(StoreForecast, OtherPagesOfFewAreAllWatchedOrAllKept) {
         if (i >= 4 * enough) ns += one;
       }
       const double best = std::min(watched_ns(prices, 256 / stretch), kept_ns(prices, 256));
-      // At one of 10 both ways cost nearly the same.
-      EXPECT_LE(ns / sections, best * 1.2) << "one of " << stretch;
+      // At one of 10 both ways cost nearly the same. Up to one of 3 all pages are kept.
+      EXPECT_LE(ns / sections, best * (stretch <= 3 ? 1.02 : 1.2)) << "one of " << stretch;
     }
   }
 }
