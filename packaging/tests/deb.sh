@@ -19,7 +19,7 @@ base=$(realpath -m "${BUILD:-build}")/packaging/base.tar
 if [ -z "${IW_IN_NAMESPACE:-}" ]; then
   if [ ! -e "$base" ]; then
     # What the packages depend on, and a compiler for the development package.
-    mmdebstrap --quiet --variant=minbase \
+    mmdebstrap --quiet --format=tar --variant=minbase \
       --include=gcc,libc6-dev,libssl3,man-db,pkg-config,systemd-standalone-sysusers,libstdc++6 \
       "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$base.new"
     mv "$base.new" "$base"
