@@ -1,4 +1,4 @@
-//! Commands that find the token of a server that has ended [OWN-6], and own tokens over TLS [OWN-3].
+//! Own tokens of servers that have ended [OWN-6], and own tokens over TLS [OWN-3].
 
 use crate::server::{Directory, Server};
 use crate::tls::Certificates;
