@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use interweave_server::client::own_token_of;
+use interweave_server::client::{OwnToken, OwnTokens};
 use interweave_wire::mip::{Address, HostAndPort, DEFAULT_PORT};
 
 /// Where `interweave serve` has HTTP when it listens at its default port.
@@ -72,11 +72,40 @@ pub fn place_beside(server: &Address) -> Option<Place> {
     }
 }
 
-/// Asks for a page. Shows IW_TOKEN, else the token that this user's own server left there.
+/// Asks for a page. Shows IW_TOKEN, else the tokens that this user's own servers left there, one
+/// after the other, until one is not refused [OWN-6].
 pub fn get(place: &Place, path: &str) -> io::Result<Answer> {
-    let mut stream = connect(&place.host, place.port)?;
-    let token = token_for(place, &stream);
+    let named = std::env::var("IW_TOKEN").ok();
+    let named = named.filter(|token| !token.is_empty() && place.is_named);
+    let address = Address::Tcp {
+        host: place.host.clone(),
+        port: place.port,
+        secure: false,
+    };
+    let mut own = OwnTokens::default();
+    loop {
+        let stream = connect(&place.host, place.port)?;
+        let found = match named {
+            Some(_) => None,
+            None => own.find(&address, stream.peer_addr()?.ip()),
+        };
+        let shown = named.as_deref().or(found.as_ref().map(OwnToken::text));
+        let answer = ask(stream, place, path, shown)?;
+        match found {
+            Some(token) if answer.status == 401 => own.refused(token),
+            _ => return Ok(answer),
+        }
+    }
+}
+
+fn ask(
+    mut stream: TcpStream,
+    place: &Place,
+    path: &str,
+    token: Option<&str>,
+) -> io::Result<Answer> {
     let place = HostAndPort(&place.host, place.port);
+    let token = token.filter(|token| !token.contains(char::is_control));
     let shown = token.map_or(String::new(), |token| {
         format!("Authorization: Bearer {token}\r\n")
     });
@@ -87,21 +116,6 @@ pub fn get(place: &Place, path: &str) -> io::Result<Answer> {
     stream.take(MOST_BYTES).read_to_end(&mut bytes)?;
     parse(&String::from_utf8_lossy(&bytes))
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it does not speak HTTP"))
-}
-
-fn token_for(place: &Place, stream: &TcpStream) -> Option<String> {
-    let own = || {
-        let address = Address::Tcp {
-            host: place.host.clone(),
-            port: place.port,
-            secure: false,
-        };
-        own_token_of(&address, stream.peer_addr().ok()?.ip())
-    };
-    let named = std::env::var("IW_TOKEN").ok();
-    let named = named.filter(|token| !token.is_empty() && place.is_named);
-    let token = named.or_else(own);
-    token.filter(|token| !token.contains(char::is_control))
 }
 
 fn connect(host: &str, port: u16) -> io::Result<TcpStream> {

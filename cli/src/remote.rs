@@ -6,7 +6,9 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use interweave_server::client::{Client, ClientError, Copy, Greeting, Notification, OpenOptions};
+use interweave_server::client::{
+    Client, ClientError, Copy, Greeting, Notification, OpenOptions, OwnTokens,
+};
 use interweave_wire::mip::{Address, HostAndPort};
 use interweave_wire::protocol::{
     AccessReloaded, CoherenceModel, ErrorCode, SegmentInfo, SegmentOpened, MAX_TOKEN,
@@ -43,6 +45,7 @@ pub enum Event {
 pub struct Remote {
     client: Client,
     server: Address,
+    own_tokens: OwnTokens,
 }
 
 impl Remote {
@@ -53,25 +56,27 @@ impl Remote {
                 "IW_TOKEN is longer than {MAX_TOKEN} bytes"
             )));
         }
-        Remote::greet(server, token).map_err(|error| failure_at(server, &error))
+        let mut own = OwnTokens::default();
+        Remote::greet(server, token, &mut own).map_err(|error| failure_at(server, &error))
     }
 
-    fn greet(server: &Address, token: String) -> Result<Remote, ClientError> {
+    fn greet(server: &Address, token: String, own: &mut OwnTokens) -> Result<Remote, ClientError> {
         let greeting = Greeting {
             token,
             client: format!("interweave {} (Rust)", env!("CARGO_PKG_VERSION")),
             ..Greeting::default()
         };
         Ok(Remote {
-            client: Client::connect(server, greeting)?,
+            client: Client::connect_knowing(server, greeting, own)?,
             server: server.clone(),
+            own_tokens: own.clone(),
         })
     }
 
     /// A connection in place of one that was lost.
-    pub fn again(&self) -> Result<Remote, ClientError> {
+    pub fn again(&mut self) -> Result<Remote, ClientError> {
         let token = std::env::var("IW_TOKEN").unwrap_or_default();
-        Remote::greet(&self.server, token)
+        Remote::greet(&self.server, token, &mut self.own_tokens)
     }
 
     pub fn list(&mut self, prefix: &str) -> Result<Vec<SegmentInfo>, Failure> {

@@ -113,7 +113,7 @@ fn go_on(remote: &mut Remote, view: &mut View, why: &str) -> Result<bool, Failur
     }
 }
 
-fn watch_again(remote: &Remote, view: &View) -> Result<(Remote, View), ClientError> {
+fn watch_again(remote: &mut Remote, view: &View) -> Result<(Remote, View), ClientError> {
     let mut again = remote.again()?;
     let fetched = again.watch(&view.url)?;
     Ok((again, fetched))

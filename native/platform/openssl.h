@@ -26,6 +26,7 @@ struct BioMethod;
   ROW(void, SSL_CTX_set_verify, (Context*, int, void*))                         \
   ROW(int, SSL_CTX_set_default_verify_paths, (Context*))                        \
   ROW(const char*, X509_get_default_cert_file, ())                              \
+  ROW(const char*, X509_get_default_cert_dir, ())                               \
   ROW(int, SSL_CTX_load_verify_locations, (Context*, const char*, const char*)) \
   ROW(int, SSL_CTX_use_certificate_chain_file, (Context*, const char*))         \
   ROW(int, SSL_CTX_use_PrivateKey_file, (Context*, const char*, int))           \

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "platform/file_identity.h"
 #include "platform/mutex.h"
 #include "platform/process.h"
 
@@ -29,18 +30,27 @@ constexpr std::size_t most_kept = 8;
 // A file that was written so shortly before may change again without another mark, because times
 // of files are coarse.
 constexpr std::chrono::seconds fresh{2};
+// As OpenSSL has it.
+#ifdef _WIN32
+constexpr char between_folders = ';';
+#else
+constexpr char between_folders = ':';
+#endif
 
 // A file that was replaced or written has another mark.
 struct Mark {
   std::optional<std::filesystem::file_time_type> written;  // none: there is no such file
   std::uintmax_t size_bytes = 0;
+  std::optional<FileIdentity> identity;
 
   bool operator==(const Mark&) const = default;
 };
 
 struct Key {
   std::array<std::string, 3> files;
-  std::array<Mark, 3> marks;
+  // Of the files, and of what stands for a file of authorities that is not named.
+  std::vector<std::string> marked;
+  std::vector<Mark> marks;
   unsigned fork_count = 0;
 
   bool operator==(const Key&) const = default;
@@ -70,32 +80,51 @@ Mark mark_of(const std::string& file) {
   const std::filesystem::path path(file);
   const auto written = std::filesystem::last_write_time(path, none);
   if (none) return {};
-  return {.written = written, .size_bytes = std::filesystem::file_size(path, none)};
+  // A folder has no size.
+  return {.written = written,
+          .size_bytes = std::filesystem::file_size(path, none),
+          .identity = identity_of(file)};
 }
 
-// The file of the system's authorities, as OpenSSL finds it.
-std::string default_authorities(const openssl::Functions& library) {
-  const char* const named = std::getenv("SSL_CERT_FILE");
-  const char* const file = named == nullptr ? library.X509_get_default_cert_file() : named;
-  return file == nullptr ? "" : file;
+std::string value_of(const char* variable, const char* usual) {
+  const char* const named = std::getenv(variable);
+  const char* const value = named == nullptr ? usual : named;
+  return value == nullptr ? "" : value;
+}
+
+// The system's authorities, as OpenSSL finds them: a file, and folders of one file for each. Files
+// of a folder are read when they are needed. A folder that gets or loses a file has another mark.
+std::vector<std::string> default_authorities(const openssl::Functions& library) {
+  std::vector<std::string> all{value_of("SSL_CERT_FILE", library.X509_get_default_cert_file())};
+  const std::string folders = value_of("SSL_CERT_DIR", library.X509_get_default_cert_dir());
+  for (std::size_t at = 0; at <= folders.size();) {
+    const std::size_t end = std::min(folders.find(between_folders, at), folders.size());
+    all.push_back(folders.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
 }
 
 Key key_of(const openssl::Functions& library, const TlsFiles& files) {
   // A default file and the same one by name are used in different ways.
   Key key{.files = {files.authorities, files.certificate, files.key},
+          .marked = {},
           .marks = {},
           .fork_count = fork_count()};
-  for (std::size_t at = 0; at < key.files.size(); ++at) {
-    if (!key.files.at(at).empty()) key.marks.at(at) = mark_of(key.files.at(at));
+  if (files.authorities.empty()) key.marked = default_authorities(library);
+  key.marked.insert(key.marked.end(), key.files.begin(), key.files.end());
+  for (const std::string& file : key.marked) {
+    key.marks.push_back(file.empty() ? Mark{} : mark_of(file));
   }
-  if (files.authorities.empty()) key.marks.front() = mark_of(default_authorities(library));
   return key;
 }
 
+// Whether a file may change, or has changed, without another mark.
 bool is_fresh(const Key& key) {
   const auto latest = std::filesystem::file_time_type::clock::now() - fresh;
-  return std::ranges::any_of(
-      key.marks, [&](const Mark& mark) { return mark.written && *mark.written > latest; });
+  return std::ranges::any_of(key.marks, [&](const Mark& mark) {
+    return mark.written && (*mark.written > latest || !mark.identity);
+  });
 }
 
 void leave_those_of_a_parent(Contexts& all, unsigned fork_count) IW_REQUIRES(all.mutex) {

@@ -113,6 +113,17 @@ test("a graph that is wider than the window continues below, and every line is d
   assert.equal(columnsIn(960), 3);
 });
 
+test("no text of a table is a formula in a spreadsheet, and numbers stay numbers", () => {
+  const cell = (value: unknown) => csvText([[value]]).slice(0, -1);
+  for (const text of ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "＝1", "-", "-x"])
+    assert.equal(cell(text), `'${text}`);
+  assert.equal(cell('=HYPERLINK("x","y")'), `"'=HYPERLINK(""x"",""y"")"`);
+  assert.equal(cell("\r=1"), `"'\r=1"`);
+  for (const value of [-1, -1n, -1e-7, 1e21, -Infinity, "-1.5", "+3", "-1e+21", "-.5"])
+    assert.equal(cell(value), String(value));
+  assert.equal(cell("a=1"), "a=1");
+});
+
 test("tables are quoted as RFC 4180 says, and files have legible names", () => {
   const rows = [
     ["a", 'say "x"', "b,c"],

@@ -4,12 +4,21 @@ import { notice } from "./dom.js";
 /** Larger tables are for programs. */
 export const MOST_EXPORTED_CELLS = 4 << 20;
 
+/** Spreadsheets take a text for a formula that begins so, also where the cell is quoted. */
+const formula = /^[=+\-@\t\r＝＋－＠]/;
+const number = /^[+-]?(\d+\.?\d*|\.\d+|Infinity)(e[+-]?\d+)?$/i;
+
+/** Whoever may write a segment must not run formulas in the spreadsheets of those who read it. */
+function harmless(text: string): string {
+  return formula.test(text) && !number.test(text) ? `'${text}` : text;
+}
+
 function csvCell(value: unknown): string {
-  const text = String(value ?? "");
+  const text = harmless(String(value ?? ""));
   return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
-/** RFC 4180, with a line feed behind each row. */
+/** RFC 4180, with a line feed behind each row; a ' before what would be a formula. */
 export function csvText(rows: Iterable<readonly unknown[]>): string {
   let text = "";
   for (const row of rows) text += row.map(csvCell).join(",") + "\n";

@@ -19,6 +19,7 @@ mod own_token;
 mod routes;
 mod server;
 mod sharing;
+mod stale_token;
 mod tls;
 mod unix;
 mod web;

@@ -184,6 +184,33 @@ fn net_1_the_same_server_is_on_the_abstract_socket_of_its_port() {
     assert_eq!(value(&at_b), Some(42));
 }
 
+/// Otherwise another user's process could be there, and be shown the tokens of clients.
+#[cfg(target_os = "linux")]
+#[test]
+fn net_1_a_server_at_all_addresses_holds_the_name_and_does_not_listen_there() {
+    use std::io::ErrorKind;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
+    let server = Server::in_memory(&["--listen", "0.0.0.0:0"]);
+    let line = server.logs(&["listening", "0.0.0.0:"]);
+    let (_, port) = line.split_once("0.0.0.0:").expect("the address");
+    let port: String = port.chars().take_while(char::is_ascii_digit).collect();
+    let place = SocketAddr::from_abstract_name(format!("interweave-{port}")).unwrap();
+    let kind = UnixListener::bind_addr(&place)
+        .map(drop)
+        .unwrap_err()
+        .kind();
+    assert_eq!(kind, ErrorKind::AddrInUse);
+    let kind = UnixStream::connect_addr(&place)
+        .map(drop)
+        .unwrap_err()
+        .kind();
+    assert_eq!(kind, ErrorKind::ConnectionRefused);
+    drop(server);
+    UnixListener::bind_addr(&place).expect("the name is free again");
+}
+
 /// Ten readers, each one version behind, ask one after the other: how many of their diffs the cache
 /// had, and how many were collected.
 fn ten_readers_ask(options: &[&str]) -> (u64, u64) {

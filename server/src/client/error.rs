@@ -30,6 +30,17 @@ impl ClientError {
         }
     }
 
+    /// The server's refusal, with more words.
+    pub fn with_advice(self, advice: Option<String>) -> ClientError {
+        match (self, advice) {
+            (ClientError::Refused(mut rejection), Some(advice)) => {
+                rejection.text += &advice;
+                ClientError::Refused(rejection)
+            }
+            (error, _) => error,
+        }
+    }
+
     /// There is no connection, and another attempt may do better.
     pub fn is_lost(&self) -> bool {
         match self {

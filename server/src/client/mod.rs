@@ -14,7 +14,7 @@ mod transport;
 pub use copy::{Copy, WriterLock};
 pub use error::ClientError;
 pub use greeting::Greeting;
-pub use own_token::find as own_token_of;
+pub use own_token::{OwnToken, OwnTokens};
 pub use transport::Transport;
 
 use bytes::Bytes;
@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 
 /// The server speaks at least every heartbeat; one that is silent for so many is lost.
 const SILENT_HEARTBEATS: u32 = 10;
+/// How long a client connects, however many tokens it tries, and how long a request may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A notification of the server.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +53,39 @@ pub struct Client {
     spoken: Instant,
     /// How long a request may take, beside the time it asks to wait itself.
     pub patience: Duration,
+}
+
+/// Why the server did not welcome a client.
+struct NotWelcome {
+    error: ClientError,
+    /// The server answered HELLO with DENIED. Otherwise the error says nothing of the token: TLS or
+    /// the connection is refused.
+    is_denial_of_hello: bool,
+}
+
+impl From<ClientError> for NotWelcome {
+    fn from(error: ClientError) -> Self {
+        NotWelcome {
+            error,
+            is_denial_of_hello: false,
+        }
+    }
+}
+
+/// Whether an answer is of that type.
+fn expected(answer: &Message, type_: MessageType) -> Result<(), ClientError> {
+    Err(match answer.kind() {
+        Some(kind) if kind == type_ => return Ok(()),
+        Some(MessageType::Error) => refusal(answer)?,
+        Some(MessageType::Unimplemented) => ClientError::Unexpected(
+            "the server does not know what was asked; it is of another version".to_string(),
+        ),
+        _ => {
+            let type_ = answer.envelope.type_;
+            let text = format!("the server answered with a message of type {type_}");
+            ClientError::Unexpected(text)
+        }
+    })
 }
 
 /// How to open a segment.
@@ -88,16 +123,51 @@ impl OpenOptions {
 impl Client {
     /// Connects and says hello. Without a token it shows the one of this user's own server [OWN-3].
     pub fn connect(address: &Address, greeting: Greeting) -> Result<Client, ClientError> {
-        let transport = Transport::connect(address)?;
-        let mut greeting = greeting;
-        if let Some(peer) = transport.peer().filter(|_| greeting.token.is_empty()) {
-            greeting.token = own_token::find(address, peer).unwrap_or_default();
+        Client::connect_knowing(address, greeting, &mut OwnTokens::default())
+    }
+
+    /// Connects, and notes which own tokens the server refuses, until it takes what the client
+    /// shows, or refuses all of it [OWN-6].
+    pub fn connect_knowing(
+        address: &Address,
+        greeting: Greeting,
+        own: &mut OwnTokens,
+    ) -> Result<Client, ClientError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let transport = Transport::connect_until(address, until)?;
+            let peer = transport.peer().filter(|_| greeting.token.is_empty());
+            let shown = peer.and_then(|peer| own.find(address, peer));
+            let mut hello = greeting.clone();
+            if let Some(token) = &shown {
+                hello.token = token.text().to_string();
+            }
+            let refused = match Client::greet_until(transport, hello, until) {
+                Ok(client) => return Ok(client),
+                Err(refused) => refused,
+            };
+            if !refused.is_denial_of_hello {
+                return Err(refused.error);
+            }
+            let Some(token) = shown else {
+                let advice = peer.and_then(|peer| own.advice(address, peer));
+                return Err(refused.error.with_advice(advice));
+            };
+            own.refused(token);
         }
-        Client::greet(transport, greeting)
     }
 
     /// Says hello on a connection.
     pub fn greet(transport: Transport, greeting: Greeting) -> Result<Client, ClientError> {
+        let until = Instant::now() + PATIENCE;
+        Client::greet_until(transport, greeting, until).map_err(|refused| refused.error)
+    }
+
+    fn greet_until(
+        transport: Transport,
+        greeting: Greeting,
+        until: Instant,
+    ) -> Result<Client, NotWelcome> {
         let mut client = Client {
             transport,
             welcome: Welcome {
@@ -113,7 +183,7 @@ impl Client {
             last_stream: 0,
             notifications: VecDeque::new(),
             spoken: Instant::now(),
-            patience: Duration::from_secs(30),
+            patience: PATIENCE,
         };
         let hello = Hello {
             magic: *b"IWV1",
@@ -124,9 +194,16 @@ impl Client {
             client: greeting.client,
             fields: own_fields(),
         };
-        let answer = client.request(MessageType::Hello, &hello, MessageType::Welcome);
-        let (welcome, _): (Welcome, _) = answer.map_err(refused_hello)?;
-        Fields::of(&welcome.fields)?;
+        let stream = client.send(MessageType::Hello, &hello, Bytes::new())?;
+        let answer = client.answer(stream, until)?;
+        let welcome = expected(&answer, MessageType::Welcome).map_err(refused_hello);
+        let welcome = welcome.and_then(|()| Ok(answer.decode::<Welcome>()?));
+        let welcome = welcome.map_err(|error| NotWelcome {
+            is_denial_of_hello: answer.envelope.stream == stream
+                && error.code() == Some(ErrorCode::Denied),
+            error,
+        })?;
+        Fields::of(&welcome.fields).map_err(ClientError::from)?;
         client.welcome = welcome;
         Ok(client)
     }
@@ -198,27 +275,19 @@ impl Client {
         type_: MessageType,
         until: Instant,
     ) -> Result<Message, ClientError> {
+        let message = self.answer(stream, until)?;
+        expected(&message, type_).map(|()| message)
+    }
+
+    /// Waits for the answer to a request that was sent, or for an ERROR on any stream.
+    fn answer(&mut self, stream: u32, until: Instant) -> Result<Message, ClientError> {
         loop {
             let message = self.receive(until)?.ok_or(ClientError::TimedOut)?;
-            let kind = message.kind();
-            if kind == Some(MessageType::Error) {
-                return Err(refusal(&message)?);
+            let is_error = message.kind() == Some(MessageType::Error);
+            if is_error || message.envelope.stream == stream {
+                return Ok(message);
             }
-            if message.envelope.stream != stream {
-                self.keep(&message)?;
-                continue;
-            }
-            return match kind {
-                Some(kind) if kind == type_ => Ok(message),
-                Some(MessageType::Unimplemented) => Err(ClientError::Unexpected(
-                    "the server does not know what was asked; it is of another version".to_string(),
-                )),
-                _ => {
-                    let type_ = message.envelope.type_;
-                    let text = format!("the server answered with a message of type {type_}");
-                    Err(ClientError::Unexpected(text))
-                }
-            };
+            self.keep(&message)?;
         }
     }
 

@@ -33,11 +33,19 @@ pub struct Transport {
 
 impl Transport {
     pub fn connect(address: &Address) -> Result<Transport, ClientError> {
+        Transport::connect_until(address, Instant::now() + CONNECTING)
+    }
+
+    /// Connects, and shakes hands with a server of TLS.
+    pub fn connect_until(address: &Address, until: Instant) -> Result<Transport, ClientError> {
         let socket = match address {
             Address::Tcp { host, port, secure } => {
-                let stream = connect_tcp(host, *port).map_err(ClientError::Unreachable)?;
+                let stream = connect_tcp(host, *port, until).map_err(ClientError::Unreachable)?;
                 match secure {
-                    true => Socket::Secure(Box::new(tls::shake_hands(host, stream, CONNECTING)?)),
+                    true => {
+                        let stream = tls::shake_hands(host, stream, wait_until(until))?;
+                        Socket::Secure(Box::new(stream))
+                    }
                     false => Socket::Tcp(stream),
                 }
             }
@@ -62,12 +70,14 @@ impl Transport {
         }
     }
 
-    /// Returns the address of the other end. None: the connection is not plain TCP, or is lost.
+    /// Returns the address of the other end. None: the connection is not TCP, or is lost.
     pub fn peer(&self) -> Option<IpAddr> {
-        match &self.socket {
-            Socket::Tcp(stream) => stream.peer_addr().ok().map(|address| address.ip()),
-            Socket::Secure(_) | Socket::Unix(_) => None,
-        }
+        let stream = match &self.socket {
+            Socket::Tcp(stream) => stream,
+            Socket::Secure(stream) => &stream.sock,
+            Socket::Unix(_) => return None,
+        };
+        stream.peer_addr().ok().map(|address| address.ip())
     }
 
     /// Writes bytes as they are.
@@ -158,11 +168,17 @@ fn is_timeout(error: &io::Error) -> bool {
     )
 }
 
-fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+/// How long a step of connecting may take. The system takes no wait of zero.
+fn wait_until(until: Instant) -> Duration {
+    let left = until.saturating_duration_since(Instant::now());
+    left.clamp(Duration::from_millis(1), CONNECTING)
+}
+
+fn connect_tcp(host: &str, port: u16, until: Instant) -> io::Result<TcpStream> {
     use std::net::ToSocketAddrs;
     let mut last = None;
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECTING) {
+        match TcpStream::connect_timeout(&address, wait_until(until)) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 return Ok(stream);

@@ -1,6 +1,6 @@
 //! Where the server listens. Other hosts reach it only if it knows whom it lets in (promise P6).
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -56,5 +56,50 @@ pub fn http_address(text: &str) -> Result<SocketAddr, String> {
 
 /// Returns the name of the abstract socket that belongs to a TCP listener [NET-1].
 pub fn abstract_name(address: &SocketAddr) -> Option<String> {
-    (address.ip() == Ipv4Addr::LOCALHOST).then(|| format!("interweave-{}", address.port()))
+    (address.ip() == Ipv4Addr::LOCALHOST).then(|| name_of(address.port()))
+}
+
+/// Returns the names of abstract sockets that a server at those addresses holds without listening
+/// there [NET-1].
+pub fn held_names(addresses: &[ListenAddress]) -> Vec<String> {
+    let tcp = || {
+        addresses.iter().filter_map(|address| match address {
+            ListenAddress::Tcp(address) => Some(address),
+            ListenAddress::Unix(_) => None,
+        })
+    };
+    let listened: Vec<String> = tcp().filter_map(abstract_name).collect();
+    let reached = tcp().filter(|address| {
+        let ip = address.ip();
+        ip.is_unspecified() || ip == Ipv6Addr::LOCALHOST
+    });
+    let mut held: Vec<String> = reached.map(|address| name_of(address.port())).collect();
+    held.retain(|name| !listened.contains(name));
+    held.sort();
+    held.dedup();
+    held
+}
+
+fn name_of(port: u16) -> String {
+    format!("interweave-{port}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn net_1_a_name_is_held_where_localhost_leads_and_nobody_listens() {
+        let held = |addresses: &[&str]| {
+            let addresses = addresses.iter().map(|text| text.parse().unwrap());
+            held_names(&addresses.collect::<Vec<_>>())
+        };
+        let name = ["interweave-7"];
+        assert_eq!(held(&["0.0.0.0:7"]), name);
+        assert_eq!(held(&["[::]:7"]), name);
+        assert_eq!(held(&["[::1]:7", "0.0.0.0:7"]), name);
+        assert_eq!(held(&["[::1]:7", "127.0.0.1:8"]), name);
+        assert!(held(&["127.0.0.1:7", "[::1]:7"]).is_empty());
+        assert!(held(&["127.0.0.2:7", "10.0.0.1:7", "unix:/s"]).is_empty());
+    }
 }

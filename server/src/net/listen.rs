@@ -1,6 +1,6 @@
 //! Listeners of TCP and Unix sockets.
 
-use super::address::{abstract_name, ListenAddress};
+use super::address::{abstract_name, held_names, ListenAddress};
 use super::client_socket::{ClientSocket, Sink};
 use super::own_token::OwnToken;
 use super::serving;
@@ -14,6 +14,7 @@ use interweave_wire::protocol::ErrorCode;
 use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -193,6 +194,29 @@ fn bind_abstract(address: &SocketAddr, peers: UnixPeers) -> io::Result<Option<Li
     })?;
     unix.set_nonblocking(true)?;
     Ok(Some(Listener::Unix(UnixListener::from_std(unix)?, peers)))
+}
+
+/// Holds the names [NET-1] by which clients would look for a server at those addresses.
+#[cfg(target_os = "linux")]
+pub fn hold_names(addresses: &[ListenAddress]) -> io::Result<Vec<OwnedFd>> {
+    use rustix::net::{bind, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+    let hold = |name: String| {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let place = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
+        bind(&socket, &place).map_err(|error| {
+            let text = format!("the abstract socket @{name} that goes with the port: {error}");
+            io::Error::new(io::Error::from(error).kind(), text)
+        })?;
+        Ok(socket)
+    };
+    held_names(addresses).into_iter().map(hold).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn hold_names(_: &[ListenAddress]) -> io::Result<Vec<OwnedFd>> {
+    Ok(Vec::new())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -387,6 +387,13 @@ async fn listen(
         }
         all.addresses.push(address);
     }
+    let held = listen::hold_names(&all.addresses);
+    let held = held.map_err(failed("listening".to_string()))?;
+    let holding = async move {
+        let _held = held;
+        std::future::pending::<()>().await;
+    };
+    all.tasks.push(tasks::spawn(shell, "held names", holding));
     let addresses = all.addresses.iter().map(ListenAddress::to_string);
     shell.listening.replace(addresses.collect());
     Ok(())
