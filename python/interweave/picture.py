@@ -1,7 +1,8 @@
 """A segment as HTML, as notebooks show it in the last line of a cell.
 
 The blocks are shown as they were at one version. A cell must not wait for a writer, so the lock
-waits for nobody. If it cannot be had, the last picture is shown with its age.
+waits as long as the server needs to send a version, and no longer. If it cannot be had, the last
+picture is shown with its age. The first picture has nothing to fall back on, and waits longer.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 MOST_BLOCKS = 50
 MOST_FIELDS = 20
 LONGEST_TEXT = 60
-# Shorter waits are no waits for the C interface.
-SHORTEST_WAIT_S = 0.001
+FIRST_WAIT_S = 5.0
+NEXT_WAIT_S = 0.2
 
 
 class _Picture(NamedTuple):
@@ -55,7 +56,7 @@ def html_of(segment: "Segment") -> str:
 def _taken(segment: "Segment") -> _Picture:
     if segment.is_locked:
         return _Picture(_table(segment), segment.version, time.monotonic())
-    with segment.read(timeout=SHORTEST_WAIT_S):
+    with segment.read(timeout=NEXT_WAIT_S if segment in _last else FIRST_WAIT_S):
         return _Picture(_table(segment), segment.version, time.monotonic())
 
 

@@ -534,7 +534,7 @@ class Segment:
         return self.keys()
 
     def _repr_html_(self) -> str:
-        """The segment as a table for notebooks: at one version, and without waiting for writers."""
+        """The segment as a table for notebooks: at one version, and hardly waiting for writers."""
         return html_of(self)
 
     def _layout_named(self, name: str) -> Any:

@@ -247,6 +247,13 @@ def test_a_notebook_shows_a_segment_as_a_table(segment, url):
     assert not segment.is_locked
 
 
+def test_a_first_picture_waits_for_the_server(url):
+    with interweave.open(url) as segment:
+        segment.put("large", np.arange(1e6))
+    with interweave.open(url, create=False) as segment:  # has nothing yet, and no older picture
+        assert "version 1" in segment._repr_html_()
+
+
 def test_a_picture_does_not_wait_for_a_writer_and_gives_its_age(segment, url):
     segment.put("a", 1)
     assert "version 1" in segment._repr_html_()

@@ -125,7 +125,7 @@ test("steering reaches a program", async () => {
   );
   const page = await view("/steered");
   await page.getByRole("button", { name: "3", exact: true }).click();
-  await page.getByLabel("New value").fill("40");
+  await page.getByLabel("New value").pressSequentially("40"); // typed over the 3
   await page.keyboard.press("Enter");
   await said(page, "version 2");
   await program.do("rl");

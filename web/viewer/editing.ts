@@ -184,6 +184,9 @@ export function editor(edited: Edited, pin: () => void, done: () => void): HTMLF
     event.stopPropagation();
     if (event.key === "Escape") done();
   });
-  queueMicrotask(() => input.focus());
+  queueMicrotask(() => {
+    input.focus();
+    if (input instanceof HTMLInputElement) input.select(); // what is typed replaces the value
+  });
   return form;
 }
