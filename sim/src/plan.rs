@@ -98,7 +98,6 @@ pub struct Plan {
 
 const BUSY_NS: u64 = 30 * SECOND;
 const KINDS: u64 = 14;
-const FAILING_SYNC: u64 = 13;
 
 impl Plan {
     /// Each seed has some kinds of faults, and not the others.
@@ -199,11 +198,6 @@ impl Plan {
         let kinds: Vec<u64> = (0..KINDS).filter(|_| random.one_in(3)).collect();
         if kinds.is_empty() {
             return;
-        }
-        if kinds.contains(&FAILING_SYNC) {
-            // What a sync did not bring to the disk stops segments that are not SYNCED, when the
-            // power fails later (docs/reliability.md, what is not promised).
-            self.durable.fill(Durability::Synced);
         }
         let pause_ns = random.skewed(100 * MS, 5 * SECOND);
         let mut at_ns = SECOND;
