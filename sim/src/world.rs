@@ -215,6 +215,11 @@ impl World<'_> {
         } else if server.has_lost_store() {
             self.env.say(|| "server: its store is lost".to_string());
             self.end_server(false, 10 * MS);
+        } else if let Some(why) = server.has_stopped_store() {
+            self.env
+                .say(|| format!("server: an operator ends it: {why}"));
+            let down_ns = self.random.skewed(10 * MS, SECOND);
+            self.end_server(false, down_ns);
         }
         self.check_memory()
     }

@@ -199,16 +199,7 @@ impl Client {
 
     pub(super) fn lock_refused(&mut self, env: &mut Env, number: u64) {
         match &self.doing {
-            Some(Doing::Writing(writing)) if writing.number == number => {
-                if self.insists {
-                    self.ops.push_front(Op::Write {
-                        segments: writing.segments.clone(),
-                        hold_ns: writing.hold_ns,
-                        ending: writing.ending,
-                    });
-                }
-                self.give_locks_back(env);
-            }
+            Some(Doing::Writing(writing)) if writing.number == number => self.give_locks_back(env),
             _ => {}
         }
     }
@@ -219,6 +210,18 @@ impl Client {
             for grant in &writing.grants {
                 self.abort(env, grant);
             }
+            self.insist(&writing);
+        }
+    }
+
+    /// A client that insists begins again what came to nothing.
+    fn insist(&mut self, writing: &Writing) {
+        if self.insists {
+            self.ops.push_front(Op::Write {
+                segments: writing.segments.clone(),
+                hold_ns: writing.hold_ns,
+                ending: writing.ending,
+            });
         }
     }
 
@@ -512,7 +515,10 @@ impl Client {
     ) -> Option<Doing> {
         writing.renewing = None;
         match writing.step {
-            Step::Locking { .. } => None,
+            Step::Locking { .. } => {
+                self.insist(&writing);
+                None
+            }
             Step::Holding { .. } => Some(Doing::Writing(writing)),
             Step::Releasing { release, .. } => Some(Doing::Resolving(release)),
         }
@@ -520,8 +526,9 @@ impl Client {
 
     /// The locks of the session before are gone.
     pub(super) fn session_is_new(&mut self, _env: &mut Env) {
-        if let Some(Doing::Writing(_)) = &self.doing {
-            self.doing = None;
+        match self.doing.take() {
+            Some(Doing::Writing(writing)) => self.insist(&writing),
+            other => self.doing = other,
         }
     }
 
