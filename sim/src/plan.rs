@@ -69,6 +69,8 @@ pub enum Fault {
     FailingSync {
         drops_pages: bool,
     },
+    /// A bit changes in a file that the store has finished.
+    FlipBit,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +99,7 @@ pub struct Plan {
 }
 
 const BUSY_NS: u64 = 30 * SECOND;
-const KINDS: u64 = 14;
+const KINDS: u64 = 15;
 
 impl Plan {
     /// Each seed has some kinds of faults, and not the others.
@@ -257,9 +259,10 @@ impl Plan {
                     ns,
                 },
             },
-            _ => Fault::FailingSync {
+            13 => Fault::FailingSync {
                 drops_pages: random.one_in(2),
             },
+            _ => Fault::FlipBit,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The end of the log: where groups are written, and what becomes of it when that fails.
 //!
-//! After an error the file is given up and the groups go into a new one [LOG-4]. Before that, what a
-//! failed sync may have left out of the file is written again. If no new file can be made, every
-//! group is refused until a trial makes one. A group is said to have failed only when its bytes
-//! cannot come back after a crash: the file was cut before them, or a newer file's number says that
-//! it ends there.
+//! After an error the file is given up and the groups go into a new one [LOG-4]. Before that, the
+//! store writes again what a failed sync may have left out of the file. If no new file can be made,
+//! every group is refused until a trial makes one. A group is said to have failed only when its
+//! bytes cannot come back after a crash: the file was cut before them, or a newer file's number
+//! says that it ends there.
 
 use std::collections::HashMap;
 use std::io;

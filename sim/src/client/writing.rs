@@ -197,9 +197,13 @@ impl Client {
         }
     }
 
-    pub(super) fn lock_refused(&mut self, env: &mut Env, number: u64) {
+    pub(super) fn lock_refused(&mut self, env: &mut Env, number: u64, insists: bool) {
         match &self.doing {
-            Some(Doing::Writing(writing)) if writing.number == number => self.give_locks_back(env),
+            Some(Doing::Writing(writing)) if writing.number == number => {
+                let before = std::mem::replace(&mut self.insists, insists);
+                self.give_locks_back(env);
+                self.insists = before;
+            }
             _ => {}
         }
     }
@@ -350,7 +354,7 @@ impl Client {
             let history = &mut env.history[part.segment];
             match part.name {
                 Some(name) => {
-                    history.acknowledged(env.now_ns, name, version)?;
+                    history.acknowledged((self.heard_of_ns, env.now_ns), name, version)?;
                     let copy = &mut self.copies[part.segment];
                     if copy.stamp == part.base {
                         copy.update(&part.diff, version, history)?;
@@ -576,7 +580,7 @@ impl Client {
         let history = &mut env.history[part.segment];
         match part.name {
             Some(name) if resolved.committed => {
-                history.acknowledged(env.now_ns, name, &resolved.version)?;
+                history.acknowledged((self.heard_of_ns, env.now_ns), name, &resolved.version)?;
             }
             Some(name) => history.refused(name)?,
             None => {}
