@@ -69,8 +69,10 @@ pub enum Fault {
     FailingSync {
         drops_pages: bool,
     },
-    /// A bit changes in a file that the store has finished.
-    FlipBit,
+    /// The process ends, and a bit changes in a file that the store has finished.
+    FlipBit {
+        down_ns: u64,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -262,7 +264,7 @@ impl Plan {
             13 => Fault::FailingSync {
                 drops_pages: random.one_in(2),
             },
-            _ => Fault::FlipBit,
+            _ => Fault::FlipBit { down_ns },
         }
     }
 }

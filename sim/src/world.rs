@@ -403,7 +403,8 @@ impl World<'_> {
                 });
                 self.may_damage(*drops_pages);
             }
-            Fault::FlipBit => {
+            Fault::FlipBit { down_ns } => {
+                self.end_server(false, *down_ns);
                 let name = self.disk.flip_bit();
                 self.env.say(|| format!("disk: a bit of {name:?}"));
                 self.may_damage(name.is_some());
