@@ -84,6 +84,19 @@ enum Asked {
     Anything,
 }
 
+impl Asked {
+    /// The one segment that it was about.
+    fn segment(&self) -> Option<usize> {
+        match self {
+            Asked::Open { segment, .. }
+            | Asked::Read { segment, .. }
+            | Asked::Lock { segment, .. }
+            | Asked::Subscribe { segment, .. } => Some(*segment),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Doing {
     Writing(Writing),
@@ -469,6 +482,9 @@ impl Client {
                 Ok((code, text)) => {
                     let number = self.number;
                     env.say(|| format!("client {number}: {}: {text}", code.name()));
+                    if let (ErrorCode::Damaged, Some(segment)) = (code, asked.segment()) {
+                        env.history[segment].damaged(&text)?;
+                    }
                     self.refused(env, asked, code)
                 }
                 Err(rejection) => violation("messages", rejection.text),
@@ -483,6 +499,11 @@ impl Client {
                 self.give_up_connection(env);
                 Ok(())
             }
+            Asked::Open { segment, .. } if code == ErrorCode::Damaged => {
+                self.copies[segment].is_opening = false;
+                self.doing = None;
+                Ok(())
+            }
             Asked::Open { .. } => {
                 // A server that stops: later.
                 self.give_up_connection(env);
@@ -491,7 +512,8 @@ impl Client {
             Asked::Release => self.release_refused(env, code),
             Asked::Resolve { part } => self.not_resolved(env, part, code),
             Asked::Lock { writing, .. } => {
-                self.lock_refused(env, writing);
+                let insists = self.insists && code != ErrorCode::Damaged;
+                self.lock_refused(env, writing, insists);
                 Ok(())
             }
             Asked::Renew => {

@@ -145,6 +145,12 @@ impl SimDisk {
         self.state().lose_power();
     }
 
+    /// A bit of a file that the store has finished changes. Returns the file's name; None: there is
+    /// no such file.
+    pub fn flip_bit(&self) -> Option<String> {
+        self.state().flip_bit()
+    }
+
     /// How many calls there were, and how many of them failed.
     pub fn counts(&self) -> (u64, u64) {
         let state = self.state();
@@ -267,6 +273,31 @@ impl State {
         self.has_lost |= has_dirty;
         self.failures += 1;
         Err(io::Error::from_raw_os_error(5))
+    }
+
+    fn flip_bit(&mut self) -> Option<String> {
+        let log = |name: &&String| name.ends_with(".iwl");
+        let newest = self.names.keys().rfind(log).cloned();
+        let is_cold = |name: &&String| {
+            let ends = [".iwl", ".iwk", ".iwp"];
+            Some(*name) != newest.as_ref() && ends.iter().any(|end| name.ends_with(end))
+        };
+        let cold: Vec<String> = self.names.keys().filter(is_cold).cloned().collect();
+        if cold.is_empty() {
+            return None;
+        }
+        let name = self.random.pick(&cold).clone();
+        let inode = self.inodes.get_mut(&self.names[&name])?;
+        if !inode.dirty.is_empty() || inode.shown.is_empty() {
+            return None;
+        }
+        let at = self.random.below(inode.shown.len() as u64) as usize;
+        let bit = 1 << self.random.below(8);
+        inode.shown[at] ^= bit;
+        if let Some(byte) = inode.kept.get_mut(at) {
+            *byte ^= bit;
+        }
+        Some(name)
     }
 
     fn lose_power(&mut self) {

@@ -203,15 +203,14 @@ impl Env {
         }
     }
 
-    /// The client can be reached again in these directions.
+    /// The client can be reached again in these directions. What was held comes at once, because it
+    /// was sent before what is still on its way.
     pub fn heal(&mut self, client: usize, sides: &[Side]) {
         for side in sides {
             for (connection, item, sent_ns) in self.net.heal(client, *side) {
-                let ns = self.net.delay_ns();
-                let at_ns = self.net.queue_behind(connection, *side, self.now_ns + ns);
                 let to = *side;
                 self.at(
-                    at_ns,
+                    self.now_ns,
                     Event::Arrives {
                         connection,
                         to,

@@ -90,6 +90,12 @@ pub struct SegmentHistory {
     /// When a version was acknowledged that was newer than all before.
     acknowledged: Vec<(u64, Name)>,
     losses: u64,
+    /// When it may have lost versions last.
+    lost_ns: u64,
+    /// Stored bytes may have been changed.
+    pub may_be_damaged: bool,
+    /// The server said that it is.
+    pub is_damaged: bool,
     /// By fence.
     grants: BTreeMap<u64, Granted>,
     /// Serials that were lent: the first of each range, and the first after it.
@@ -115,6 +121,9 @@ impl SegmentHistory {
             seen: BTreeMap::new(),
             acknowledged: Vec::new(),
             losses: 0,
+            lost_ns: 0,
+            may_be_damaged: false,
+            is_damaged: false,
             grants: BTreeMap::new(),
             serials: BTreeMap::new(),
         }
@@ -140,11 +149,24 @@ impl SegmentHistory {
     }
 
     /// The server may come back with less than it had.
-    pub fn may_have_lost(&mut self) {
+    pub fn may_have_lost(&mut self, now_ns: u64) {
         self.losses += 1;
+        self.lost_ns = now_ns;
         self.acknowledged.clear();
         for version in self.versions.values_mut() {
             version.is_seen = false;
+        }
+    }
+
+    /// A client was told that the stored bytes are damaged.
+    pub fn damaged(&mut self, text: &str) -> Checked<()> {
+        self.is_damaged = true;
+        match self.may_be_damaged {
+            true => Ok(()),
+            false => violation(
+                "no damage without a cause",
+                format!("{}: {text}", self.path),
+            ),
         }
     }
 
@@ -180,8 +202,14 @@ impl SegmentHistory {
         Ok(())
     }
 
-    /// The client was told that the release is there.
-    pub fn acknowledged(&mut self, now_ns: u64, name: Name, stamp: &VersionStamp) -> Checked<()> {
+    /// The client was told that the release is there. The server said so then, and the client heard
+    /// it now.
+    pub fn acknowledged(
+        &mut self,
+        (said_ns, now_ns): (u64, u64),
+        name: Name,
+        stamp: &VersionStamp,
+    ) -> Checked<()> {
         if name_of(stamp) != name {
             let text = format!(
                 "{}: release of version {} (chain {:x}) was acknowledged as {} (chain {:x})",
@@ -195,12 +223,10 @@ impl SegmentHistory {
             .get_mut(&name)
             .expect("a version that was seen");
         version.fate = Fate::Acknowledged;
+        self.is_damaged = false;
         let fence = version.fence;
-        if self
-            .acknowledged
-            .last()
-            .is_none_or(|(_, last)| last.0 < name.0)
-        {
+        let newest = self.acknowledged.last();
+        if said_ns >= self.lost_ns && newest.is_none_or(|(_, last)| last.0 < name.0) {
             self.acknowledged.push((now_ns, name));
         }
         self.check_fence(name, fence)

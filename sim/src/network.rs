@@ -130,16 +130,6 @@ impl Network {
         Some(direction.last_ns)
     }
 
-    /// Something that was held comes behind what is on its way.
-    pub fn queue_behind(&mut self, connection: u64, to: Side, at_ns: u64) -> u64 {
-        let Some(link) = self.links.get_mut(&connection) else {
-            return at_ns;
-        };
-        let direction = link.direction(to);
-        direction.last_ns = direction.last_ns.max(at_ns);
-        direction.last_ns
-    }
-
     pub fn arrives(&mut self, connection: u64, to: Side, item: Item, sent_ns: u64) -> Arrival {
         let Some(link) = self.links.get_mut(&connection) else {
             return Arrival::Nothing;

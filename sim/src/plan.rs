@@ -69,6 +69,10 @@ pub enum Fault {
     FailingSync {
         drops_pages: bool,
     },
+    /// The process ends, and a bit changes in a file that the store has finished.
+    FlipBit {
+        down_ns: u64,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -97,8 +101,7 @@ pub struct Plan {
 }
 
 const BUSY_NS: u64 = 30 * SECOND;
-const KINDS: u64 = 14;
-const FAILING_SYNC: u64 = 13;
+const KINDS: u64 = 15;
 
 impl Plan {
     /// Each seed has some kinds of faults, and not the others.
@@ -200,11 +203,6 @@ impl Plan {
         if kinds.is_empty() {
             return;
         }
-        if kinds.contains(&FAILING_SYNC) {
-            // What a sync did not bring to the disk stops segments that are not SYNCED, when the
-            // power fails later (docs/reliability.md, what is not promised).
-            self.durable.fill(Durability::Synced);
-        }
         let pause_ns = random.skewed(100 * MS, 5 * SECOND);
         let mut at_ns = SECOND;
         loop {
@@ -263,9 +261,10 @@ impl Plan {
                     ns,
                 },
             },
-            _ => Fault::FailingSync {
+            13 => Fault::FailingSync {
                 drops_pages: random.one_in(2),
             },
+            _ => Fault::FlipBit { down_ns },
         }
     }
 }

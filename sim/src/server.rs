@@ -620,6 +620,11 @@ impl Server {
         self.engine.borrow().lost_store().is_some()
     }
 
+    /// Why the store takes nothing more, if it does not. The server is still read from.
+    pub fn has_stopped_store(&self) -> Option<StoreError> {
+        self.store.as_ref()?.stopped()
+    }
+
     /// How many bytes wait to be sent.
     pub fn waiting_bytes(&self) -> usize {
         self.engine.borrow().waiting_bytes()

@@ -215,6 +215,11 @@ impl World<'_> {
         } else if server.has_lost_store() {
             self.env.say(|| "server: its store is lost".to_string());
             self.end_server(false, 10 * MS);
+        } else if let Some(why) = server.has_stopped_store() {
+            self.env
+                .say(|| format!("server: an operator ends it: {why}"));
+            let down_ns = self.random.skewed(10 * MS, SECOND);
+            self.end_server(false, down_ns);
         }
         self.check_memory()
     }
@@ -291,12 +296,20 @@ impl World<'_> {
 
     /// `written`: also what the operating system had.
     fn may_have_lost(&mut self, written: bool) {
+        let now_ns = self.env.now_ns;
         for history in &mut self.env.history {
             match history.durable {
-                Durability::Memory => history.may_have_lost(),
-                Durability::Written if written => history.may_have_lost(),
+                Durability::Memory => history.may_have_lost(now_ns),
+                Durability::Written if written => history.may_have_lost(now_ns),
                 Durability::Written | Durability::Synced => {}
             }
+        }
+    }
+
+    /// Segments may be stopped because what is stored is damaged.
+    fn may_damage(&mut self, may: bool) {
+        for history in &mut self.env.history {
+            history.may_be_damaged |= may;
         }
     }
 
@@ -367,6 +380,14 @@ impl World<'_> {
                 self.env.net.set_slow(*client, true);
                 self.env.after(*ns, over);
             }
+            of_the_disk => self.begin_fault_of_disk(number, of_the_disk),
+        }
+        Ok(())
+    }
+
+    fn begin_fault_of_disk(&mut self, number: usize, fault: &Fault) {
+        let over = Event::Over(number);
+        match fault {
             Fault::FullDisk { ns } => {
                 self.disk.faults(|faults| faults.is_full = true);
                 self.env.after(*ns, over);
@@ -375,12 +396,21 @@ impl World<'_> {
                 self.disk.faults(|faults| faults.failing_writes = *one_in);
                 self.env.after(*ns, over);
             }
-            Fault::FailingSync { drops_pages } => self.disk.faults(|faults| {
-                faults.fails_sync = true;
-                faults.drops_pages = *drops_pages;
-            }),
+            Fault::FailingSync { drops_pages } => {
+                self.disk.faults(|faults| {
+                    faults.fails_sync = true;
+                    faults.drops_pages = *drops_pages;
+                });
+                self.may_damage(*drops_pages);
+            }
+            Fault::FlipBit { down_ns } => {
+                self.end_server(false, *down_ns);
+                let name = self.disk.flip_bit();
+                self.env.say(|| format!("disk: a bit of {name:?}"));
+                self.may_damage(name.is_some());
+            }
+            _ => {}
         }
-        Ok(())
     }
 
     fn over(&mut self, number: usize) -> Checked<()> {
@@ -450,7 +480,7 @@ impl World<'_> {
     /// Everybody had time to write.
     fn begin_rest(&mut self) -> Checked<()> {
         for (history, before) in self.env.history.iter().zip(&self.calm) {
-            if history.floor() == *before {
+            if history.floor() == *before && !history.is_damaged {
                 let text = format!("{}: nobody could write since the faults", history.path);
                 return violation("liveness", text);
             }

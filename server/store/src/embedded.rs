@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use interweave_wire::protocol::{CheckpointHead, Durability};
 
+use crate::again;
 use crate::catalogue::{self, Catalogue, Entry, Listed};
 use crate::damage::Damage;
 use crate::disk::{Directory, Disk, DiskFile, How, SharedDisk};
@@ -25,7 +26,7 @@ use crate::packs::Packs;
 use crate::panics;
 use crate::random::random;
 use crate::record::FILE_HEAD_BYTES;
-use crate::recovery::{read_store, refuse_other_formats, Found};
+use crate::recovery::{read_store, refuse_other_formats, Found, LogFile};
 use crate::saver::{Job, Saver, SaverThread};
 use crate::scan::read_head;
 use crate::space::{self, Space};
@@ -300,9 +301,7 @@ fn begin_log(
     let dir = disk.path();
     if let Some(newest) = found.files.last() {
         let path = dir.join(&newest.name);
-        disk.open(&newest.name, How::Change)
-            .and_then(|file| file.set_bytes(newest.end).and_then(|()| file.sync_all()))
-            .map_err(|error| failed("cutting the end of", &path, &error))?;
+        end_log(disk, newest).map_err(|error| failed("cutting the end of", &path, &error))?;
     }
     let counted = Arc::clone(status);
     let inner = Arc::clone(&options.sync);
@@ -334,6 +333,19 @@ fn begin_log(
     create(FILE_HEAD_BYTES)
         .map(|log| (log, Some(lacking)))
         .map_err(|error| failed("beginning a log file in", dir, &error))
+}
+
+/// Cuts the torn end of the newest log file, and brings the file to the disk. A sync of an earlier
+/// process may have failed, so what is not known to have been synced is written again [LOG-4].
+fn end_log(disk: &SharedDisk, newest: &LogFile) -> io::Result<()> {
+    let shown = disk.open(&newest.name, How::Read)?;
+    let file = disk.open(&newest.name, How::Change)?;
+    file.set_bytes(newest.end)?;
+    let again = again::in_place(&*shown, &*file, newest.synced..newest.end);
+    if again.and_then(|()| file.sync_all()).is_err() {
+        again::as_copy(disk, &newest.name, &*shown, newest.end)?;
+    }
+    Ok(())
 }
 
 fn tell_losses(found: &Found, status: &Status) {

@@ -4,6 +4,7 @@
 //! catalogue in a directory, as spec/format/server-log.md lays them
 //! out; [`MemoryStore`] keeps nothing.
 
+mod again;
 mod backup;
 mod batch;
 mod catalogue;

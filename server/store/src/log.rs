@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use interweave_wire::planted::{self, Defect};
 
+use crate::again;
 use crate::batch::Batch;
 use crate::disk::{OpenFile, SharedDisk};
 use crate::embedded::SyncFn;
@@ -31,6 +32,8 @@ pub struct Log {
     sync: SyncFn,
     /// A write or sync has failed: the file takes nothing more [LOG-4].
     abandoned: bool,
+    /// A sync has failed: what is not known to be on the disk may never come there.
+    doubtful: bool,
     /// What failed may still be there, behind the end.
     uncut: bool,
 }
@@ -63,6 +66,7 @@ impl Log {
             capacity,
             sync,
             abandoned: false,
+            doubtful: false,
             uncut: false,
         })
     }
@@ -110,7 +114,7 @@ impl Log {
         let written = batch.write_at(&*self.file, self.end);
         let written = match sync {
             true if !planted::is_in(Defect::EarlyAcknowledgement) => {
-                written.and_then(|()| (self.sync)(&*self.file))
+                written.and_then(|()| self.call_sync())
             }
             _ => written,
         };
@@ -125,28 +129,54 @@ impl Log {
         Ok(())
     }
 
-    /// Brings everything to the disk.
+    /// Brings everything to the disk. After an error the next call writes again what the failed
+    /// sync may have left out.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.synced < self.end {
-            let synced = (self.sync)(&*self.file);
-            self.abandoned |= synced.is_err();
-            synced?;
+            match self.doubtful {
+                true => self.write_again()?,
+                false => self.call_sync()?,
+            }
             self.synced = self.end;
         }
         Ok(())
     }
 
-    /// Ends the file: on the disk, and no longer than its records. An abandoned file need not be:
-    /// what was acknowledged as SYNCED is on the disk, and the next file's number
-    /// says where it ends.
+    fn call_sync(&mut self) -> io::Result<()> {
+        let synced = (self.sync)(&*self.file);
+        self.abandoned |= synced.is_err();
+        self.doubtful |= synced.is_err();
+        synced
+    }
+
+    /// Writes what is not known to be on the disk again: at its place, or into a copy of the file
+    /// if the disk refuses that.
+    fn write_again(&mut self) -> io::Result<()> {
+        if !self.is_whole()? {
+            let text = "records written before are gone";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        let file = &*self.file;
+        let written = again::in_place(file, file, self.synced..self.end);
+        if written.and_then(|()| self.call_sync()).is_err() {
+            let name = log_name(self.head.first);
+            self.file = again::as_copy(&self.disk, &name, &*self.file, self.end)?;
+            self.uncut = false;
+        }
+        self.doubtful = false;
+        Ok(())
+    }
+
+    /// Ends the file: on the disk, and no longer than its records. An abandoned file may be longer:
+    /// the next file's number says where it ends.
     pub fn seal(&mut self) -> io::Result<()> {
         if planted::is_in(Defect::UnsealedFile) {
             return self.file.set_bytes(self.end);
         }
-        let sealed = self.sync().and_then(|()| self.cut());
-        match self.abandoned {
-            true => Ok(()),
-            false => sealed,
+        self.sync()?;
+        match self.cut() {
+            Err(_) if self.abandoned => Ok(()),
+            sealed => sealed,
         }
     }
 
@@ -165,6 +195,11 @@ impl Log {
 
     pub fn is_abandoned(&self) -> bool {
         self.abandoned
+    }
+
+    /// A sync has failed: the next one writes again what is not known to be on the disk.
+    pub fn is_doubtful(&self) -> bool {
+        self.doubtful
     }
 
     /// Records that were not acknowledged may be found behind the end after a crash.

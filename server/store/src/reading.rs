@@ -32,6 +32,7 @@ pub struct Log {
 pub struct Contents {
     pub steps: Vec<Step>,
     pub end: u64,
+    pub synced: u64,
     pub records: u64,
     pub torn_bytes: u64,
 }
@@ -88,6 +89,7 @@ impl Contents {
         Ok(Contents {
             steps,
             end: scan.end(),
+            synced: scan.synced(),
             records: scan.records(),
             torn_bytes: scan.torn_bytes(),
         })

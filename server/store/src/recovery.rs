@@ -28,6 +28,8 @@ pub struct LogFile {
     pub name: String,
     /// Where its last record ends.
     pub end: u64,
+    /// Until there it is known to have been on the disk.
+    pub synced: u64,
 }
 
 /// A log file that is gone, of which its witness is left.
@@ -374,6 +376,7 @@ impl Found {
         self.files.push(LogFile {
             first,
             end: contents.end,
+            synced: contents.synced,
             name,
         });
         Ok(())
@@ -399,6 +402,7 @@ impl Found {
             first: log.first,
             name: log.name.clone(),
             end: log.bytes,
+            synced: log.bytes,
         });
         self.next_number = log.first + 1;
     }

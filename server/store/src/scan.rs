@@ -155,6 +155,7 @@ pub struct Scan<'a> {
     seen: Option<Seen>,
     at: u64,
     end: u64,
+    synced: u64,
     records: u64,
     holes: u64,
     /// How many records the holes held; None: of one of them nobody knows.
@@ -208,6 +209,7 @@ impl<'a> Scan<'a> {
             seen: None,
             at: head.bytes,
             end: head.bytes,
+            synced: head.bytes,
             records: 0,
             holes: 0,
             records_in_holes: Some(0),
@@ -226,6 +228,12 @@ impl<'a> Scan<'a> {
     /// Where the last whole group or hole ends.
     pub fn end(&self) -> u64 {
         self.end
+    }
+
+    /// Until there all of the file is known to have been on the disk.
+    pub fn synced(&self) -> u64 {
+        let witnessed = self.seen.as_ref().map_or(0, |seen| seen.synced);
+        self.synced.max(witnessed).min(self.end)
     }
 
     /// How many records there were until `end`, a hole counting as one.
@@ -258,6 +266,7 @@ impl<'a> Scan<'a> {
                 return self.interrupted(&group);
             }
             self.at += found.span;
+            self.synced = self.synced.max(found.synced);
             let whole = !found.place.goes_on;
             group.push(found);
             if whole {

@@ -1,15 +1,17 @@
 //! The end of the log: where groups are written, and what becomes of it when that fails.
 //!
-//! After an error the file is given up and the groups go into a new one [LOG-4]. If no new file can
-//! be made, every group is refused until a trial makes one. A group is said to have failed only
-//! when its bytes cannot come back after a crash: the file was cut before them, or a newer file's
-//! number says that it ends there.
+//! After an error the file is given up and the groups go into a new one [LOG-4]. Before that, the
+//! store writes again what a failed sync may have left out of the file. If no new file can be made,
+//! every group is refused until a trial makes one. A group is said to have failed only when its
+//! bytes cannot come back after a crash: the file was cut before them, or a newer file's number
+//! says that it ends there.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::LogHeader;
 
 use crate::disk::{OpenFile, SharedDisk};
@@ -218,11 +220,8 @@ impl Tail {
     /// Brings everything written to the disk.
     pub fn sync(&mut self) -> Result<(), StoreError> {
         self.owner.check().map_err(|error| self.stop(error))?;
-        self.log.sync().map_err(|error| {
-            let error = failed("syncing", &self.log.path(), &error);
-            self.status.error(&error);
-            error
-        })?;
+        let synced = bring_to_disk(&mut self.log, &self.status);
+        synced.map_err(|error| failed("syncing", &self.log.path(), &error))?;
         self.witness_sync();
         Ok(())
     }
@@ -243,10 +242,16 @@ impl Tail {
 
     fn begin_file(&mut self, capacity: u64, now: Instant) -> io::Result<()> {
         let numbers = (self.owner.epoch, self.log.next_number());
-        let log = &mut self.log;
+        let (log, status) = (&mut self.log, &self.status);
         let sync = log.sync_fn();
         let about = (((self.random)(), numbers), self.identity);
-        let fresh = Log::create(&self.disk, about, capacity, sync, || log.seal())?;
+        let seal = || {
+            if !planted::is_in(Defect::UnsealedFile) {
+                bring_to_disk(log, status)?;
+            }
+            log.seal()
+        };
+        let fresh = Log::create(&self.disk, about, capacity, sync, seal)?;
         self.index.add_file(fresh.first(), fresh.end());
         self.witness = Witness::begin(&*self.disk, fresh.head());
         self.log = fresh;
@@ -396,6 +401,7 @@ impl Tail {
         };
         let path = self.log.path();
         ended
+            .and_then(|()| bring_to_disk(&mut self.log, &self.status))
             .and_then(|()| self.log.seal())
             .map_err(|error| failed("closing", &path, &error))
     }
@@ -417,7 +423,7 @@ impl Tail {
             self.roll(bytes, now)?;
         }
         // the mark then says of everything before it that it was on the disk
-        self.log.sync()?;
+        bring_to_disk(&mut self.log, &self.status)?;
         let mut batch = self.log.batch();
         let (crc, _) = batch.push(place, &header, &bytes::Bytes::new());
         self.witness.wrote(Entry {
@@ -428,5 +434,17 @@ impl Tail {
         self.log.append(&batch, 1, true)?;
         self.witness_sync();
         Ok(())
+    }
+}
+
+/// Brings the log to the disk. After a sync that fails, what it may have left out is written again.
+fn bring_to_disk(log: &mut Log, status: &Status) -> io::Result<()> {
+    let is_again = log.is_doubtful();
+    match log.sync() {
+        Err(error) if !is_again => {
+            status.error(&failed("syncing", &log.path(), &error));
+            log.sync()
+        }
+        done => done,
     }
 }

@@ -187,7 +187,7 @@ impl Client {
         let behind = watched.find(|(segment, copy)| {
             let history = &env.history[*segment];
             let floor = history.floor();
-            history.check_floor("", &copy.stamp, floor, 0).is_err()
+            !history.is_damaged && history.check_floor("", &copy.stamp, floor, 0).is_err()
         });
         behind.map(|(segment, _)| segment)
     }

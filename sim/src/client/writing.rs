@@ -197,17 +197,12 @@ impl Client {
         }
     }
 
-    pub(super) fn lock_refused(&mut self, env: &mut Env, number: u64) {
+    pub(super) fn lock_refused(&mut self, env: &mut Env, number: u64, insists: bool) {
         match &self.doing {
             Some(Doing::Writing(writing)) if writing.number == number => {
-                if self.insists {
-                    self.ops.push_front(Op::Write {
-                        segments: writing.segments.clone(),
-                        hold_ns: writing.hold_ns,
-                        ending: writing.ending,
-                    });
-                }
+                let before = std::mem::replace(&mut self.insists, insists);
                 self.give_locks_back(env);
+                self.insists = before;
             }
             _ => {}
         }
@@ -219,6 +214,18 @@ impl Client {
             for grant in &writing.grants {
                 self.abort(env, grant);
             }
+            self.insist(&writing);
+        }
+    }
+
+    /// A client that insists begins again what came to nothing.
+    fn insist(&mut self, writing: &Writing) {
+        if self.insists {
+            self.ops.push_front(Op::Write {
+                segments: writing.segments.clone(),
+                hold_ns: writing.hold_ns,
+                ending: writing.ending,
+            });
         }
     }
 
@@ -347,7 +354,7 @@ impl Client {
             let history = &mut env.history[part.segment];
             match part.name {
                 Some(name) => {
-                    history.acknowledged(env.now_ns, name, version)?;
+                    history.acknowledged((self.heard_of_ns, env.now_ns), name, version)?;
                     let copy = &mut self.copies[part.segment];
                     if copy.stamp == part.base {
                         copy.update(&part.diff, version, history)?;
@@ -512,7 +519,10 @@ impl Client {
     ) -> Option<Doing> {
         writing.renewing = None;
         match writing.step {
-            Step::Locking { .. } => None,
+            Step::Locking { .. } => {
+                self.insist(&writing);
+                None
+            }
             Step::Holding { .. } => Some(Doing::Writing(writing)),
             Step::Releasing { release, .. } => Some(Doing::Resolving(release)),
         }
@@ -520,8 +530,9 @@ impl Client {
 
     /// The locks of the session before are gone.
     pub(super) fn session_is_new(&mut self, _env: &mut Env) {
-        if let Some(Doing::Writing(_)) = &self.doing {
-            self.doing = None;
+        match self.doing.take() {
+            Some(Doing::Writing(writing)) => self.insist(&writing),
+            other => self.doing = other,
         }
     }
 
@@ -569,7 +580,7 @@ impl Client {
         let history = &mut env.history[part.segment];
         match part.name {
             Some(name) if resolved.committed => {
-                history.acknowledged(env.now_ns, name, &resolved.version)?;
+                history.acknowledged((self.heard_of_ns, env.now_ns), name, &resolved.version)?;
             }
             Some(name) => history.refused(name)?,
             None => {}

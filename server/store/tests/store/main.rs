@@ -8,6 +8,7 @@ mod damage;
 mod failures;
 mod formats;
 mod kill;
+mod lost_pages;
 mod model;
 mod ownership;
 mod packs;
