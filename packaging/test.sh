@@ -34,6 +34,7 @@ newer_debs() {
 holds "all places say the same version" packaging/tests/versions.sh
 holds "the C interface is the kept one" packaging/tests/abi.sh
 holds "the stores of earlier releases are read" packaging/tests/samples.sh "$program"
+holds "a project that fetches InterWeave builds without Rust" packaging/tests/fetched.sh "$program"
 holds "the source archive has the same bytes from another clone" packaging/tests/source.sh
 holds "the npm package is made" packaging/npm.sh
 holds "the npm package works in an empty folder" \
