@@ -184,6 +184,8 @@ TEST(DsmApi, ATraceThatCannotBeWrittenIsTold) {
 ROLE(api_other_calls) {
   allocate<char>(dsm_rank() == 2 ? 200 : 100);
   const int result = dsm_barrier(1);
+  // Rank 0 finds it. Another rank may hear first that one which was told already has ended.
+  if (dsm_rank() != 0 && result == DSM_EDEAD) return 0;
   expect(result, DSM_EREPLAY, "dsm_barrier");
   check(std::strstr(dsm_strerror(result), "rank 2") != nullptr, "the error names the rank");
   EXPECT_RESULT(DSM_EREPLAY, dsm_lock(1));
