@@ -26,8 +26,8 @@ KNOWN = {"0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause",
          "BSL-1.0", "CC0-1.0", "CDLA-Permissive-2.0", "ISC", "MIT", "MIT-0", "OpenSSL",
          "Unicode-3.0", "Unlicense", "Zlib"}
 
-# What no lock file names: (name, licence, where it is). A library that is only found on the system
-# is not contained in any package.
+# Works that no lock file names: (name, licence, where it is). A library that is only found on the
+# system is not contained in any package.
 IN_WHEELS = [
     ("nanobind", "BSD-3-Clause", "contained in the Python wheels"),
     ("robin-map (of nanobind)", "MIT", "contained in the Python wheels"),

@@ -10,7 +10,7 @@ mkdir -p "$out" "$dist"
 make/web.sh fetch
 web/node_modules/.bin/tsc -p web/tsconfig.json --outDir "$out/dist"
 cp web/README.md LICENSE "$out/"
-# What only the tree's own folder needs: tools, and commands for them.
+# Tools and their commands, which the tree's own folder alone needs.
 node -e '
 const all = JSON.parse(require("fs").readFileSync("web/package.json"));
 delete all.devDependencies;

@@ -132,10 +132,10 @@ pub fn run_export(args: ExportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was written or read.
+/// The segment that was written or read.
 struct Summary<'a> {
     url: String,
-    /// What was done.
+    /// "exported" or the like.
     verb: &'static str,
     version: u64,
     segment: &'a Segment,

@@ -23,7 +23,7 @@ const LOCKING: Duration = Duration::from_secs(30);
 /// The slowest connection that is waited for.
 const SLOWEST_BYTES_A_SECOND: u64 = 1 << 20;
 
-/// A new segment's properties beside its contents.
+/// A new segment's properties, without its contents.
 pub struct Wish {
     pub durable: Durability,
     pub quota_bytes: u64,

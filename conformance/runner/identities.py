@@ -25,7 +25,7 @@ end
 """
 NOT_VALID = r"token is not valid here.*IW_TOKEN"
 
-# What a client of that name does: commands, each with the code and the words of its refusal; None:
+# The commands of a client of that name, each with the code and the words of its refusal; None:
 # it succeeds. `ca` is a file of the folder, `token` the token of that name.
 CASES = [
     {"name": "alice is let in", "token": "alice", "steps": [

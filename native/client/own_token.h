@@ -25,7 +25,7 @@ class OwnTokens {
   [[nodiscard]] OwnToken find(const types::Url& server, bool is_to_loopback_v4) const;
   // The server does not take it. It is shown again once its file holds another one.
   void refused(const OwnToken& token) { refused_[token.folder] = token.text; }
-  // What a refusal of a client that showed nothing says of the files; "" if none was refused.
+  // The words about the files in a refusal without a token; "" if no file's token was refused.
   [[nodiscard]] std::string advice(const types::Url& server, bool is_to_loopback_v4) const;
 
  private:

@@ -9,7 +9,7 @@ class Interweave(Package):
     their own memory."""
 
     # Where a release lies is not settled: name the archive that `make dist` made, and its sum,
-    # which is in SHA256SUMS beside it.
+    # which is in the release's SHA256SUMS.
     url = "file:///path/to/interweave-0.1.0-source.tar.gz"
 
     license("Apache-2.0")

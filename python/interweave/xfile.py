@@ -44,8 +44,8 @@ def compiler(program: Optional[str] = None) -> str:
 
 
 def _installed_program() -> Optional[str]:
-    """The program of this package's wheel. A virtual environment has it beside its Python, and the
-    folder need not be on PATH. A wheel that was built without the program has none."""
+    """The program of this package's wheel. A virtual environment has it in its Python's folder, and
+    the folder need not be on PATH. A wheel that was built without the program has none."""
     try:
         files = metadata.files("interweave") or []
     except metadata.PackageNotFoundError:

@@ -52,7 +52,7 @@ pub enum Ending {
     Nothing,
 }
 
-/// What was asked in a request that is not answered.
+/// The subject of a request that is not answered.
 #[derive(Debug)]
 enum Asked {
     Hello,

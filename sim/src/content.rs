@@ -1,4 +1,4 @@
-//! What a segment holds, as plainly as can be: blocks of ints. Says which diff makes one content of
+//! A segment's content, as plainly as can be: blocks of ints. Says which diff makes one content of
 //! another, and what a copy holds.
 
 use crate::random::Random;
@@ -16,7 +16,7 @@ const MOST_BLOCKS: usize = 4;
 pub struct Content(BTreeMap<u64, Rc<Vec<i32>>>);
 
 impl Content {
-    /// What a copy holds.
+    /// A copy's content.
     pub fn of(segment: &Segment) -> Content {
         let ints = |bytes: &[u8]| {
             let (words, _) = bytes.as_chunks::<4>();

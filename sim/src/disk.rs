@@ -38,10 +38,10 @@ enum NameChange {
     Removed(String),
 }
 
-/// What a disk does wrong.
+/// A disk's faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
-    /// There is no space for more.
+    /// The disk has no space for more.
     pub is_full: bool,
     /// Each so manieth write fails; 0: none.
     pub failing_writes: u64,

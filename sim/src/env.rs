@@ -1,4 +1,4 @@
-//! What all parts of the world share: the time, what happens next, the network, what is known.
+//! The things that all parts of the world share: time, plans, the network, the history.
 
 use crate::history::SegmentHistory;
 use crate::network::{Item, Network, Side};
@@ -14,7 +14,7 @@ pub const SECOND: u64 = 1_000_000_000;
 pub enum Event {
     /// The planned action of that number.
     Planned(usize),
-    /// What the planned action of that number did is over.
+    /// The effect of the planned action of that number is over.
     Over(usize),
     Arrives {
         connection: u64,

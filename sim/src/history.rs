@@ -1,4 +1,4 @@
-//! What is known of each segment from outside: what clients sent, what they were told, and when.
+//! Each segment's history as seen from outside: what clients sent, what they were told, and when.
 //! From that follows what nobody may ever see. The checkers are here ([checkers](../README.md)).
 //!
 //! A version's chain is a hash of all diffs up to it. So number and chain name a content, whoever
@@ -44,7 +44,7 @@ pub fn name_of(stamp: &VersionStamp) -> Name {
     (stamp.number, stamp.chain)
 }
 
-/// What the client knows of a release.
+/// A client's knowledge of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Sent,

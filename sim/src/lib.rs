@@ -1,7 +1,7 @@
 //! A world in which the server's engine and the store's logic run as they are, on a disk and a
 //! network that break, with clients that check all that they are told ([README](../README.md)).
 //!
-//! Nothing here reads a clock or starts a thread, and every choice is made of a seed. So a seed's
+//! No code here reads a clock or starts a thread, and every choice is made of a seed. So a seed's
 //! run can be repeated.
 
 mod client;

@@ -118,7 +118,7 @@ fn run_many(wish: &Wish) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What all runs did. Each was made twice, and counts once.
+/// The sums over all runs. Each was made twice, and counts once.
 #[derive(Default)]
 struct Sum {
     seeds: u64,

@@ -21,7 +21,7 @@ impl Side {
     }
 }
 
-/// What a connection carries.
+/// A thing that travels over a connection.
 #[derive(Debug, Clone)]
 pub enum Item {
     Open,
@@ -61,7 +61,7 @@ impl Link {
     }
 }
 
-/// What becomes of something that arrives.
+/// The fate of something that arrives.
 pub enum Arrival {
     Taken(Item),
     /// The first bytes are taken, then the connection breaks.
@@ -203,7 +203,7 @@ impl Network {
         held
     }
 
-    /// Nothing breaks any more.
+    /// All faults have ended.
     pub fn calm(&mut self) {
         self.slow.clear();
         for link in self.links.values_mut() {

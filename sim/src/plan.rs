@@ -1,4 +1,4 @@
-//! What is to happen in a run: all of it is made of the seed before the run, as a list of events
+//! A run's plan: all of it is made of the seed before the run, as a list of events
 //! that can be made shorter.
 //!
 //! To add a fault: a variant of [`Fault`], its arm in `Plan::fault`, and its deed in world.rs.
@@ -15,7 +15,7 @@ pub enum Fault {
     KillServer {
         down_ns: u64,
     },
-    /// What was not synced may be lost.
+    /// Bytes that were not synced may be lost.
     LosePower {
         down_ns: u64,
     },

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the store says of the request with that ticket.
+/// The store's answer to the request with that ticket.
 #[derive(Debug)]
 pub enum Stored {
     Completed(u64, Result<(), StoreError>),

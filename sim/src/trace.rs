@@ -1,4 +1,4 @@
-//! What happened, as a hash and, if somebody wants to read it, as lines.
+//! A run's events, as a hash and, if somebody wants to read it, as lines.
 
 const PRIME: u64 = 0x0100_0000_01b3;
 

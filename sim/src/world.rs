@@ -441,7 +441,7 @@ impl World<'_> {
         }
     }
 
-    /// Nothing fails any more, and everybody writes.
+    /// All faults have ended, and everybody writes.
     fn begin_calm(&mut self) -> Checked<()> {
         self.env.say(|| "the faults are over".to_string());
         self.is_calm = true;

@@ -136,7 +136,7 @@ test("a heat map is read, zoomed and opened by keys", async () => {
   await page.locator("figcaption", { hasText: /^\[10\]\[1\] = [0-9.]+$/ }).waitFor();
   await page.keyboard.press("+");
   assert.equal(await size(), 96);
-  // What is beyond the edge comes into view.
+  // A row beyond the edge comes into view.
   for (let i = 0; i < 10; ++i) await page.keyboard.press("Shift+ArrowRight");
   await page.locator("figcaption", { hasText: /^\[10\]\[101\] = / }).waitFor();
   assert.equal(await page.locator(".marker:not(.frame)").isVisible(), true);

@@ -82,7 +82,7 @@ test("a refusal names the file of the token that was not taken", limits, async (
     assert.ok(!String(error).includes(stale));
     return fails("DENIED", named)(error);
   });
-  // Nothing is said of a file that was not shown.
+  // The text does not name a file whose token was not shown.
   await assert.rejects(connectTo("localhost", { token: stale }), (error) => {
     assert.ok(!String(error).includes(file));
     return fails("DENIED", /token is not valid/)(error);

@@ -39,7 +39,7 @@ async function serveFrom(page: Page, from: string): Promise<void> {
   }
 }
 
-/** What axe-core finds wrong with the page as it is, a line each. */
+/** The faults that axe-core finds in the page as it is, a line each. */
 export async function accessibilityOf(page: Page): Promise<string[]> {
   await page.evaluate(axeSource());
   return page.evaluate(async () => {

@@ -1,4 +1,4 @@
-/** What the viewer's lists, scales, graphs and files are made of, without a browser. */
+/** The parts of the viewer's lists, scales, graphs and files, without a browser. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvText, fileName } from "../viewer/export.js";

@@ -19,7 +19,7 @@ export interface Ink {
 
 const FONT = "12px system-ui, sans-serif";
 const TICK = 4;
-/** Room that a number takes beside an axis, across and along. */
+/** Room that a number takes at an axis, across and along. */
 export const [TICK_HEIGHT, LETTER] = [18, 7];
 
 export function inkOf(element: HTMLElement): Ink {
@@ -95,7 +95,7 @@ export function drawBelow(
   context.stroke();
 }
 
-/** Numbers beside a box; `at` counts from its bottom up. */
+/** Numbers at the side of a box; `at` counts from its bottom up. */
 export function drawBeside(
   context: CanvasRenderingContext2D,
   box: Box,

@@ -8,14 +8,14 @@ import { editedText, editor, isEditable } from "./editing.js";
 import { elementOf, fieldsOf, kindOf, resolve, type Spot, type Step } from "./spots.js";
 import type { Sample } from "./trends.js";
 
-/** What can be done with a value that is shown: of a block, and a path in it. */
+/** The actions on a shown value: of a block, and a path in it. */
 export interface Ways {
   go(serial: number, steps: readonly Step[]): void;
   /** Keeps it in sight. */
   pin(serial: number, steps: readonly Step[]): void;
   /** The address of one of its views. */
   address(serial: number, steps: readonly Step[], view: string): string;
-  /** What the number was, with what it is now; null: it is not a number. */
+  /** The number's history up to now; null if it is not a number. */
   samples(serial: number, steps: readonly Step[], spot: Spot): readonly Sample[] | null;
 }
 
@@ -56,7 +56,7 @@ function pointerShown(segment: Segment, place: Spot["place"]): Shown {
   }
 }
 
-/** What a value is in one line. */
+/** A value in one line. */
 export function shownOf(
   segment: Segment,
   spot: Spot,

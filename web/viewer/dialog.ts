@@ -9,7 +9,7 @@ export function showDialog(title: string, ...content: (HTMLElement | string)[]):
     dialog.remove();
     if (before?.isConnected) before.focus();
   });
-  // A press beside the dialog closes it.
+  // A press outside of the dialog closes it.
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.body.append(dialog);
   dialog.showModal();

@@ -1,4 +1,4 @@
-/** What people take away: pictures as PNG, numbers as CSV. */
+/** Files that people take away: pictures as PNG, numbers as CSV. */
 import { notice } from "./dom.js";
 
 /** Larger tables are for programs. */

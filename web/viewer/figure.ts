@@ -1,5 +1,5 @@
 /**
- * What the live pictures of arrays share: pausing, looking back through what was received, a
+ * The live pictures of arrays share this: pausing, looking back through what was received, a
  * range that follows the data or is given, zooming, and taking the picture or its numbers away.
  */
 import { rangeOf } from "./colours.js";
@@ -22,7 +22,7 @@ export interface Source {
   exact(): Promise<ArrayLike<number | bigint> | null>;
 }
 
-/** What a picture does; given by the heat map and by the plot. */
+/** A picture's own part; given by the heat map and by the plot. */
 export interface Picture {
   /** Draws a frame between low and high. */
   draw(frame: Frame, low: number, high: number): void;

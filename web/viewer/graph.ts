@@ -101,7 +101,7 @@ function clipped(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
-/** What stands in the box of a block: its values but for the pointers, which are lines. */
+/** The text in a block's box: its values but for the pointers, which are lines. */
 function valuesOf(segment: Segment, id: Id): string[] {
   const spot = typeof id === "number" ? blockSpot(segment, id) : null;
   if (spot === null) return [];
@@ -292,7 +292,7 @@ class Graph implements GraphView {
     this.place();
   }
 
-  /** What is at that place of the stage stays there. */
+  /** The point at that place of the stage stays there. */
   private zoom(factor: number, at?: { x: number; y: number }): void {
     const { x, y, scale } = this.shownView();
     const to = Math.max(0.05, Math.min(4, scale * factor));

@@ -1,6 +1,6 @@
 /**
  * Where the boxes and lines of a graph lie: a column a distance from the first box, and as many
- * columns beside each other as fit; the next ones stand below, as lines of a text. Pure.
+ * columns side by side as fit; the next ones stand below, as lines of a text. Pure.
  */
 
 export type Id = number | string;

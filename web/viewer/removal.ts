@@ -30,6 +30,6 @@ export function confirmRemoval(client: Client, path: string, removed: () => void
       h("button", { type: "button", class: "danger", onclick: () => void remove() }, "Remove"),
     ),
   );
-  // What is pressed without looking must not remove anything.
+  // A key that is pressed without a look must not remove anything.
   keep.focus();
 }

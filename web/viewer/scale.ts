@@ -1,6 +1,6 @@
 /**
  * The scales of pictures: which round numbers stand on an axis, and which part of it is in sight.
- * Nothing here draws.
+ * No function here draws.
  */
 
 /** Cells from `from` to before `to`. */

@@ -1,4 +1,4 @@
-/** What the list of segments shows of a segment, and of a folder of them. */
+/** The columns of the list of segments, for a segment and for a folder of them. */
 import { Durability, type SegmentInfo } from "../src/wire/protocol/segment.js";
 import { clientText } from "./clients.js";
 import { bytesText, durationText, groupText } from "./dom.js";
@@ -35,7 +35,7 @@ function numbered(id: string, name: string, text: (value: number) => string): Co
   return { id, name, isNumber: true, sum, text: ({ values }) => sum(values) };
 }
 
-/** Who has the writer lock, and who waits for it. */
+/** The clients that have the writer lock or wait for it. */
 function lockText({ info, more }: Listed): string {
   const waiting = info.writers_waiting === 0 ? "" : `, ${info.writers_waiting} waiting`;
   if (!info.writer_locked) return waiting === "" ? "free" : `free${waiting}`;

@@ -118,7 +118,7 @@ export function arrayTable(
   return new ArrayTable(segment, serial, steps, ways);
 }
 
-/** What the columns of an array are: elements of nested arrays, fields, or the value alone. */
+/** The columns of an array: elements of nested arrays, fields, or the value alone. */
 export function columnsOf(spot: Spot): (Step | null)[] {
   const element = elementOf(spot, 0);
   if (element === null) return [null];

@@ -1,6 +1,6 @@
 /** The rows of a list of paths: filtered, sorted, and folded by the parts of the paths. Pure. */
 
-/** What a row can be sorted by. */
+/** The keys by which rows can be sorted. */
 export interface Leaf {
   readonly path: string;
   /** By the name of a column. */

@@ -1,4 +1,4 @@
-/** What numbers were while the page was open: as a small line beside each, and as a chart. */
+/** The numbers' history while the page is open: as a small line at each, and as a chart. */
 import { svg } from "./dom.js";
 
 const MOST_SAMPLES = 600;

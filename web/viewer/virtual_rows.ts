@@ -5,10 +5,10 @@
 
 export interface Rows<E extends HTMLElement> {
   count(): number;
-  /** What tells one row from another, whatever their order. */
+  /** The key that tells one row from another, whatever their order. */
   key(index: number): string;
   make(index: number): E;
-  /** What a row shows may have changed, and its place. */
+  /** A row's content may have changed, and its place. */
   update(element: E, index: number): void;
 }
 

@@ -41,7 +41,7 @@ impl Level {
 pub struct Finding {
     pub level: Level,
     pub found: String,
-    /// What to do; empty if there is nothing to do.
+    /// The advice; empty if the check has none.
     pub mend: String,
 }
 

@@ -55,8 +55,8 @@ Examples:
   interweave doctor --list                      what is looked at
   interweave doctor --json
 
-Exit status: 0 if there is no problem, 1 if there is one. Notes say what could be better. Nothing is
-changed.";
+Exit status: 0 without a problem, 1 with one. Notes say what could be better. The command changes
+nothing.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -67,7 +67,7 @@ pub struct DoctorArgs {
     /// The store's folder [default: that of `interweave serve`]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Where the server has HTTP [default: port 7748 beside the server's default port]
+    /// Where the server has HTTP [default: port 7748 for a server at its default port]
     #[arg(long, value_name = "HOST:PORT", value_parser = http::parse_address)]
     http: Option<http::Place>,
     /// Only this check; may be given again
@@ -147,7 +147,7 @@ fn print_list(checks: impl Iterator<Item = (&'static str, &'static Check)>, json
     }
 }
 
-/// What was found, printed as it comes: a check may take a while.
+/// The findings. Each is printed as it comes, because a check may take a while.
 struct Report {
     json: bool,
     last_group: &'static str,

@@ -58,7 +58,7 @@ fn connected(subject: &Subject) -> Result<&Connected, Finding> {
     subject
         .connected()
         .as_ref()
-        .map_err(|_| Finding::skipped("there is no connection"))
+        .map_err(|_| Finding::skipped("the connection failed"))
 }
 
 fn connection(subject: &Subject) -> Finding {
@@ -118,7 +118,7 @@ fn encryption(subject: &Subject) -> Finding {
         Address::Unix { .. } => Finding::ok("a Unix socket, which stays on this machine"),
         Address::Tcp { secure: true, .. } => match subject.connected() {
             Ok(_) => Finding::ok("TLS, and the server's certificate is trusted"),
-            Err(_) => Finding::skipped("there is no connection"),
+            Err(_) => Finding::skipped("the connection failed"),
         },
         Address::Tcp { host, .. } if is_loopback(host) => {
             Finding::ok("none, and the connection stays on this machine")
@@ -146,7 +146,7 @@ fn identity(subject: &Subject) -> Finding {
             "set IW_TOKEN to a token that `interweave token new` made for this server, or to none \
              for the server of this user",
         ),
-        Err(_) => Finding::skipped("there is no connection"),
+        Err(_) => Finding::skipped("the connection failed"),
         Ok(connected) => match connected.client.borrow_mut().list("/") {
             Ok(list) => Finding::ok(format!(
                 "let in with {shown}; {} can be seen",

@@ -22,7 +22,7 @@ pub struct Subject {
     pub server_is_named: bool,
     /// Where the server answers HTTP.
     pub http: Option<Place>,
-    /// None: there is no home directory, and none was named.
+    /// None if the user has no home directory and named no folder.
     pub store: Option<PathBuf>,
     pub store_is_named: bool,
     connected: OnceCell<Result<Connected, ClientError>>,

@@ -48,7 +48,7 @@ pub struct TopArgs {
     /// The order of segments
     #[arg(long, value_enum, default_value_t = Sort::Releases)]
     sort: Sort,
-    /// Where the server has HTTP [default: port 7748 beside the server's default port]
+    /// Where the server has HTTP [default: port 7748 for a server at its default port]
     #[arg(long, value_name = "HOST:PORT", value_parser = http::parse_address)]
     http: Option<http::Place>,
 }

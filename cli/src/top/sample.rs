@@ -15,7 +15,7 @@ pub type Numbers = HashMap<String, u64>;
 pub struct Sample {
     pub at: Instant,
     pub segments: Vec<SegmentInfo>,
-    /// Or why there are none.
+    /// An error says why the server did not give them.
     pub numbers: Result<Numbers, String>,
 }
 
@@ -54,7 +54,7 @@ fn parse(page: &str) -> Numbers {
     numbers.collect()
 }
 
-/// What one segment did.
+/// The doings of one segment.
 pub struct Row {
     pub segment: SegmentInfo,
     /// None: not known yet, or the segment was made anew.

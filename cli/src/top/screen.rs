@@ -82,7 +82,7 @@ impl Screen {
 }
 
 fn restore(before: &Termios) {
-    // Nothing more can be done if the terminal is gone.
+    // Without the terminal the error has no reader.
     let _ = put(LEAVE);
     let _ = tcsetattr(stdin(), OptionalActions::Now, before);
 }

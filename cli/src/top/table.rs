@@ -58,7 +58,7 @@ const HEADS: [&str; 8] = [
     "PATH", "VERSION", "REL/S", "SIZE", "CLIENTS", "WATCHING", "WAITING", "WRITER",
 ];
 
-/// What is above the table, a line each.
+/// The lines above the table.
 pub fn summary(server: &str, before: Option<&Sample>, now: &Sample) -> Vec<String> {
     let segments = counted(now.segments.len() as u64, "segment");
     let first = format!("{}  {segments}", clean(server));

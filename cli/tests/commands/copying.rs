@@ -115,7 +115,7 @@ fn shown(url: &str) -> String {
     shown.out
 }
 
-/// What is shown of a segment, but for its URL, where it is, and its versions.
+/// The text of `show` without URL, server and versions.
 fn contents(server: &Server, path: &str) -> String {
     let text = shown(&url(server, path)).replace(&format!("iw://{}", url(server, path)), "HERE");
     let text = text.replace(&server.port.to_string(), "PORT");
@@ -237,7 +237,7 @@ fn a_file_makes_the_same_segment_again() {
     let again = refused(&["import", &file, &server]);
     assert!(again.contains("exists"), "{again}");
     assert_eq!(connect(&to).list("/").unwrap().len(), 2);
-    // Nothing else was left beside the file.
+    // The folder has the file alone.
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
@@ -335,7 +335,7 @@ fn an_interrupted_copy_leaves_no_segment() {
     }
 }
 
-/// What was copied whole before stays.
+/// Segments that were copied whole before stay.
 #[test]
 fn of_many_copies_only_the_interrupted_one_is_taken_away() {
     let server = Server::in_memory(&[]);

@@ -207,7 +207,7 @@ fn own_2_a_file_that_is_there_is_left_as_it_is() {
     // The server looks after it last.
     let last = files.find(|other| *other != file && *other != of_http);
     let last = last.expect("that of the second address");
-    // What another server wrote, and a link that somebody made, stay.
+    // Another server's file stays, and so does a link that somebody made.
     std::fs::write(&file, "another\n").expect("it is written");
     std::fs::remove_file(&of_http).expect("it goes");
     std::os::unix::fs::symlink(&elsewhere, &of_http).expect("a link");

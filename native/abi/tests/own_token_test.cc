@@ -86,7 +86,7 @@ TEST_F(OwnTokenOverTls, Own6ARefusalNamesTheFileAndNotItsToken) {
   EXPECT_NE(text.find("remove the file"), std::string::npos) << text;
   EXPECT_NE(text.find("IW_TOKEN"), std::string::npos) << text;
   EXPECT_EQ(text.find(stale), std::string::npos) << text;
-  // Nothing is said of a file that was not shown.
+  // The text does not name a file whose token was not shown.
   EXPECT_EQ(open(server, "localhost", stale.c_str()), nullptr);
   EXPECT_EQ(IW_errno(), IW_EDENIED);
   text = IW_strerror();

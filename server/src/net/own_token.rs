@@ -262,7 +262,7 @@ fn is_private(folder: &Path) -> bool {
     metadata.is_ok_and(|m| m.is_dir() && m.uid() == user() && m.mode() & 0o077 == 0)
 }
 
-/// What a new file may take the place of.
+/// The files whose place a new one may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {
     /// A server that starts replaces what an older one has left.
@@ -286,7 +286,7 @@ fn write(file: &Path, token: &str, over: Over) -> io::Result<()> {
         // Unlike a rename it fails if there is a file, also one that has just come.
         Over::Nothing => fs::hard_link(&part, file),
     });
-    // Nothing is there after a rename.
+    // After a rename the name is free.
     let _ = fs::remove_file(&part);
     written
 }

@@ -1,4 +1,4 @@
-//! What the embedded store asks of a disk: one directory of files, and no more than these calls
+//! The embedded store's wishes of a disk: one directory of files, and no more than these calls
 //! ([the store's interface](../../../docs/store.md#the-disk)).
 //!
 //! [`Directory`] is a directory of the file system. The simulator has another one, in memory, which

@@ -592,7 +592,7 @@ impl Opened {
     }
 }
 
-/// What the log's end knows of the segments, and the version of each one's checkpoint.
+/// The segments as the log's end knows them, and the version of each one's checkpoint.
 fn known_segments(found: &Found, log: &Log, to_forget: &[u64]) -> (Index, BTreeMap<u64, u64>) {
     let mut index = index_of_files(found, log);
     let mut newest = BTreeMap::new();

@@ -17,7 +17,7 @@ const MAX_HEAD_BYTES: usize = 65_536;
 /// Magic, the length of the head, the length of the diff, and the checksum.
 const FRAME_BYTES: usize = 8 + 4 + 8 + 8;
 
-/// What a file says of its segment beside the types and blocks.
+/// A segment's properties in a file, without its types and blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentHead {
     pub path: String,

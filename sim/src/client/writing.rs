@@ -107,7 +107,7 @@ impl Release {
     }
 }
 
-/// What is left of a thing that the client does, and whether it waits.
+/// The rest of a thing that the client does, and whether it waits.
 type Left = Checked<(Option<Doing>, bool)>;
 
 impl Client {

@@ -90,7 +90,7 @@ fn flattened(schema: &Schema, id: DefId) -> bool {
             .any(|def| def.fields().iter().any(|field| holds(&field.ty)))
 }
 
-/// What the parts of an object's modification word stand for.
+/// The meanings of the parts of an object's modification word.
 #[derive(Clone, Copy)]
 enum Marks {
     Fields,

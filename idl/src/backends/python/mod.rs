@@ -1,5 +1,5 @@
 //! Python for a program's own data: of each .x file a module, which declares the types when it is
-//! imported, and a stub beside it, which tells type checkers what values look like.
+//! imported, and its stub, which tells type checkers what values look like.
 //!
 //! Types have the names of the .x file, so that they are the types of programs in other languages.
 //! A module finds its includes as `folder.name`, below --package if that is given.

@@ -1,4 +1,4 @@
-//! The stub beside a module: what type checkers (mypy, pyright) are told of its values.
+//! A module's stub: it tells type checkers (mypy, pyright) of the module's values.
 
 use super::names::{is_declared, type_name};
 use super::renamed;

@@ -190,7 +190,7 @@ fn the_index_finds_the_first_rule() {
                 continue;
             };
             assert!(path.starts_with(reach) && reach.ends_with('/'), "{reach}");
-            // What was said of one path of the folder holds for others.
+            // A decision about one path of the folder holds for others.
             let other = format!("{}{}", &reach[..reach.len() - 1], numbers.path(&IN_PATHS));
             let found = parsed.decide(&identity, operation, &other);
             assert_eq!(found, expected, "{identity} {operation} {other} by\n{file}");

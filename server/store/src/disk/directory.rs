@@ -150,7 +150,7 @@ impl DiskFile for File {
     }
 }
 
-/// What belongs to another user keeps its mode, and so does a directory that all share (sticky).
+/// A file of another user keeps its mode, and so does a directory that all share (sticky).
 fn restrict(path: &Path, mode: u32) {
     let is_wider = |found: u32| found & 0o1000 == 0 && found & 0o777 & !mode != 0;
     if std::fs::metadata(path).is_ok_and(|meta| is_wider(meta.permissions().mode())) {
@@ -179,7 +179,7 @@ fn make_dir_with(
         Err(_) if dir.is_dir() => {}
         made => made?,
     }
-    // Who may not read it did not make what is in it.
+    // A user who may not read it did not make its content.
     match sync(parent) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced,

@@ -50,7 +50,7 @@ public class Things {
     }
   }
 
-  /** What all stores came to; the same with and without marks. */
+  /** The sum of all stores; the same with and without marks. */
   public static String all() {
     return fields() + " " + arrays() + " " + others();
   }

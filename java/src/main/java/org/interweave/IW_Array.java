@@ -1,7 +1,7 @@
 package org.interweave;
 
 /**
- * What the classes of named arrays are derived from; they have `length` and `array`. Those of
+ * The base of the classes of named arrays; they have `length` and `array`. Those of
  * numbers have `get` and `set` of an element, too. `set` marks the part of the row that the element
  * belongs to.
  */

@@ -58,7 +58,7 @@ final class Link implements Connection.Hearing<Call> {
   /** A secret. */
   private final String token;
   private final OwnToken ownToken;
-  /** What the connection shows of it, until it is welcome; null: nothing. */
+  /** The token that the connection shows until it is welcome; null if it shows none. */
   private OwnToken.Found shownOwn;
   private boolean isToLoopback;
   /** Null: those that the environment names. */

@@ -20,7 +20,7 @@ final class Collecting implements Plan.Visit {
   private final CopiedBlock block;
   private final ByteWriter out;
   private final UnitCollecting values;
-  /** What is compared, in the order of the places; null: the whole block. */
+  /** The compared places, in order; null for the whole block. */
   private final Iterator<Stretches.Stretch> stretches;
   /** Whether a part of the pristine copy is left. */
   private boolean isLeft = true;

@@ -25,7 +25,7 @@ import org.interweave.wire.protocol.DescriptorCodec.Primitive;
  * to no object, stays as it is until the program assigns the field.
  */
 final class Transfer extends IW_Memory {
-  /** What stands in a string for bytes that are not UTF-8. */
+  /** The character that stands in a string for bytes that are not UTF-8. */
   private static final char REPLACEMENT = '\uFFFD';
 
   private final ObjectMap map;

@@ -45,7 +45,7 @@ class StaleTokenTest {
     return Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
   }
 
-  /** What a program of its own environment says. */
+  /** The words of a program with an environment of its own. */
   private String opening(String url) throws IOException {
     ProcessBuilder builder =
         new ProcessBuilder(
