@@ -3,7 +3,7 @@
 //! build can have, there are none.
 
 #[cfg(all(feature = "planted", not(debug_assertions)))]
-compile_error!("planted defects are for the simulator alone: build with --profile planted");
+compile_error!("planted defects are for the simulator alone: make/sim.sh builds with them");
 
 /// A thing that is done wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
