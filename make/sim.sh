@@ -12,8 +12,8 @@ program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
 if [ "${1:-}" = --short ]; then
   # The same ones each time, so that a change is not blamed for what another seed finds.
   "$program" --from 1 --seeds 100
-  # The debug assertions of one crate say that this is no release build. The other crates are as they
-  # are built already.
+  # With debug assertions in one crate the build is not a release build, which could not have the
+  # defects. The other crates are as they are built already.
   exec cargo test --release --locked --quiet --package interweave-sim --features planted \
     --config 'profile.release.package.interweave-wire.debug-assertions=true' \
     --test planted -- --nocapture --test-threads 1
