@@ -5,12 +5,12 @@
 #
 #   packaging/tests/deb.sh DEBS NEWER     folders of packages; those of NEWER have a later version
 #
-# Needs root. Says so, and tests nothing, where it is not root.
+# Needs root. Says so where it is not root, and ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ "$(id -u)" != 0 ] || ! unshare --mount true 2>/dev/null; then
   echo "deb: skipped, because a system of its own needs root"
-  exit 0
+  exit 77
 fi
 debs=$(realpath "$1")
 newer=$(realpath "$2")
@@ -18,7 +18,7 @@ root=$PWD
 base=$(realpath -m "${BUILD:-build}")/packaging/base.tar
 if [ -z "${IW_IN_NAMESPACE:-}" ]; then
   if [ ! -e "$base" ]; then
-    # What the packages depend on, and a compiler for the development package.
+    # The packages' dependencies, and a compiler for the development package.
     mmdebstrap --quiet --format=tar --variant=minbase \
       --include=gcc,libc6-dev,libssl3,man-db,pkg-config,systemd-standalone-sysusers,libstdc++6 \
       "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$base.new"

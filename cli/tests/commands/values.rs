@@ -63,15 +63,21 @@ fn make_pairs(client: &mut Client) {
     described(&mut types, 64, "", TypeBody::Pointer(int));
     let fields = vec![field("key", int), field("to", 64)];
     described(&mut types, 65, "pair", TypeBody::Record(fields));
-    let mut copy = open(client, "/pairs", Durability::Memory);
+    make_blocks(client, "/pairs", &types, &[(65, "head"), (65, "")]);
+}
+
+/// A segment of these types, and of one block for each type and name.
+fn make_blocks(client: &mut Client, path: &str, types: &TypeTable, blocks: &[(u32, &str)]) {
+    let mut copy = open(client, path, Durability::Memory);
     let lock = copy.lock(client, PATIENT, 1).expect("the lock");
     let mut diff = DiffBuilder::new(0, 1);
     types
         .described()
         .iter()
         .for_each(|ty| diff.add_type(&ty.descriptor));
-    diff.add_block(lock.grant.first_serial, 65, 1, "head");
-    diff.add_block(lock.grant.first_serial + 1, 65, 1, "");
+    for (serial, (number, name)) in (lock.grant.first_serial..).zip(blocks) {
+        diff.add_block(serial, *number, 1, name);
+    }
     copy.release(client, &lock, diff.finish())
         .expect("a version");
 }
@@ -94,16 +100,7 @@ fn show_declares_types_as_an_x_file_does() {
     let fields = vec![field("at", 65), field("name", 66), field("all", 67)];
     described(&mut types, 68, "record", TypeBody::Record(fields));
     described(&mut types, 69, "link", TypeBody::Pointer(68));
-    let mut copy = open(&mut client, "/types", Durability::Memory);
-    let lock = copy.lock(&mut client, PATIENT, 1).expect("the lock");
-    let mut diff = DiffBuilder::new(0, 1);
-    types
-        .described()
-        .iter()
-        .for_each(|ty| diff.add_type(&ty.descriptor));
-    diff.add_block(lock.grant.first_serial, 69, 1, "first");
-    copy.release(&mut client, &lock, diff.finish())
-        .expect("a version");
+    make_blocks(&mut client, "/types", &types, &[(69, "first")]);
     let shown = call(&[
         "show",
         "--types",
@@ -289,17 +286,7 @@ fn make_words(client: &mut Client) {
     let mut types = TypeTable::new();
     described(&mut types, 64, "", TypeBody::String(15));
     described(&mut types, 65, "", TypeBody::Array(letters));
-    let mut copy = open(client, "/words", Durability::Memory);
-    let lock = copy.lock(client, PATIENT, 1).expect("the lock");
-    let mut diff = DiffBuilder::new(0, 1);
-    types
-        .described()
-        .iter()
-        .for_each(|ty| diff.add_type(&ty.descriptor));
-    diff.add_block(lock.grant.first_serial, 64, 1, "word");
-    diff.add_block(lock.grant.first_serial + 1, 65, 1, "letters");
-    copy.release(client, &lock, diff.finish())
-        .expect("a version");
+    make_blocks(client, "/words", &types, &[(64, "word"), (65, "letters")]);
 }
 
 #[test]

@@ -79,16 +79,14 @@ impl Rules {
 
     /// Finds the first rule that matches [RULE-1]. `path` is "" for Metrics and Admin.
     pub fn decide(&self, identity: &Identity, operation: Operation, path: &str) -> Decision {
+        if !operation.is_of_server() {
+            return self.decide_with_reach(identity, operation, path).0;
+        }
         let file = &*self.file;
-        let subjects = file.subjects_of(identity);
-        let number = operation as usize;
-        let verdict = if operation.is_of_server() {
-            let of = |&subject: &u32| file.of_server[subject as usize][number - SEGMENT_OPERATIONS];
-            subjects.iter().map(of).min().unwrap_or(Verdict::NONE)
-        } else {
-            file.paths.first_match(subjects, number, path).0
-        };
-        verdict.decision()
+        let number = operation as usize - SEGMENT_OPERATIONS;
+        let of = |&subject: &u32| file.of_server[subject as usize][number];
+        let verdicts = file.subjects_of(identity).iter().map(of);
+        verdicts.min().unwrap_or(Verdict::NONE).decision()
     }
 
     /// As [`Access::decide_with_reach`](crate::Access::decide_with_reach).
