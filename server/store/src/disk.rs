@@ -100,30 +100,13 @@ pub trait Disk: fmt::Debug + Send + Sync {
 pub type SharedDisk = Arc<dyn Disk>;
 
 /// Writes all bytes at that place.
-pub fn write_all_at(file: &dyn DiskFile, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let written = file.write_at(&[IoSlice::new(bytes)], offset)?;
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        bytes = &bytes[written..];
-        offset += written as u64;
-    }
-    Ok(())
+pub fn write_all_at(file: &dyn DiskFile, bytes: &[u8], offset: u64) -> io::Result<()> {
+    Stream::from(file, offset).write_all(bytes)
 }
 
 /// Reads so many bytes; `UnexpectedEof` if the file ends before.
 pub fn read_exact_at(file: &dyn DiskFile, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    let mut done = 0;
-    while done < bytes.len() {
-        match file.read_at(&mut bytes[done..], offset + done as u64) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(more) => done += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    Stream::from(file, offset).read_exact(bytes)
 }
 
 /// Reads the file of that name, `most` bytes at most.
