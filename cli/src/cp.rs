@@ -51,6 +51,9 @@ pub fn run(args: CopyArgs) -> Result<(), Failure> {
     let to = server_and_prefix(Some(&args.to))?;
     let mut source = Remote::connect(&from.server)?;
     let paths = paths_of(&mut source, &from)?;
+    if paths.is_empty() {
+        return Err(none_matches(&from));
+    }
     let many = is_pattern(&from.path);
     if many && to.path != "/" {
         return Err(Failure::new(format!(
@@ -88,22 +91,22 @@ pub fn whole(argument: &str) -> Result<Url, Failure> {
     }
 }
 
-/// The paths that a path or a pattern names. At least one.
+/// The paths that a path or a pattern names.
 pub fn paths_of(remote: &mut Remote, url: &Url) -> Result<Vec<String>, Failure> {
     if !is_pattern(&url.path) {
         return Ok(vec![url.path.clone()]);
     }
     let listed = remote.list(fixed_part(&url.path))?;
     let paths = listed.into_iter().map(|segment| segment.path);
-    let paths: Vec<String> = paths.filter(|path| matches(&url.path, path)).collect();
-    match paths.is_empty() {
-        false => Ok(paths),
-        true => Err(Failure::new(format!(
-            "no segment of {} matches {}; interweave ls lists them",
-            address_text(&url.server),
-            url.path
-        ))),
-    }
+    Ok(paths.filter(|path| matches(&url.path, path)).collect())
+}
+
+pub fn none_matches(url: &Url) -> Failure {
+    Failure::new(format!(
+        "no segment of {} matches {}; interweave ls lists them",
+        address_text(&url.server),
+        url.path
+    ))
 }
 
 fn copy(

@@ -135,7 +135,7 @@ pub fn run_export(args: ExportArgs) -> Result<(), Failure> {
 /// The segment that was written or read.
 struct Summary<'a> {
     url: String,
-    /// "exported" or the like.
+    /// "written", "read" or "made of a copy".
     verb: &'static str,
     version: u64,
     segment: &'a Segment,

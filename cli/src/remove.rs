@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use clap::Args;
 use interweave_wire::{Json, Url};
 
-use crate::cp::paths_of;
+use crate::cp::{none_matches, paths_of};
 use crate::failure::Failure;
 use crate::output::{counted, object, print_json, print_text, text};
 use crate::pattern::is_pattern;
@@ -84,11 +84,10 @@ fn say_one(args: &RemoveArgs, remote: &mut Remote, url: &Url) -> Result<(), Fail
 }
 
 fn remove_many(args: &RemoveArgs, remote: &mut Remote, url: &Url) -> Result<(), Failure> {
-    let paths = match paths_of(remote, url) {
-        Ok(paths) => paths,
-        Err(_) if args.if_exists => Vec::new(),
-        Err(failure) => return Err(failure),
-    };
+    let paths = paths_of(remote, url)?;
+    if paths.is_empty() && !args.if_exists {
+        return Err(none_matches(url));
+    }
     if args.dry_run {
         say(args, &paths);
         return Ok(());
