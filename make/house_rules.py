@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-from house import allowance, citations, commits, edges, pages, shape, words
+from house import allowance, citations, commits, edges, pages, shape, shells, words
 
 
 def tracked_files():
@@ -52,6 +52,7 @@ def breaches_of(path):
         if not edges.is_test(path):
             strict += shape.check_functions(path, lines)
         strict += edges.check(path, lines)
+        strict += shells.check(path, lines)
         counted += [("columns", *breach) for breach in shape.wide_lines(path, lines)]
         counted += [("words", *breach) for breach in words.check(path, lines)]
     return strict, counted

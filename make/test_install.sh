@@ -12,7 +12,7 @@ PREFIX="$prefix" make/install.sh >/dev/null
 found=$(grep -rlF "$root" "$prefix" || true)
 [ -z "$found" ] || fail "installed files hold the builder's path:" "$found"
 for file in "$prefix"/bin/* "$prefix"/lib/*.so "$prefix"/lib/*.a; do
-  ! readelf -SW "$file" | grep -qF .debug_info || fail "$file is not stripped"
+  ! grep -qF .debug_info <<<"$(readelf -SW "$file")" || fail "$file is not stripped"
 done
 cp examples/list/list.x examples/list/*.c examples/list/*.h "$work/" 2>/dev/null ||
   cp examples/list/* "$work/"

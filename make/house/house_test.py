@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
-from . import citations, commits, edges, pages, shape, words
+from . import citations, commits, edges, pages, shape, shells, words
 
 
 def texts(breaches):
@@ -47,6 +47,19 @@ class Edges(unittest.TestCase):
         self.assertTrue(texts(edges.check(node, ["std::mutex mutex_;"])))
         self.assertTrue(texts(edges.check(node, ['#include "platform/memory.h"'])))
         self.assertFalse(texts(edges.check(node, ['#include "platform/mutex.h"', "Mutex mutex_;"])))
+
+
+class Shells(unittest.TestCase):
+    def breaches(self, *lines):
+        return texts(shells.check(pathlib.Path("a.sh"), list(lines)))
+
+    def test_a_pipe_into_grep_that_ends_early_is_found_where_it_can_fail(self):
+        self.assertTrue(self.breaches("set -euo pipefail", "list | grep -q name"))
+        self.assertTrue(self.breaches("set -euo pipefail", "list |", "  grep -qF name"))
+        self.assertTrue(self.breaches("set -euo pipefail", "list | \\", "  grep -q name"))
+        self.assertFalse(self.breaches("set -eu", "list | grep -q name"))
+        self.assertFalse(self.breaches("set -euo pipefail", "list ||", "  grep -q name file"))
+        self.assertFalse(self.breaches("set -euo pipefail", 'grep -q name <<<"$(list)"'))
 
 
 class Shape(unittest.TestCase):

@@ -46,7 +46,7 @@ try() {
     fail "$wheel with $python"
   [ "$(env -i PATH="$venv/bin" interweave --version)" = "interweave $version" ] ||
     fail "the program is not on the path of the environment"
-  ! readelf -SW "$venv/bin/interweave" | grep -q '\.debug_info' ||
+  ! grep -q '\.debug_info' <<<"$(readelf -SW "$venv/bin/interweave")" ||
     fail "the program is not stripped"
   # Another program of this name on the path is not taken.
   printf '#!/bin/sh\nexit 9\n' >"$work/path/interweave"
@@ -65,11 +65,12 @@ tried=0
 for wheel in "$dist"/interweave-"$version"-*.whl; do
   "$tools/auditwheel" show "$wheel" >"$work/shown" 2>&1 || fail "auditwheel refuses $wheel"
   # It says what the files need, in lines of any width.
-  tr '\n' ' ' <"$work/shown" |
-    grep -qE 'constrains the platform tag to "manylinux_2_(1[0-9]|2[0-8])_x86_64"' ||
+  grep -qE 'constrains the platform tag to "manylinux_2_(1[0-9]|2[0-8])_x86_64"' \
+    <<<"$(tr '\n' ' ' <"$work/shown")" ||
     fail "$wheel needs a newer system: $(cat "$work/shown")"
+  names=$(python3 -m zipfile -l "$wheel")
   for licence in LICENSE LICENSES-third-party.txt; do
-    python3 -m zipfile -l "$wheel" | grep -q "dist-info/.*$licence " || fail "$wheel lacks $licence"
+    grep -q "dist-info/.*$licence " <<<"$names" || fail "$wheel lacks $licence"
   done
   for python in $(pythons "$wheel"); do
     try "$wheel" "$python"
