@@ -6,6 +6,8 @@ A rule of spec/cluster may have two words: [AM-NAME-1], am_name_1_... or AmName1
 import re
 
 RULE = re.compile(r"\[([A-Z]+(?:-[A-Z]+)?)-([0-9]+)\]")
+SNAKE = re.compile(r"\b([a-z]+(?:_[a-z]+)?)_([0-9]+)_")
+CAMEL = re.compile(r"([A-Za-z]+)([0-9]+)(?=[A-Z])")
 
 
 def check(paths):
@@ -20,10 +22,23 @@ def check(paths):
         elif path.parts[:2] == ("spec", "vectors") or (
                 "test" in str(path) and path.suffix in {".cc", ".rs"}):
             cited.append(path.read_text(encoding="utf-8"))
-    text = "\n".join(cited)
+    tests = Citations("\n".join(cited))
     for (letters, digits), (path, number) in sorted(rules.items()):
-        words = letters.split("-")
-        names = (rf"\[{letters}-{digits}\]|\b{'_'.join(words).lower()}_{digits}_|"
-                 rf"{''.join(word.capitalize() for word in words)}{digits}[A-Z]")
-        if not re.search(names, text):
+        if not tests.name(letters, digits):
             yield path, number, f"no test cites the rule [{letters}-{digits}]"
+
+
+class Citations:
+    """The rules that a text names, found in one pass for each way of naming."""
+
+    def __init__(self, text):
+        self.brackets = set(RULE.findall(text))
+        self.snakes = set(SNAKE.findall(text))
+        self.camels = set(CAMEL.findall(text))
+
+    def name(self, letters, digits):
+        words = letters.split("-")
+        camel = "".join(word.capitalize() for word in words)
+        return ((letters, digits) in self.brackets
+                or ("_".join(words).lower(), digits) in self.snakes
+                or any(name.endswith(camel) and number == digits for name, number in self.camels))
