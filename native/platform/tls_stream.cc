@@ -155,15 +155,19 @@ Status TlsStream::flush(bool& is_empty) {
   return sent;
 }
 
-// Small slices become one record; a record for each would be dear.
-std::size_t TlsStream::gather(std::span<const Slice> slices) {
+// Small slices become one record; a record for each would be dear. A large one is not copied.
+std::span<const std::byte> TlsStream::burst_of(std::span<const Slice> slices) {
+  while (!slices.empty() && slices[0].size_bytes == 0) slices = slices.subspan(1);
+  if (!slices.empty() && slices[0].size_bytes >= burst_bytes) {
+    return {static_cast<const std::byte*>(slices[0].data), burst_bytes};
+  }
   gathered_.clear();
   for (const Slice& slice : slices) {
     const std::size_t taken = std::min(slice.size_bytes, burst_bytes - gathered_.size());
     const auto* const from = static_cast<const std::byte*>(slice.data);
     if (taken > 0) gathered_.insert(gathered_.end(), from, from + taken);
   }
-  return gathered_.size();
+  return gathered_;
 }
 
 Status TlsStream::send_some(std::span<const Slice> slices, std::size_t& sent_bytes) {
@@ -172,14 +176,14 @@ Status TlsStream::send_some(std::span<const Slice> slices, std::size_t& sent_byt
   if (is_retired_) return {EPIPE, "the process ends"};
   if (Status bad = flush_some(); !bad) return bad;
   if (!is_flushed()) return {};
-  const std::size_t size = gather(slices);
-  if (size == 0) return {};
+  const std::span<const std::byte> burst = burst_of(slices);
+  if (burst.empty()) return {};
   const openssl::Visit visit;
   library_.ERR_clear_error();
-  if (library_.SSL_write(session_, gathered_.data(), static_cast<int>(size)) <= 0) {
+  if (library_.SSL_write(session_, burst.data(), static_cast<int>(burst.size())) <= 0) {
     return {EPROTO, reason_text(library_)};
   }
-  sent_bytes = size;
+  sent_bytes = burst.size();
   return flush_some();
 }
 
