@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "platform/mutex.h"
+#include "platform/no_fork.h"
 
 namespace iw::client {
 namespace {
@@ -50,6 +51,7 @@ void tell(int code, const std::string& text) {
   void* arg;
   {
     auto& told = listener();
+    const platform::NoFork no_fork;
     const platform::MutexLock lock(told.mutex);
     function = told.function;
     arg = told.arg;
@@ -70,6 +72,7 @@ const LogChoice& log_choice() {
 
 void set_log(IW_log_fn function, void* arg) {
   auto& told = listener();
+  const platform::NoFork no_fork;
   const platform::MutexLock lock(told.mutex);
   told.function = function;
   told.arg = arg;

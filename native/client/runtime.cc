@@ -12,6 +12,7 @@
 #include "client/stray_report.h"
 #include "client/waiting.h"
 #include "platform/clock.h"
+#include "platform/no_fork.h"
 #include "platform/process.h"
 #include "platform/tls.h"
 
@@ -102,6 +103,7 @@ Result Runtime::get(Runtime*& out) {
   if (is_there()) return {};
   const MakingTurn turn(fork_count);
   if (is_there()) return {};
+  const platform::NoFork no_fork;
   std::unique_ptr<Runtime> made(new Runtime);
   Current& now = current();
   if (Result begun = made->begin(); !begun) return begun;

@@ -14,6 +14,7 @@
 
 #include "platform/fault_handling.h"
 #include "platform/mutex.h"
+#include "platform/no_fork.h"
 
 namespace iw::platform {
 
@@ -76,9 +77,6 @@ bool handle_watched_fault(std::byte* address, FaultAccess access) noexcept {
   return handled;
 }
 
-// Not analysed: the one is called before a fork, the other after it.
-void lock_watches() IW_NO_THREAD_SAFETY_ANALYSIS { change_mutex().lock(); }
-void unlock_watches() IW_NO_THREAD_SAFETY_ANALYSIS { change_mutex().unlock(); }
 void forget_running_handlers() {
   for (auto& count : handlers_inside) count.store(0, std::memory_order_relaxed);
 }
@@ -98,6 +96,7 @@ Status FaultWatch::start(std::byte* begin, std::size_t size_bytes, FaultHandler 
                          void* context, FaultWatch& out) {
   out.stop();
   const WatchedRange range{begin, begin + size_bytes, handler, context};
+  const NoFork no_fork;
   const MutexLock lock(change_mutex());
   if (Status bad = put_fault_handler_on_top(); !bad) return bad;
   if (current_table.load(std::memory_order_relaxed) == nullptr) current_table = new RangeTable;
@@ -120,6 +119,7 @@ Status FaultWatch::start(std::byte* begin, std::size_t size_bytes, FaultHandler 
 
 void FaultWatch::stop() {
   if (begin_ == nullptr) return;
+  const NoFork no_fork;
   const MutexLock lock(change_mutex());
   spare_table->clear();
   for (const WatchedRange& range : *current_table.load(std::memory_order_relaxed)) {
@@ -131,6 +131,7 @@ void FaultWatch::stop() {
 
 Status keep_fault_handler_on_top() {
   if (current_table.load(std::memory_order_acquire) == nullptr) return {};
+  const NoFork no_fork;
   const MutexLock lock(change_mutex());
   return put_fault_handler_on_top();
 }

@@ -17,8 +17,6 @@ bool handle_watched_fault(std::byte* address, FaultAccess access) noexcept;
 Status put_fault_handler_on_top();
 
 // For fork: the child has the table, and no running handler.
-void lock_watches();
-void unlock_watches();
 void forget_running_handlers();
 
 }  // namespace iw::platform

@@ -24,10 +24,7 @@ std::array<struct sigaction, max_previous> previous{};
 std::atomic<std::size_t> previous_count{0};
 
 // Handlers of the parent's other threads are not in the child; their counts are.
-[[maybe_unused]] const int registered = pthread_atfork(lock_watches, unlock_watches, [] {
-  forget_running_handlers();
-  unlock_watches();
-});
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, forget_running_handlers);
 
 FaultAccess kind_of_access([[maybe_unused]] void* signal_context) {
 #if defined(__linux__) && (defined(__x86_64__) || defined(__i386__))

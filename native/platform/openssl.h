@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <string>
 
+#include "platform/mutex.h"
+#include "platform/no_fork.h"
+
 namespace iw::platform::openssl {
 
 struct Context;  // SSL_CTX
@@ -52,6 +55,7 @@ struct BioMethod;
   ROW(Bio*, BIO_new, (const BioMethod*))                                        \
   ROW(int, BIO_free, (Bio*))                                                    \
   ROW(int, BIO_read, (Bio*, void*, int))                                        \
+  ROW(void, OPENSSL_thread_stop, ())                                            \
   ROW(unsigned long, ERR_peek_error, ())                                        \
   ROW(void, ERR_clear_error, ())                                                \
   ROW(const char*, ERR_reason_error_string, (unsigned long))
@@ -83,6 +87,22 @@ inline unsigned long reason_of(unsigned long error) { return error & 0x7FFFFF; }
 
 // An error of the system in the place of a reason has this bit, and an errno value.
 inline constexpr unsigned long system_error = 0x80000000;
+
+// For the analysis: a thread is inside of OpenSSL, which takes locks of the whole process.
+class IW_CAPABILITY("OpenSSL") Inside {};
+inline Inside inside;
+
+// A thread has one while it calls OpenSSL, so that no child is forked with OpenSSL's locks held.
+class IW_SCOPED_CAPABILITY Visit {
+ public:
+  Visit() noexcept IW_ACQUIRE_SHARED(inside);
+  ~Visit() IW_RELEASE() {}
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  const NoFork no_fork_;
+};
 
 // Null if the system has no libssl.so.3 with all of these; `why` then names what is missing.
 const Functions* functions(std::string& why);

@@ -3,13 +3,26 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "platform/openssl.h"
+#include "platform/thread_object.h"
 
 namespace iw::platform::openssl {
 
 namespace {
+
+std::atomic<const Functions*> loaded{nullptr};
+
+// By itself OpenSSL frees what it has for a thread when the thread has ended, with its locks and
+// without a Visit.
+struct EndOfThread {
+  ~EndOfThread() {
+    const NoFork no_fork;
+    if (const Functions* const library = loaded.load()) library->OPENSSL_thread_stop();
+  }
+};
 
 // The library is never unloaded: threads may be inside it until the process ends. A program that
 // has loaded OpenSSL for itself shares it with us.
@@ -33,11 +46,21 @@ std::string load(Functions& out) {
 
 }  // namespace
 
-// Without a lock, which a thread could hold while another one forks. Two threads may load it both.
+Visit::Visit() noexcept {
+  try {
+    (void)object_of_this_thread<EndOfThread>();
+  } catch (const std::bad_alloc&) {
+    return;  // then OpenSSL does it by itself
+  }
+}
+
+// Two threads may load it both.
 // Failures are not kept, because a lack of descriptors passes.
 const Functions* functions(std::string& why) {
-  static std::atomic<const Functions*> loaded{nullptr};
   if (const Functions* const before = loaded.load(std::memory_order_acquire)) return before;
+  const NoFork no_fork;
+  // Before OpenSSL has its own: ends of threads come in the order of their keys.
+  (void)slot_of_threads<EndOfThread>();
   auto made = std::make_unique<Functions>();
   why = load(*made);
   if (!why.empty()) return nullptr;

@@ -3,6 +3,8 @@
 
 namespace iw::platform::openssl {
 
+Visit::Visit() noexcept {}
+
 const Functions* functions(std::string& why) {
   why = "this library does not use libssl.so.3 or its like on Windows";
   return nullptr;

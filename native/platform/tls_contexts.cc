@@ -135,7 +135,7 @@ void leave_those_of_a_parent(Contexts& all, unsigned fork_count) IW_REQUIRES(all
 
 std::shared_ptr<openssl::Context> find(const Key& key) {
   Contexts& all = contexts();
-  // A thread that forked another process may have held it there for ever.
+  // In a child a thread of the parent may have it for ever, if the fork did not wait for it.
   if (!all.mutex.try_lock()) return nullptr;
   const MutexLock lock(all.mutex, std::adopt_lock);
   leave_those_of_a_parent(all, key.fork_count);
@@ -169,7 +169,7 @@ bool has_certificate(const std::string& file) {
 
 // `option` and `variable`: where the file may be named.
 TlsResult unusable(const openssl::Functions& library, const char* variable, const char* option,
-                   const std::string& file) {
+                   const std::string& file) IW_REQUIRES_SHARED(openssl::inside) {
   const unsigned long error = library.ERR_peek_error();
   const bool is_of_system = (error & openssl::system_error) != 0;
   const int code = is_of_system ? static_cast<int>(error & ~openssl::system_error) : 0;
@@ -187,7 +187,7 @@ TlsResult unusable(const openssl::Functions& library, const char* variable, cons
 }
 
 TlsResult use_files(const openssl::Functions& library, openssl::Context* context,
-                    const TlsFiles& files) {
+                    const TlsFiles& files) IW_REQUIRES_SHARED(openssl::inside) {
   if (files.authorities.empty()) {
     library.SSL_CTX_set_default_verify_paths(context);
   } else if (library.SSL_CTX_load_verify_locations(context, files.authorities.c_str(), nullptr) !=

@@ -13,12 +13,12 @@ namespace iw::platform {
 
 // Sets `out`, which outlives no connection of it: a session keeps its context.
 TlsResult context_for(const openssl::Functions& library, const TlsFiles& files,
-                      std::shared_ptr<openssl::Context>& out);
+                      std::shared_ptr<openssl::Context>& out) IW_REQUIRES_SHARED(openssl::inside);
 
 // `error` of errno.
 TlsResult shortage_of(int error);
 
 // Lives for ever. Says what OpenSSL found wrong in this thread.
-const char* reason_text(const openssl::Functions& library);
+const char* reason_text(const openssl::Functions& library) IW_REQUIRES_SHARED(openssl::inside);
 
 }  // namespace iw::platform

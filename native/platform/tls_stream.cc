@@ -41,7 +41,7 @@ bool is_refusal(unsigned long reason) {
 
 // Asks for the host, and wants its certificate to name it.
 bool expect_host(const openssl::Functions& library, openssl::Session* session,
-                 const std::string& host) {
+                 const std::string& host) IW_REQUIRES_SHARED(openssl::inside) {
   openssl::Checks* const checks = library.SSL_get0_param(session);
   if (library.X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str()) == 1) return true;
   library.ERR_clear_error();
@@ -56,11 +56,13 @@ bool expect_host(const openssl::Functions& library, openssl::Session* session,
 // Frees without a word to the server.
 TlsStream::~TlsStream() {
   const MutexLock lock(mutex_);
+  const openssl::Visit visit;
   if (session_ != nullptr && !is_retired_) library_.SSL_free(session_);
 }
 
 TlsResult TlsStream::prepare(const std::string& host, const TlsFiles& files) {
   const MutexLock lock(mutex_);
+  const openssl::Visit visit;
   const TlsResult shortage = shortage_of(ENOMEM);
   library_.ERR_clear_error();
   gathered_.reserve(burst_bytes);
@@ -89,6 +91,7 @@ TlsResult TlsStream::connect(const std::string& host, const TlsFiles& files,
     bool is_full = false;
     {
       const MutexLock lock(mutex_);
+      const openssl::Visit visit;
       library_.ERR_clear_error();
       errno = 0;
       const int said = library_.SSL_connect(session_);
@@ -128,6 +131,7 @@ TlsResult TlsStream::why_not_connected(int said) {
 }
 
 Status TlsStream::flush_some() {
+  const openssl::Visit visit;
   while (true) {
     if (is_flushed()) {
       const int got = library_.BIO_read(written_, out_.data(), static_cast<int>(out_.size()));
@@ -151,15 +155,19 @@ Status TlsStream::flush(bool& is_empty) {
   return sent;
 }
 
-// Small slices become one record; a record for each would be dear.
-std::size_t TlsStream::gather(std::span<const Slice> slices) {
+// Small slices become one record; a record for each would be dear. A large one is not copied.
+std::span<const std::byte> TlsStream::burst_of(std::span<const Slice> slices) {
+  while (!slices.empty() && slices[0].size_bytes == 0) slices = slices.subspan(1);
+  if (!slices.empty() && slices[0].size_bytes >= burst_bytes) {
+    return {static_cast<const std::byte*>(slices[0].data), burst_bytes};
+  }
   gathered_.clear();
   for (const Slice& slice : slices) {
     const std::size_t taken = std::min(slice.size_bytes, burst_bytes - gathered_.size());
     const auto* const from = static_cast<const std::byte*>(slice.data);
     if (taken > 0) gathered_.insert(gathered_.end(), from, from + taken);
   }
-  return gathered_.size();
+  return gathered_;
 }
 
 Status TlsStream::send_some(std::span<const Slice> slices, std::size_t& sent_bytes) {
@@ -168,13 +176,14 @@ Status TlsStream::send_some(std::span<const Slice> slices, std::size_t& sent_byt
   if (is_retired_) return {EPIPE, "the process ends"};
   if (Status bad = flush_some(); !bad) return bad;
   if (!is_flushed()) return {};
-  const std::size_t size = gather(slices);
-  if (size == 0) return {};
+  const std::span<const std::byte> burst = burst_of(slices);
+  if (burst.empty()) return {};
+  const openssl::Visit visit;
   library_.ERR_clear_error();
-  if (library_.SSL_write(session_, gathered_.data(), static_cast<int>(size)) <= 0) {
+  if (library_.SSL_write(session_, burst.data(), static_cast<int>(burst.size())) <= 0) {
     return {EPROTO, reason_text(library_)};
   }
-  sent_bytes = size;
+  sent_bytes = burst.size();
   return flush_some();
 }
 
@@ -210,6 +219,7 @@ Status TlsStream::receive(const Space& into, std::size_t& got_bytes) {
   const MutexLock lock(mutex_);
   if (is_retired_) return {EPIPE, "the process ends"};
   Status status;
+  const openssl::Visit visit;
   for (std::span<std::byte> room : {into.first, into.rest}) {
     while (!room.empty() && status) {
       std::size_t got = 0;

@@ -2,7 +2,8 @@
 //
 // OpenSSL reads the socket itself, but writes into memory, from where flush() sends. So OpenSSL
 // never waits for a full connection, never holds half a record, and no write raises SIGPIPE. The
-// mutex is held across system calls, which do not wait: the socket is non-blocking.
+// mutex is held across system calls, which do not wait: the socket is non-blocking. Inside of it, a
+// thread that calls OpenSSL keeps forks off (openssl::Visit).
 //
 // A stream says no close_notify: GOODBYE ends a session, so a forked child has nothing to say.
 #pragma once
@@ -43,13 +44,15 @@ class TlsStream {
  private:
   TlsResult prepare(const std::string& host, const TlsFiles& files);
   // Success: the other side has to say more first.
-  TlsResult why_not_connected(int said) IW_REQUIRES(mutex_);
+  TlsResult why_not_connected(int said) IW_REQUIRES(mutex_) IW_REQUIRES_SHARED(openssl::inside);
   Status flush_some() IW_REQUIRES(mutex_);
   [[nodiscard]] bool is_flushed() const IW_REQUIRES(mutex_) { return out_begin_ == out_end_; }
-  std::size_t gather(std::span<const Slice> slices) IW_REQUIRES(mutex_);
-  Status read_some(std::span<std::byte> into, std::size_t& got_bytes) IW_REQUIRES(mutex_);
+  // What is encrypted next.
+  std::span<const std::byte> burst_of(std::span<const Slice> slices) IW_REQUIRES(mutex_);
+  Status read_some(std::span<std::byte> into, std::size_t& got_bytes) IW_REQUIRES(mutex_)
+      IW_REQUIRES_SHARED(openssl::inside);
 
-  const openssl::Functions& library_;
+  const openssl::Functions& library_ IW_GUARDED_BY(openssl::inside);
   const int fd_;
   Mutex mutex_;
   openssl::Session* session_ IW_GUARDED_BY(mutex_) = nullptr;

@@ -1,5 +1,6 @@
 #include "track/cow_tracker.h"
 
+#include "platform/no_fork.h"
 #include "track/mechanisms.h"
 
 namespace iw::track {
@@ -38,12 +39,14 @@ Status CowTracker::measure_prices(Clock clock) {
   if (area == nullptr || area->most_opening() == Opening::none) return status;
   Prices measured;
   if (Status bad = area->measure(clock, measured); !bad) return bad;
+  const platform::NoFork no_fork;
   const platform::MutexLock lock(mutex_);
   prices_ = measured;
   return {};
 }
 
 Prices CowTracker::prices() const {
+  const platform::NoFork no_fork;
   const platform::MutexLock lock(mutex_);
   return prices_;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "platform/mutex.h"
+#include "platform/no_fork.h"
 #include "platform/process.h"
 #include "track/tracker.h"
 
@@ -16,6 +17,7 @@ template <typename Opened>
 class PerProcess {
  public:
   Status get(std::shared_ptr<const Opened>& out) {
+    const platform::NoFork no_fork;
     const platform::MutexLock lock(mutex_);
     if (current_ == nullptr || opened_in_fork_ != platform::fork_count()) {
       auto opened = std::make_shared<Opened>();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "platform/mutex.h"
+#include "platform/no_fork.h"
 #include "platform/process.h"
 #include "track/mechanisms.h"
 
@@ -39,6 +40,7 @@ Tried tried(std::size_t index) {
     std::unique_ptr<Tracker> tracker IW_GUARDED_BY(mutex);
     Status status IW_GUARDED_BY(mutex);
   };
+  const platform::NoFork no_fork;
   static auto* mechanisms = new std::array<Mechanism, names.size()>;
   Mechanism& mechanism = (*mechanisms)[index];
   const platform::MutexLock lock(mechanism.mutex);
@@ -116,6 +118,7 @@ Status choose(Tracker*& out) {
 
 Status choose_recommended() {
   if (chosen.load(std::memory_order_acquire) != nullptr) return {};
+  const platform::NoFork no_fork;
   static platform::Mutex choosing;
   const platform::MutexLock lock(choosing);
   if (chosen.load(std::memory_order_acquire) != nullptr) return {};

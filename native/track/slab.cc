@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "platform/mutex.h"
+#include "platform/no_fork.h"
 #include "platform/process.h"
 
 namespace iw::track {
@@ -68,6 +69,7 @@ Source& source_of(bool read_only) {
 
 Status take_slice(bool read_only, Slice& out) {
   if constexpr (!platform::can_drop_private_pages) return {ENOTSUP, "slices"};
+  const platform::NoFork no_fork;
   Source& source = source_of(read_only);
   const platform::MutexLock lock(source.mutex);
   const bool is_usable = source.slab != nullptr && source.used_bytes < slab_bytes &&

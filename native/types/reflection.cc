@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "platform/mutex.h"
+#include "platform/no_fork.h"
 #include "types/registry.h"
 
 namespace iw::types {
@@ -35,6 +36,7 @@ class Reflection {
   }
 
   IW_type_t table_of(const Type& type) {
+    const platform::NoFork no_fork;
     const platform::MutexLock lock(mutex_);
     being_made_.clear();
     return part(&type);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "platform/mutex.h"
+#include "platform/no_fork.h"
 #include "types/table.h"
 
 namespace iw::types {
@@ -106,6 +107,7 @@ Registry& Registry::program() {
 
 Result Registry::add(std::span<const IW_type_t> tables) {
   Result result;
+  const platform::NoFork no_fork;
   const platform::MutexLock lock(state_->mutex);
   for (IW_type_t table : tables) {
     if (table == nullptr || table->kind < IW_KIND_PRIMITIVE || table->kind > IW_KIND_TEXT) {
@@ -125,6 +127,7 @@ const Type* Registry::find(IW_type_t table, Result& why) {
     why = {error_code::BAD_ARGUMENT, "the type is NULL"};
     return nullptr;
   }
+  const platform::NoFork no_fork;
   const platform::MutexLock lock(state_->mutex);
   state_->read_waiting();
   if (const auto found = state_->by_table.find(table); found != state_->by_table.end()) {
@@ -150,12 +153,14 @@ IW_type_t Registry::table_of(const Type& type) {
   if (type.name.empty()) return nullptr;
   const Type* const known = find(type.name, type.hash);
   if (known == nullptr || !same_layout(*known, type)) return nullptr;
+  const platform::NoFork no_fork;
   const platform::MutexLock lock(state_->mutex);
   const auto found = state_->tables.find(known);
   return found == state_->tables.end() ? nullptr : found->second;
 }
 
 void Registry::adopt(IW_type_t table) {
+  const platform::NoFork no_fork;
   const platform::MutexLock lock(state_->mutex);
   TableGroup group;
   const auto known = [this](IW_type_t other) -> const Type* {
@@ -172,6 +177,7 @@ void Registry::adopt(IW_type_t table) {
 }
 
 const Type* Registry::find(std::string_view name) {
+  const platform::NoFork no_fork;
   const platform::MutexLock lock(state_->mutex);
   state_->read_waiting();
   const auto found = state_->by_name.find(name);

@@ -1,4 +1,5 @@
-//! A server's own token [OWN-1..3]: the programs of its user find it, and nobody else comes in.
+//! A server's own token [OWN-1..3] [OWN-7]: the programs of its user find it, and nobody else comes
+//! in.
 
 use crate::clients::{open, write, PATIENT};
 use crate::server::{Directory, Server};
@@ -390,4 +391,73 @@ fn own_2_a_server_without_a_token_removes_what_an_older_one_left() {
     assert!(file.exists());
     let _second = Server::with_own_token(&runtime, &["--insecure", "--listen", &listen]);
     assert!(!file.exists());
+}
+
+/// As a server in another network namespace does, which has the same port: its file is locked.
+fn other_server(file: &std::path::Path) -> std::fs::File {
+    std::fs::create_dir_all(file.parent().expect("its folder")).expect("the folder");
+    let mode = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(file.parent().expect("it"), mode).expect("a mode");
+    std::fs::write(file, "another\n").expect("it is written");
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(file, mode).expect("a mode");
+    let other = std::fs::File::open(file).expect("it is there");
+    other.lock().expect("a lock");
+    other
+}
+
+#[test]
+fn own_7_the_file_of_another_server_that_runs_stays_and_programs_find_both() {
+    let runtime = Directory::new();
+    let mut first = serve(&runtime);
+    let file = token_file(&first, &runtime);
+    let listen = format!("127.0.0.1:{}", first.port);
+    first.kill();
+    let other = other_server(&file);
+    let mut second = Server::with_own_token(&runtime, &["--listen", &listen]);
+    assert_eq!(std::fs::read_to_string(&file).expect("it"), "another\n");
+    let named = file.display().to_string();
+    second.logs(&["another server of this user", &named, "XDG_RUNTIME_DIR"]);
+    let listed = Command::new(env!("CARGO_BIN_EXE_interweave"))
+        .args(["ls", &listen])
+        .env("XDG_RUNTIME_DIR", runtime.path())
+        .env_remove("IW_TOKEN")
+        .output();
+    let listed = listed.expect("the program runs");
+    assert!(listed.status.success(), "{listed:?}");
+    assert!(second.stop().success());
+    assert_eq!(std::fs::read_to_string(&file).expect("it"), "another\n");
+    // The other server is killed, and leaves its file.
+    drop(other);
+    let _third = Server::with_own_token(&runtime, &["--listen", &listen]);
+    assert_ne!(std::fs::read_to_string(&file).expect("it"), "another\n");
+}
+
+#[test]
+fn own_7_a_server_without_a_token_leaves_the_file_of_one_that_runs() {
+    let runtime = Directory::new();
+    let mut first = serve(&runtime);
+    let file = token_file(&first, &runtime);
+    let listen = format!("127.0.0.1:{}", first.port);
+    first.kill();
+    let _other = other_server(&file);
+    let _second = Server::with_own_token(&runtime, &["--insecure", "--listen", &listen]);
+    assert_eq!(std::fs::read_to_string(&file).expect("it"), "another\n");
+}
+
+#[test]
+fn own_7_a_server_that_runs_holds_the_lock_of_its_file() {
+    let runtime = Directory::new();
+    let mut server = serve(&runtime);
+    let file = token_file(&server, &runtime);
+    let is_held = || {
+        let file = std::fs::File::open(&file).expect("it is there");
+        file.try_lock_shared().is_err()
+    };
+    assert!(is_held());
+    std::fs::remove_file(&file).expect("it goes");
+    wait_for(&file);
+    assert!(is_held(), "that of the file that was written anew");
+    server.kill();
+    assert!(!is_held());
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -420,6 +421,47 @@ TEST_F(Tls, AForkedChildHasAConnectionOfItsOwnAndTheParentContinues) {
   EXPECT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
   EXPECT_EQ(IW_wl_release(segment), 0) << IW_strerror();
   EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+// Threads that begin, shake hands and end, and hold OpenSSL's locks meanwhile.
+TEST_F(Tls, Proc5AForkedChildShakesHandsWhateverItsParentsThreadsDid) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a child has the locks of the sanitizers' allocators as they were";
+#endif
+  constexpr int forks = 200;
+  constexpr unsigned patience_s = 20;
+  const Server server(authority_.serving());
+  ASSERT_TRUE(server.good());
+  const auto port = static_cast<std::uint16_t>(
+      std::stoi(server.address().substr(server.address().rfind(':') + 1)));
+  const platform::TlsFiles files{authority_.file("ca.pem"), "", ""};
+  const auto shakes_hands = [&] {
+    const std::int64_t deadline_ns = platform::now_ns() + patience_s * std::int64_t{1'000'000'000};
+    platform::Socket socket;
+    return platform::connect_tcp("127.0.0.1", port, deadline_ns, socket).ok() &&
+           platform::begin_tls(socket, "127.0.0.1", files, deadline_ns);
+  };
+  std::atomic<bool> is_over{false};
+  std::atomic<int> failures{0};
+  std::array<std::thread, 3> threads;
+  for (std::thread& each : threads) {
+    each = std::thread([&] {
+      while (!is_over) std::thread([&] { failures += shakes_hands() ? 0 : 1; }).join();
+    });
+  }
+  int status = 0;
+  for (int i = 0; i < forks && status == 0; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(patience_s);  // ends a child that hangs
+      _exit(shakes_hands() ? 0 : 1);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "child " << i;
+  }
+  is_over = true;
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(failures, 0);
 }
 
 // Pushed to programs that ask for nothing, on the library's thread and in an event loop; also after

@@ -1,11 +1,13 @@
-//! The token of a server that has neither a tokens file nor a rules file [OWN-1] [OWN-2].
+//! The token of a server that has neither a tokens file nor a rules file [OWN-1] [OWN-2] [OWN-7].
 //!
 //! A thread of its own looks after the token's files, because a disk that does not answer must not
 //! hold the engine's thread up.
 
 use super::address::ListenAddress;
 use interweave_access::{own_token, Access, TokenLine, Tokens};
-use std::fs::{self, DirBuilder, OpenOptions};
+use rustix::fs::{open, Mode, OFlags};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -23,11 +25,16 @@ const LOOK: Duration = Duration::from_secs(2);
 pub struct OwnToken {
     /// None: this server makes none.
     token: Option<String>,
-    /// Or why no folder may be used.
-    folder: Result<PathBuf, String>,
-    files: Vec<PathBuf>,
+    files: Vec<TokenFile>,
     /// Why a file could not be written.
     failure: Option<String>,
+}
+
+/// A file with the token.
+struct TokenFile {
+    path: PathBuf,
+    /// Its lock says that this server runs.
+    _locked: File,
 }
 
 impl OwnToken {
@@ -40,8 +47,7 @@ impl OwnToken {
         let tokens = Tokens::parse(format!("{line}\nend\n"), 0).map_err(io::Error::other)?;
         let mut own = OwnToken::none();
         own.token = Some(token);
-        own.folder = folder().map_err(|error| error.to_string());
-        let access = Access::of_own_token(tokens, own.folder.as_ref().ok().cloned());
+        let access = Access::of_own_token(tokens, first_folder(|_| Ok(())).ok());
         Ok((own, access))
     }
 
@@ -49,7 +55,6 @@ impl OwnToken {
     pub fn none() -> OwnToken {
         OwnToken {
             token: None,
-            folder: Err("there is no token".to_string()),
             files: Vec::new(),
             failure: None,
         }
@@ -65,15 +70,9 @@ impl OwnToken {
         let Some(token) = &self.token else {
             return remove_stale(&name);
         };
-        let written = self.folder.clone().and_then(|folder| {
-            let file = folder.join(&name);
-            let written = write(&file, token, Over::Older);
-            let written = written.map_err(|error| format!("{}: {error}", file.display()));
-            written.map(|()| file)
-        });
-        match written {
+        match place(&name, token, Over::Older) {
             Ok(file) => self.files.push(file),
-            Err(text) => self.failure = Some(text),
+            Err(error) => self.failure = Some(error.to_string()),
         }
     }
 
@@ -116,10 +115,10 @@ impl OwnToken {
             );
         }
         let name = own_token::file_name(http.port());
-        match self.files.iter().find(|file| file.ends_with(&name)) {
+        match self.files.iter().find(|file| file.path.ends_with(&name)) {
             _ if has_terminal => {}
             Some(file) => tracing::info!(
-                token = %file.display(),
+                token = %file.path.display(),
                 viewer = %format_args!("{scheme}://{http}/login"),
                 "the viewer asks for the token that is in a file"
             ),
@@ -167,20 +166,16 @@ impl OwnToken {
         };
         for file in &mut self.files {
             // A file that is there is left alone, whosever it is.
-            if fs::symlink_metadata(&*file).is_ok() {
+            if fs::symlink_metadata(&file.path).is_ok() {
                 continue;
             }
-            let Some(name) = file.file_name() else {
+            let Some(name) = file.path.file_name().and_then(OsStr::to_str) else {
                 continue;
             };
-            let written = folder().and_then(|folder| {
-                let anew = folder.join(name);
-                write(&anew, token, Over::Nothing).map(|()| anew)
-            });
-            match written {
+            match place(name, token, Over::Nothing) {
                 Ok(anew) => {
                     tracing::info!(
-                        file = %anew.display(),
+                        file = %anew.path.display(),
                         "the file of the server's token was missing and was written anew"
                     );
                     *file = anew;
@@ -190,7 +185,7 @@ impl OwnToken {
                     tracing::warn!(
                         "the file of the server's token, {}, is missing and cannot be written: \
                          {error}",
-                        file.display()
+                        file.path.display()
                     );
                     self.failure = Some(error.to_string());
                 }
@@ -214,9 +209,9 @@ impl Drop for OwnToken {
     fn drop(&mut self) {
         for file in &self.files {
             // Another server of this port may have put its own token there since.
-            let text = fs::read_to_string(file).unwrap_or_default();
+            let text = fs::read_to_string(&file.path).unwrap_or_default();
             if self.token.as_deref() == Some(text.trim_end()) {
-                let _ = fs::remove_file(file);
+                let _ = fs::remove_file(&file.path);
             }
         }
     }
@@ -225,8 +220,11 @@ impl Drop for OwnToken {
 /// Removes what an older server left for the clients of a port.
 fn remove_stale(name: &str) {
     for folder in folders().iter().filter(|folder| is_private(folder)) {
-        // Mostly the file does not exist.
-        let _ = fs::remove_file(folder.join(name));
+        let file = folder.join(name);
+        if !is_of_a_running_server(&file) {
+            // Mostly the file does not exist.
+            let _ = fs::remove_file(file);
+        }
     }
 }
 
@@ -238,23 +236,66 @@ fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Returns the first folder that may be used. Makes it if need be.
-fn folder() -> io::Result<PathBuf> {
+/// Returns the first folder that may be used and is wanted. Makes it if need be.
+fn first_folder(mut is_wanted: impl FnMut(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut refused = io::Error::from(io::ErrorKind::NotFound);
     for folder in folders() {
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => refused = error,
-            _ if is_private(&folder) => return Ok(folder),
-            _ => {
-                let text = format!(
-                    "{} is not a folder that belongs to this user alone",
-                    folder.display()
-                );
-                refused = io::Error::other(text);
-            }
+        let found = match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ if is_private(&folder) => is_wanted(&folder),
+            _ => Err(io::Error::other(format!(
+                "{} is not a folder that belongs to this user alone",
+                folder.display()
+            ))),
+        };
+        match found {
+            Ok(()) => return Ok(folder),
+            Err(error) => refused = error,
         }
     }
     Err(refused)
+}
+
+/// Writes the token where no other running server of this user has a file of this name.
+fn place(name: &str, token: &str, over: Over) -> io::Result<TokenFile> {
+    let turn = File::open(first_folder(|_| Ok(()))?)?;
+    // Servers that start at the same time come one after the other.
+    let _ = turn.lock();
+    let mut others = None;
+    let folder = first_folder(|folder| {
+        let file = folder.join(name);
+        if !is_of_a_running_server(&file) {
+            return Ok(());
+        }
+        let text = format!("{} is of a server that runs", file.display());
+        others.get_or_insert(file);
+        Err(io::Error::other(text))
+    })?;
+    let path = folder.join(name);
+    let locked = write(&path, token, over)
+        .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+    if let Some(other) = others {
+        tracing::warn!(
+            "{} is the token of another server of this user, which runs in another network \
+             namespace: this server's token is in {}, and programs need a second more to find it; \
+             set XDG_RUNTIME_DIR to another folder for one of the two servers and its programs",
+            other.display(),
+            path.display()
+        );
+    }
+    Ok(TokenFile {
+        path,
+        _locked: locked,
+    })
+}
+
+/// Whether the lock of that file is held. The port is this server's, so the other one is in another
+/// network namespace.
+fn is_of_a_running_server(file: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    // A lock for many, so that no server takes another one's look for its lock.
+    let is_held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    open(file, flags, Mode::empty()).is_ok_and(|found| is_held(File::from(found)))
 }
 
 fn is_private(folder: &Path) -> bool {
@@ -270,8 +311,8 @@ enum Over {
     Nothing,
 }
 
-/// Writes the file whole or not at all.
-fn write(file: &Path, token: &str, over: Over) -> io::Result<()> {
+/// Writes the file whole or not at all, and locks it.
+fn write(file: &Path, token: &str, over: Over) -> io::Result<File> {
     let part = file.with_extension(format!("part-{}", std::process::id()));
     // A part of a process that had the same number may lie there.
     let _ = fs::remove_file(&part);
@@ -281,6 +322,8 @@ fn write(file: &Path, token: &str, over: Over) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&part)?;
+    // It fails where the file system has no locks: other servers then write over the file.
+    let _ = made.try_lock();
     let written = writeln!(made, "{token}").and_then(|()| match over {
         Over::Older => fs::rename(&part, file),
         // Unlike a rename it fails if there is a file, also one that has just come.
@@ -288,5 +331,5 @@ fn write(file: &Path, token: &str, over: Over) -> io::Result<()> {
     });
     // After a rename the name is free.
     let _ = fs::remove_file(&part);
-    written
+    written.map(|()| made)
 }
