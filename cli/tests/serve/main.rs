@@ -14,6 +14,7 @@ mod https;
 mod limits;
 mod log_end;
 mod login;
+mod makers;
 mod many;
 mod own_token;
 mod routes;
