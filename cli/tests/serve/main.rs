@@ -21,6 +21,7 @@ mod routes;
 mod server;
 mod sharing;
 mod stale_token;
+mod strangers;
 mod tls;
 mod unix;
 mod web;

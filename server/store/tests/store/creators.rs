@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
-use interweave_store::{
-    backup, creator_field, restore, RecoveredSegment, StoreError, Wanted,
-};
+use interweave_store::{backup, creator_field, restore, RecoveredSegment, StoreError, Wanted};
 use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::{
     HeaderField, IdentityField, VersionStamp, MAX_FIELD_TEXT, MAX_FIELD_VALUE,
