@@ -97,7 +97,8 @@ struct redirect_field {
 void encode(xdr::Writer& w, const redirect_field& v);
 [[nodiscard]] bool decode(xdr::Reader& r, redirect_field& v);
 
-// `scheme` says how `name` is to be read and proved; schemes are given by a later page.
+// `scheme` says how `name` is to be read and proved; spec/access.md gives those of a server's
+// files.
 struct identity_field {
   std::string scheme{};
   std::string name{};

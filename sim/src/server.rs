@@ -37,6 +37,10 @@ struct Asking {
 }
 
 impl Admission for Asking {
+    fn is_greeted(&self) -> bool {
+        self.engine.borrow().is_greeted(self.connection)
+    }
+
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
         let mut engine = self.engine.borrow_mut();
         engine.admits(self.connection, request, bulk_bytes)

@@ -185,6 +185,15 @@ impl Server {
         open.expect("Linux counts them").count()
     }
 
+    /// The memory that it has, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("Linux tells it");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.expect("a number") << 10
+    }
+
     /// What HTTP answers: status line and body.
     pub fn get(&self, path: &str, host: &str) -> (String, String) {
         let mut stream = TcpStream::connect(self.http).expect("HTTP is there");

@@ -3,8 +3,8 @@
 //! not arrived.
 
 use bytes::Bytes;
-use interweave_wire::frame::{Begun, Gate};
-use interweave_wire::protocol::Envelope;
+use interweave_wire::frame::{Begun, Bounds, Gate};
+use interweave_wire::protocol::{Envelope, MAX_CHUNK_BYTES};
 use interweave_wire::{FrameDecoder, Message, Rejection};
 
 const MAX_BULK_BYTES: u64 = 1 << 20;
@@ -27,6 +27,24 @@ impl Gate for EverySecond {
 
 fn keeps(envelope: &Envelope) -> bool {
     envelope.stream.is_multiple_of(2)
+}
+
+/// Takes what a client may send that has not logged in.
+struct Stranger;
+
+impl Gate for Stranger {
+    type Body = Bytes;
+
+    fn bounds(&self) -> Bounds {
+        Bounds::OF_STRANGERS
+    }
+
+    fn begin(&self, _: &Envelope, body: &[u8]) -> Result<Begun<Bytes>, Rejection> {
+        Ok(Begun {
+            body: Bytes::copy_from_slice(body),
+            keeps_bulk: false,
+        })
+    }
 }
 
 /// The messages, and whether the framing was lost.
@@ -94,6 +112,18 @@ pub fn run(data: &[u8]) {
         assert_eq!(message.bulk.len() as u64, message.envelope.bulk_bytes);
     }
     check_dropping(&whole, bytes, most);
+    check_stranger(&whole, bytes, most);
+}
+
+/// Of a stranger each message comes in one frame. What is too much for a stranger ends the framing,
+/// and nothing else is changed. A message whose bulk is beyond the bound of the others may follow.
+fn check_stranger(whole: &Found, bytes: &[u8], most: usize) {
+    let (some, is_lost) = read(FrameDecoder::with_gate(Stranger), bytes, most);
+    assert!(is_lost || some.len() >= whole.0.len(), "a message is lost");
+    for (some, whole) in some.iter().zip(&whole.0) {
+        assert_eq!((&some.envelope, &some.body), (&whole.envelope, &whole.body));
+        assert!(whole.bulk.len() <= MAX_CHUNK_BYTES as usize);
+    }
 }
 
 /// A gate changes the bulk that is kept, and nothing else. It has no bound on bulk.

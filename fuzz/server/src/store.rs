@@ -80,6 +80,7 @@ fn append(store: &EmbeddedStore, id: u64, bodies: Vec<(LogBody, Bytes)>) {
         segment_id: id,
         body,
         diff,
+        fields: Vec::new(),
     });
     let group = group.collect();
     now(|done| store.append(group, Durability::Synced, done)).expect("there is space");

@@ -5,6 +5,7 @@
 //! that is bound to this host's address is refused. A browser's Origin must be a page of this
 //! server, or a listed one. A page of another server on this host is a page of another site.
 
+use super::leash::Leash;
 use super::tls::HostNames;
 use axum::http::{header, HeaderMap, StatusCode, Uri};
 use interweave_access::Peer;
@@ -18,6 +19,8 @@ pub struct Way {
     pub peer: Peer,
     /// The hosts of the certificate that the server showed. None: the connection is not encrypted.
     pub names: Option<Arc<HostNames>>,
+    /// Bounds what is read of it.
+    pub leash: Arc<Leash>,
 }
 
 /// Scheme, host and port of a page, as a browser sends them: `http://localhost:3000`.

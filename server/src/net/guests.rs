@@ -6,6 +6,7 @@
 //! (visits.rs).
 
 use super::door::Way;
+use super::leash::Leashed;
 use super::listen::{send_at_once, Patience};
 use super::tls::{Admitted, Entrance};
 use super::visits::{Visit, Visits};
@@ -109,6 +110,7 @@ impl Guests {
                 let way = Way {
                     peer: shown.peer,
                     names: Some(shown.names),
+                    ..Way::default()
                 };
                 let stream = UnixStream::from_std(stream)?;
                 self.begin(stream, way, self.app.clone()).await;
@@ -177,6 +179,10 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let app = TowerToHyperService::new(app);
+    let stream = Leashed {
+        stream,
+        leash: way.leash.clone(),
+    };
     let answer = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         let asking = visit.ask();
         request.extensions_mut().insert(way.clone());

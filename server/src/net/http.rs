@@ -6,6 +6,7 @@
 use super::clock;
 use super::door::{Door, Origin, Way};
 use super::guests::{self, Gated};
+use super::leash::Leash;
 use super::login::{self, Caller, Credentials, Failures};
 use super::logins::Logins;
 use super::metrics;
@@ -40,7 +41,7 @@ const MAX_ASKED: usize = 64;
 pub enum Ask {
     Health(Option<Login>, oneshot::Sender<(bool, String)>),
     Page(Page),
-    Web(Box<WebSocket>, Peer),
+    Web(Box<WebSocket>, Peer, Arc<Leash>),
     /// Whose a request with these credentials is.
     Login(Credentials, oneshot::Sender<Result<Login, NotLetIn>>),
     /// Begins a login with a token. The reply is the cookie's value; None: the token is not valid.
@@ -154,8 +155,8 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
                 }
                 // If too many pages wait, the page is dropped, and the handler answers 503.
                 Ask::Page(page) => drop(pages.try_send(page)),
-                Ask::Web(socket, peer) => {
-                    let serve = websocket::serve(shell.clone(), *socket, peer);
+                Ask::Web(socket, peer, leash) => {
+                    let serve = websocket::serve(shell.clone(), *socket, peer, leash);
                     tasks::spawn(&shell, "a WebSocket", serve);
                 }
             }
@@ -377,7 +378,8 @@ async fn web_socket(
         ..way.peer
     };
     websocket::bounded(upgrade).on_upgrade(move |socket| async move {
-        let _ = asker.asks.send(Ask::Web(Box::new(socket), peer)).await;
+        let asked = Ask::Web(Box::new(socket), peer, way.leash);
+        let _ = asker.asks.send(asked).await;
     })
 }
 

@@ -8,7 +8,7 @@
 
 use super::freeing;
 use crate::session::{Incoming, PartChains, Request};
-use interweave_wire::frame::{Begun, BulkTarget, Gate};
+use interweave_wire::frame::{Begun, Bounds, BulkTarget, Gate};
 use interweave_wire::protocol::{Envelope, MAX_CHUNK_BYTES};
 use interweave_wire::{FrameDecoder, Message, Rejection};
 
@@ -16,8 +16,11 @@ use interweave_wire::{FrameDecoder, Message, Rejection};
 /// bytes.
 const MOST_AT_ONCE: usize = 64;
 
-/// Decides whether a request's bulk is worth buffering.
+/// Decides what is taken of a peer, and whether a request's bulk is worth buffering.
 pub trait Admission {
+    /// Whether the peer's HELLO was taken. Before, little is kept of what it sends [NET-8].
+    fn is_greeted(&self) -> bool;
+
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool;
 
     /// So many bytes of bulk in several frames have come. Returns whether it is buffered further.
@@ -38,6 +41,13 @@ struct Requests<A>(A);
 
 impl<A: Admission> Gate for Requests<A> {
     type Body = Coming;
+
+    fn bounds(&self) -> Bounds {
+        match self.0.is_greeted() {
+            true => Bounds::OF_ALL,
+            false => Bounds::OF_STRANGERS,
+        }
+    }
 
     fn begin(&self, envelope: &Envelope, body: &[u8]) -> Result<Begun<Coming>, Rejection> {
         let request = Request::decode(envelope.type_, body);
@@ -83,6 +93,11 @@ impl<A: Admission> Inbound<A> {
         }
     }
 
+    /// Whether the peer's HELLO was taken.
+    pub fn is_greeted(&self) -> bool {
+        self.decoder.bounds() == Bounds::OF_ALL
+    }
+
     /// How many bytes to read where no bulk target is.
     pub fn wanted_bytes(&self) -> usize {
         self.decoder.wanted_bytes()
@@ -120,9 +135,19 @@ impl<A: Admission> Inbound<A> {
         self.decoder.has_pushed()
     }
 
+    /// How many messages may be taken apart before they are taken out. A HELLO alone, because it
+    /// decides what is taken of the following ones.
+    fn most_at_once(&self) -> usize {
+        match self.is_greeted() {
+            true => MOST_AT_ONCE,
+            false => 1,
+        }
+    }
+
     /// Takes bytes apart that [`Inbound::parse`] kept.
     pub fn parse_on(&mut self) -> Result<(), Rejection> {
-        while self.complete.len() < MOST_AT_ONCE {
+        let most = self.most_at_once();
+        while self.complete.len() < most {
             match self.decoder.next_message()? {
                 Some(message) => self.complete.push(incoming(message)),
                 None => break,
@@ -135,7 +160,8 @@ impl<A: Admission> Inbound<A> {
     /// bytes, because so they take least. An error: the framing is lost, so the connection must be
     /// told and closed.
     pub fn parse(&mut self, mut bytes: &[u8]) -> Result<(), Rejection> {
-        while self.complete.len() < MOST_AT_ONCE {
+        let most = self.most_at_once();
+        while self.complete.len() < most {
             match self.decoder.next_of(&mut bytes)? {
                 Some(message) => self.complete.push(incoming(message)),
                 None => return Ok(()),

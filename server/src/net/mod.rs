@@ -17,6 +17,7 @@ mod freeing;
 mod guests;
 mod http;
 mod inbound;
+mod leash;
 mod listen;
 mod login;
 mod logins;

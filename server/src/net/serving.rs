@@ -10,7 +10,7 @@ use super::socket::Socket;
 use super::turns::messages_of;
 use crate::session::Request;
 use interweave_wire::Rejection;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{ready, Poll};
@@ -24,13 +24,32 @@ pub const LINGER: Duration = Duration::from_secs(1);
 /// After so many bytes of one connection the others have their turn, however fast its peer sends.
 const TURN_BYTES: usize = 256 << 10;
 
-/// Asks the engine which bulk of a connection to keep.
+/// Asks the engine what to take of a connection.
 pub struct AskEngine {
-    pub shell: Rc<Shell>,
-    pub connection: u64,
+    shell: Rc<Shell>,
+    connection: u64,
+    /// Once it is so, it stays so, and the engine is not asked again.
+    is_greeted: Cell<bool>,
+}
+
+impl AskEngine {
+    pub fn about(shell: &Rc<Shell>, connection: u64) -> Self {
+        AskEngine {
+            shell: shell.clone(),
+            connection,
+            is_greeted: Cell::new(false),
+        }
+    }
 }
 
 impl Admission for AskEngine {
+    fn is_greeted(&self) -> bool {
+        if !self.is_greeted.get() {
+            self.is_greeted.set(self.shell.is_greeted(self.connection));
+        }
+        self.is_greeted.get()
+    }
+
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
         self.shell.admits(self.connection, request, bulk_bytes)
     }
@@ -45,10 +64,7 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<ClientSocket>, _serving: Ser
     let Sink::Stream(socket) = &connection.sink else {
         return;
     };
-    let inbound = RefCell::new(Inbound::new(AskEngine {
-        shell: shell.clone(),
-        connection: connection.id,
-    }));
+    let inbound = RefCell::new(Inbound::new(AskEngine::about(&shell, connection.id)));
     tokio::select! {
         _ = read_messages(&shell, &connection, socket, &inbound) => {}
         _ = give_bulk_up(&connection, &inbound) => {}

@@ -534,6 +534,11 @@ impl Shell {
         self.event(|engine, now_ns| engine.malformed(now_ns, connection, text));
     }
 
+    /// Whether the connection's HELLO was taken.
+    pub fn is_greeted(&self, connection: u64) -> bool {
+        self.engine.borrow().is_greeted(connection)
+    }
+
     pub fn admits(&self, connection: u64, request: &Request, bulk_bytes: u64) -> bool {
         self.asked(|engine| engine.admits(connection, request, bulk_bytes))
     }

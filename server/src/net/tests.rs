@@ -14,6 +14,10 @@ use std::cell::Cell;
 struct UpTo(u64);
 
 impl Admission for UpTo {
+    fn is_greeted(&self) -> bool {
+        true
+    }
+
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
         request.takes_bulk() && bulk_bytes <= self.0
     }
@@ -37,6 +41,10 @@ impl GivesUp {
 }
 
 impl Admission for GivesUp {
+    fn is_greeted(&self) -> bool {
+        true
+    }
+
     fn admits(&self, _: &Request, _: u64) -> bool {
         true
     }
@@ -212,6 +220,73 @@ fn frame_2_memory_grows_with_what_has_come() {
     feed(&mut inbound, &lying[..lying.len() - 1], 1 << 20);
     let target = inbound.bulk_target().expect("more of the bulk follows");
     assert!(target.bulk.capacity() <= 2 * MAX_CHUNK_BYTES as usize);
+}
+
+/// Admits everything, once it is greeted.
+struct Stranger<'a>(&'a Cell<bool>);
+
+impl Admission for Stranger<'_> {
+    fn is_greeted(&self) -> bool {
+        self.0.get()
+    }
+
+    fn admits(&self, _: &Request, _: u64) -> bool {
+        true
+    }
+
+    fn came(&self, _: &Request, _: usize) -> bool {
+        true
+    }
+}
+
+/// A frame with so many bytes of control, of a type that nobody knows.
+fn frame_of(control_bytes: usize, stream: u32) -> Vec<u8> {
+    let mut frame = vec![0; 8 + control_bytes];
+    frame[..4].copy_from_slice(&(control_bytes as u32).to_be_bytes());
+    frame[8..12].copy_from_slice(&9999_u32.to_be_bytes());
+    frame[12..16].copy_from_slice(&stream.to_be_bytes());
+    frame
+}
+
+#[test]
+fn net_8_of_a_stranger_no_more_than_one_small_frame_is_kept() {
+    const MOST: usize = 16 << 10;
+    let is_greeted = Cell::new(false);
+    let new = || Inbound::new(Stranger(&is_greeted));
+    let messages = feed(&mut new(), &frame_of(MOST, 1), 1000);
+    assert_eq!(messages.len(), 1, "the largest");
+    // Refused by its first bytes.
+    assert!(new().parse(&frame_of(MOST + 1, 1)[..8]).is_err());
+    let two_frames = frames(release(4, pattern(MAX_CHUNK_BYTES as usize + 1)));
+    assert!(new().parse(&two_frames[0]).is_err());
+    assert!(new().wanted_bytes() <= MOST + 8);
+
+    is_greeted.set(true);
+    let messages = feed(&mut new(), &frame_of(MOST + 1, 1), 1000);
+    assert_eq!(messages.len(), 1);
+    assert_eq!(feed(&mut new(), &two_frames.concat(), 100_000).len(), 1);
+}
+
+#[test]
+fn net_8_what_follows_a_hello_is_taken_as_of_whoever_has_logged_in() {
+    let is_greeted = Cell::new(false);
+    let mut inbound = Inbound::new(Stranger(&is_greeted));
+    let all = [frame_of(100, 1), frame_of(20_000, 2), frame_of(100, 3)].concat();
+    inbound.parse(&all).expect("the first is good");
+    let streams = |inbound: &mut Inbound<_>| -> Vec<u32> {
+        let complete = inbound.take_complete();
+        complete.iter().map(|message| message.stream).collect()
+    };
+    assert_eq!(streams(&mut inbound), [1]);
+    is_greeted.set(true);
+    inbound.parse_on().expect("the others are good now");
+    assert_eq!(streams(&mut inbound), [2, 3]);
+    // Of whoever has not logged in the second frame is too large.
+    is_greeted.set(false);
+    let mut inbound = Inbound::new(Stranger(&is_greeted));
+    inbound.parse(&all).expect("the first is good");
+    assert_eq!(streams(&mut inbound), [1]);
+    assert!(inbound.parse_on().is_err());
 }
 
 /// The bytes that a vector's text means: hexadecimal, with spaces and comments.

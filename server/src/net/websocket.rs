@@ -6,6 +6,7 @@
 
 use super::client_socket::{ClientSocket, Sink};
 use super::inbound::Inbound;
+use super::leash::Leash;
 use super::serving::{give_bulk_up, AskEngine, LINGER};
 use super::shell::Shell;
 use super::turns::messages_of;
@@ -15,10 +16,14 @@ use interweave_access::Peer;
 use interweave_wire::frame::{frame_bytes, MAX_FRAME_BYTES};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use tokio::time::{sleep, timeout};
 
 /// The most bytes that one read of the socket brings. Every connection has such a buffer.
 const READ_BYTES: usize = 16 * 1024;
+/// What a client may send before it has logged in: a HELLO, and what a WebSocket has around it
+/// [NET-8].
+const FIRST_BYTES: usize = 20 * 1024;
 /// Room for one message of ours and for the library's own answers.
 const MAX_WRITE_BYTES: usize = MAX_FRAME_BYTES + 4096;
 
@@ -32,15 +37,14 @@ pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
         .max_write_buffer_size(MAX_WRITE_BYTES)
 }
 
-pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer) {
+/// Serves the connection until it ends. `leash`: bounds what is read of the socket.
+pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer, leash: Arc<Leash>) {
+    leash.hold(FIRST_BYTES);
     let make = |id| ClientSocket::new(id, Sink::Web);
     let Some((connection, _serving)) = shell.connect(peer, make) else {
         return;
     };
-    let inbound = RefCell::new(Inbound::new(AskEngine {
-        shell: shell.clone(),
-        connection: connection.id,
-    }));
+    let inbound = RefCell::new(Inbound::new(AskEngine::about(&shell, connection.id)));
     let talk = Talk {
         shell: &shell,
         connection: &connection,
@@ -55,6 +59,9 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer) {
                 Some(Ok(Message::Binary(frame))) => {
                     shell.take_turn(connection.id, frame.len(), 1).await;
                     talk.take(&frame).await;
+                    if inbound.borrow().is_greeted() {
+                        leash.let_go();
+                    }
                 }
                 Some(Ok(Message::Ping(payload))) => {
                     shell.heard(connection.id, payload.len());

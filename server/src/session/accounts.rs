@@ -1,7 +1,8 @@
 //! What each identity uses, and whether it may use more [LIM-1..6].
 //!
-//! An account begins with an identity's first connection. It ends when nothing of it is left to
-//! remember, so that whoever connects anew does not get anew what it has used up.
+//! An account begins with an identity's first connection, or with a segment of the identity in the
+//! store. It ends when nothing of it is left to remember, so that whoever connects anew does not
+//! get anew what it has used up.
 
 use super::access::Refused;
 use interweave_access::{Identity, Limit, LimitName, Limits};
@@ -151,10 +152,7 @@ impl Accounts {
         replaced: u64,
         now_ns: u64,
     ) -> Result<u32, OverLimit> {
-        let number = match self.numbers.get(identity) {
-            Some(number) => *number,
-            None => self.begin(identity, limits(identity), now_ns),
-        };
+        let number = self.of(identity, limits, now_ns);
         let account = self.by_number.get_mut(&number);
         let account = account.expect("the table of identities names accounts that are there");
         let total = account.connections + 1;
@@ -162,6 +160,25 @@ impl Accounts {
         account.check(LimitName::Connections, counted, ErrorCode::TooLarge)?;
         account.connections = total;
         Ok(number)
+    }
+
+    /// Returns the number of the identity's account, which begins now if it is missing.
+    pub fn of(
+        &mut self,
+        identity: &Identity,
+        limits: impl FnOnce(&Identity) -> Limits,
+        now_ns: u64,
+    ) -> u32 {
+        match self.numbers.get(identity) {
+            Some(number) => *number,
+            None => self.begin(identity, limits(identity), now_ns),
+        }
+    }
+
+    /// None: there is no such account.
+    pub fn identity(&self, number: u32) -> Option<&Identity> {
+        let account = self.by_number.get(&number);
+        account.map(|account| &account.identity)
     }
 
     /// Whether at most one identity has an account.

@@ -203,6 +203,12 @@ impl Engine {
         self.forget_closed();
     }
 
+    /// Whether the connection's HELLO was taken.
+    pub fn is_greeted(&self, connection: u64) -> bool {
+        let connection = self.wire.connection(connection);
+        connection.is_some_and(|c| c.session.is_some())
+    }
+
     /// An error goes to the request's stream. True: the connection is then closed.
     fn take_request(
         &mut self,

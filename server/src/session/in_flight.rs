@@ -57,6 +57,7 @@ impl InFlight {
                 fence: part.fence,
             }),
             diff: part.diff.clone(),
+            fields: Vec::new(),
         };
         let durable = logged().map(|part| part.durable).max();
         let group = logged().map(record).collect();

@@ -1,9 +1,11 @@
 //! Holds identities to their limits [LIM-1..6]; accounts.rs counts what they use.
 
 use super::accounts::OverLimit;
+use super::creators::from_field;
 use super::engine::Engine;
 use super::wire::At;
 use interweave_access::LimitName;
+use interweave_wire::protocol::IdentityField;
 use interweave_wire::Rejection;
 
 impl Engine {
@@ -67,13 +69,13 @@ impl Engine {
         over.rejection
     }
 
-    /// Counts a segment that was made for the request.
-    pub(super) fn count_made(&mut self, at: At, number: u32) {
-        let Some(account) = self.account_of(at.connection) else {
-            return;
-        };
-        let segment = self.segments.found(number);
-        segment.creator = account;
-        self.accounts.made(account, segment.quota_bytes);
+    /// Returns the account of the identity that made a segment of the store; 0: nobody is known.
+    pub(super) fn account_of_creator(&mut self, creator: Option<&IdentityField>) -> u32 {
+        let now_ns = self.wire.now_ns();
+        let access = &self.permits.access;
+        let creator = creator.and_then(from_field);
+        creator.map_or(0, |who| {
+            self.accounts.of(&who, |who| access.limits(who), now_ns)
+        })
     }
 }

@@ -29,6 +29,7 @@ mod auditing;
 mod chain;
 mod commits;
 mod config;
+mod creators;
 mod effect;
 mod engine;
 mod in_flight;

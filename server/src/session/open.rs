@@ -4,6 +4,7 @@
 
 use super::chain::Chains;
 use super::commits::Commits;
+use super::creators::creator_fields;
 use super::engine::{stopping, Engine};
 use super::journal::{Entry, Journal};
 use super::locks::terms;
@@ -16,7 +17,7 @@ use super::wire::{At, Unanswered, Wire};
 use crate::lock::SegmentLock;
 use interweave_access::Operation;
 use interweave_master::Segment;
-use interweave_store::StoreError;
+use interweave_store::{Record, StoreError};
 use interweave_wire::protocol::*;
 use interweave_wire::{Fields, Rejection};
 
@@ -40,9 +41,7 @@ impl Engine {
                 self.permit(at, Operation::Create, &r.path)?;
                 self.wire.may_await(at)?;
                 self.check_limits(at, self.quota_of(r))?;
-                let number = self.create_segment(r)?;
-                self.count_made(at, number);
-                number
+                self.create_segment(at, r)?
             }
         };
         let segment = self.segments.found(number);
@@ -74,7 +73,7 @@ impl Engine {
     }
 
     /// Makes an empty segment. The segment is served at once if it need not be on the disk first.
-    fn create_segment(&mut self, r: &OpenSegment) -> Result<u32, Rejection> {
+    fn create_segment(&mut self, at: At, r: &OpenSegment) -> Result<u32, Rejection> {
         if self.stopping {
             return Err(stopping());
         }
@@ -104,16 +103,20 @@ impl Engine {
                 false => SERIALS_END,
             }),
             is_stored: self.config.stored,
+            creator: self.account_of(at.connection).unwrap_or(0),
         };
         let number = self.add_segment(beginning);
         if self.config.stored {
             let segment = self.segments.found(number);
-            segment.log_creation(&mut self.journal);
+            let creator = creator_fields(&self.accounts, segment.creator);
+            segment.log_creation(creator, &mut self.journal);
         }
         Ok(number)
     }
 
+    /// Adds the segment, and counts it for its creator.
     pub(super) fn add_segment(&mut self, beginning: Beginning) -> u32 {
+        self.accounts.made(beginning.creator, beginning.quota_bytes);
         let mut state = SegmentState::from(beginning);
         state.saved_ns = self.wire.now_ns();
         state.commits = Commits::begin(state.master.newest(), self.wire.now_ns());
@@ -179,17 +182,20 @@ impl Engine {
 }
 
 impl SegmentState {
-    pub fn log_creation(&self, journal: &mut Journal) {
+    /// `creator`: the field that says who made the segment.
+    pub fn log_creation(&self, creator: Vec<HeaderField>, journal: &mut Journal) {
         let create = LogBody::Create(LogCreate {
             path: self.path.to_string(),
             durable: self.durable,
             quota_bytes: self.quota_bytes,
             incarnation: self.incarnation,
         });
-        let group = vec![
-            storing::record(self.id, create),
-            storing::record(self.id, LogBody::Serials(self.serials.below())),
-        ];
+        let create = Record {
+            fields: creator,
+            ..storing::record(self.id, create)
+        };
+        let serials = LogBody::Serials(self.serials.below());
+        let group = vec![create, storing::record(self.id, serials)];
         let segment = self.number;
         journal.append(Entry::Creation { segment }, group, self.durable);
     }

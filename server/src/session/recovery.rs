@@ -83,6 +83,7 @@ impl Engine {
             false => self.config.first_fence,
         };
         let next_serial = found.serials_below.max(master.next_serial());
+        let creator = self.account_of_creator(found.creator.as_deref());
         let number = self.add_segment(Beginning {
             id: found.segment_id,
             path: found.path.clone(),
@@ -95,6 +96,7 @@ impl Engine {
             life,
             serials: Serials::begin(found.serials_below),
             is_stored: self.config.stored,
+            creator,
         });
         if nameless {
             self.segments.note_nameless(number);

@@ -162,6 +162,8 @@ pub struct Beginning {
     pub life: Life,
     pub serials: Serials,
     pub is_stored: bool,
+    /// The account that the segment counts for; 0: none.
+    pub creator: u32,
 }
 
 impl From<Beginning> for SegmentState {
@@ -186,7 +188,7 @@ impl From<Beginning> for SegmentState {
             committing: false,
             is_stored: b.is_stored,
             saved_ns: 0,
-            creator: 0,
+            creator: b.creator,
             sent_bytes: 0,
             whole_bytes: 0,
         }

@@ -1,13 +1,14 @@
 //! Takes the store's answers, and decides when a segment is saved. Implements the engine's part of
 //! [LOG-1], [LOG-5] and [LOG-8].
 
+use super::creators::creator_fields;
 use super::engine::{stopping, Engine};
 use super::journal::{Answered, Entry};
 use super::saving::{Room, Saving, COUNT_FOR_STORE, COUNT_MAX};
 use super::segment::{Life, SegmentState};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Next, Piece, Record, StoreError};
-use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
+use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, HeaderField, LogBody};
 use interweave_wire::Rejection;
 
 /// A segment that was due and could not be saved is due again then.
@@ -24,6 +25,7 @@ pub fn record(segment_id: u64, body: LogBody) -> Record {
         segment_id,
         body,
         diff: Bytes::new(),
+        fields: Vec::new(),
     }
 }
 
@@ -144,7 +146,8 @@ impl Engine {
     fn log_creations_again(&mut self) {
         for number in self.saving.take_unlogged() {
             if let Some(s) = self.segments.if_still_there(number) {
-                s.log_creation(&mut self.journal);
+                let creator = creator_fields(&self.accounts, s.creator);
+                s.log_creation(creator, &mut self.journal);
             }
         }
     }
@@ -181,13 +184,16 @@ impl Engine {
         if may_begin {
             s.saved_ns = self.wire.now_ns();
             self.saving.begin(number, is_large);
+            let head = s.checkpoint_head(creator_fields(&self.accounts, s.creator));
             match is_large {
                 true => {
                     s.master.begin_checkpoint();
-                    let head = Box::new(s.checkpoint_head());
-                    self.journal.save_in_pieces(number, head);
+                    self.journal.save_in_pieces(number, Box::new(head));
                 }
-                false => self.journal.save(number, s.checkpoint()),
+                false => {
+                    let diff = s.master.checkpoint();
+                    self.journal.save(number, Checkpoint { head, diff });
+                }
             }
         }
         may_begin
@@ -293,14 +299,8 @@ pub fn note_unlogged_changes(saving: &mut Saving, s: &SegmentState) {
 }
 
 impl SegmentState {
-    fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
-            head: self.checkpoint_head(),
-            diff: self.master.checkpoint(),
-        }
-    }
-
-    fn checkpoint_head(&self) -> CheckpointHead {
+    /// `creator`: the field that says who made the segment.
+    fn checkpoint_head(&self, creator: Vec<HeaderField>) -> CheckpointHead {
         CheckpointHead {
             magic: *b"IWC3",
             segment_id: self.id,
@@ -312,7 +312,7 @@ impl SegmentState {
             fence: self.lock.last_fence(),
             parent: 0,
             releases: self.remembered.iter().cloned().collect(),
-            fields: Vec::new(),
+            fields: creator,
             diff_bytes: 0,
         }
     }

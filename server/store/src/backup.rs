@@ -459,6 +459,7 @@ fn begin_anew(dir: &Path) -> Result<(), StoreError> {
             segment_id: segment.segment_id,
             body: LogBody::Incarnation(newest_version(segment, incarnation)),
             diff: Bytes::new(),
+            fields: Vec::new(),
         })
         .collect();
     let (done, answer) = channel();

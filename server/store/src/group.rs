@@ -1,7 +1,9 @@
 //! What is appended together: all records or none.
 
 use bytes::Bytes;
-use interweave_wire::protocol::{Durability, LogBody, LogHeader, LogRelease, MAX_PATH};
+use interweave_wire::protocol::{
+    Durability, LogBody, LogHeader, LogRelease, MAX_HEADER_FIELDS, MAX_PATH,
+};
 
 use crate::batch::record_bytes;
 use crate::history::REMOVE;
@@ -9,6 +11,9 @@ use crate::log::MAX_FILE_BYTES;
 use crate::record::{FILE_HEAD_BYTES, MAX_DIFF_BYTES};
 use crate::store::{Done, Record};
 use crate::StoreError;
+
+/// The values of a record's fields, so that a header with the longest path holds them.
+const MOST_FIELD_BYTES: usize = 1024;
 
 pub struct Group {
     pub records: Vec<Record>,
@@ -90,6 +95,7 @@ pub fn check_release(diffs: impl Iterator<Item = u64> + Clone) -> Result<(), Sto
         segment_id: 0,
         body: LogBody::Release(release),
         diff: Bytes::new(),
+        fields: Vec::new(),
     };
     let header = header(&record, 0, 0);
     whole(diffs.map(|bytes| record_bytes(&header, bytes))).map(drop)
@@ -101,12 +107,17 @@ pub fn header(record: &Record, owner: u64, parent: u32) -> LogHeader {
         segment_id: record.segment_id,
         parent,
         body: record.body.clone(),
-        fields: Vec::new(),
+        fields: record.fields.clone(),
     }
 }
 
 fn check(record: &Record) -> Result<(), StoreError> {
     let bytes = record.diff.len() as u64;
+    let values = record.fields.iter().map(|field| field.value.len());
+    if record.fields.len() > MAX_HEADER_FIELDS as usize || values.sum::<usize>() > MOST_FIELD_BYTES
+    {
+        return Err(StoreError::Io("a record's fields are too long".to_string()));
+    }
     match &record.body {
         LogBody::Create(create) if create.path.len() > MAX_PATH as usize => {
             Err(StoreError::Io(format!(

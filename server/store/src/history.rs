@@ -6,10 +6,13 @@
 
 use bytes::Bytes;
 use interweave_wire::chain;
-use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogKind, LogRelease};
+use interweave_wire::protocol::{
+    Durability, IdentityField, LogBody, LogCreate, LogHeader, LogKind, LogRelease,
+};
 
 use crate::catalogue::{Entry, State};
 use crate::checkpoint::Loaded;
+use crate::creator::creator_of;
 use crate::damage::Damage;
 use crate::scan::{Found, Lost};
 use crate::store::RecoveredSegment;
@@ -63,6 +66,8 @@ pub struct History {
     /// The checkpoint's place in the log has been passed.
     passed: bool,
     created: Option<LogCreate>,
+    /// Its maker, as its creation says.
+    creator: Option<Box<IdentityField>>,
     /// Of the group that its creation is in, if the group holds nothing else.
     pub creation_bytes: u64,
     /// The records are complete from the segment's creation or its checkpoint.
@@ -87,6 +92,7 @@ impl History {
             segment_id,
             passed: false,
             created: None,
+            creator: None,
             creation_bytes: 0,
             anchored: head.is_some(),
             chain: None,
@@ -167,7 +173,7 @@ impl History {
         match &found.header.body {
             LogBody::Create(create) => {
                 self.incarnation = create.incarnation;
-                self.created = Some(create.clone());
+                self.create(create, &found.header);
             }
             LogBody::Release(release) => self.release(release, found, name),
             LogBody::Serials(below) => self.serials_below = self.serials_below.max(*below),
@@ -179,6 +185,11 @@ impl History {
             }
             LogBody::Other(_) => self.removed |= found.header.body == REMOVE,
         }
+    }
+
+    fn create(&mut self, create: &LogCreate, header: &LogHeader) {
+        self.created = Some(create.clone());
+        self.creator = creator_of(&header.fields).map(Box::new);
     }
 
     fn release(&mut self, release: &LogRelease, found: &Found, name: &str) {
@@ -215,8 +226,10 @@ impl History {
 
     /// A record of this segment in a hole, of which the header is whole.
     pub fn lost_record(&mut self, lost: &Lost, damage: &Damage) {
-        if let Some(LogBody::Create(create)) = lost.header.as_ref().map(|h| &h.body) {
-            self.created = Some(create.clone());
+        if let Some(header) = &lost.header {
+            if let LogBody::Create(create) = &header.body {
+                self.create(create, header);
+            }
         }
         self.lost(damage);
         self.chain = Some(lost.crc);
@@ -293,6 +306,7 @@ impl History {
         let pieces = taken.map_or(Vec::new(), |loaded| std::mem::take(&mut loaded.pieces));
         let head = self.checkpoint.as_ref().map(|loaded| &loaded.head);
         let created = self.created.as_ref();
+        let creator = head.and_then(|head| creator_of(&head.fields));
         RecoveredSegment {
             segment_id: self.segment_id,
             path: self.path().or(path).map(String::from).unwrap_or_default(),
@@ -304,6 +318,7 @@ impl History {
                 .map(|head| head.quota_bytes)
                 .or(created.map(|c| c.quota_bytes))
                 .unwrap_or(0),
+            creator: creator.map(Box::new).or(self.creator.take()),
             incarnation: self.incarnation,
             checkpoint: self
                 .checkpoint

@@ -9,6 +9,7 @@ mod backup;
 mod batch;
 mod catalogue;
 mod checkpoint;
+mod creator;
 mod damage;
 pub mod disk;
 mod embedded;
@@ -46,6 +47,7 @@ mod witness;
 mod writer;
 
 pub use backup::{backup, restore, verify, Report, Wanted};
+pub use creator::creator_field;
 pub use embedded::{EmbeddedStore, NowFn, Options, RandomFn, SyncFn};
 pub use error::StoreError;
 pub use group::check_release;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, LogCreate, VersionStamp};
 
 use crate::catalogue::Listed;
+use crate::creator::creator_field;
 use crate::damage::Damage;
 use crate::disk::{Directory, SharedDisk};
 use crate::files::failed;
@@ -68,6 +69,7 @@ fn take_over(store: &EmbeddedStore, segment: RecoveredSegment) -> Result<(), Sto
         segment_id: id,
         body,
         diff,
+        fields: Vec::new(),
     };
     let create = LogBody::Create(LogCreate {
         path: segment.path,
@@ -76,7 +78,9 @@ fn take_over(store: &EmbeddedStore, segment: RecoveredSegment) -> Result<(), Sto
         incarnation: segment.incarnation,
     });
     let serials = LogBody::Serials(segment.serials_below);
-    let begun = vec![record(create, Bytes::new()), record(serials, Bytes::new())];
+    let mut begun = vec![record(create, Bytes::new()), record(serials, Bytes::new())];
+    let creator = segment.creator.as_deref();
+    begun[0].fields.extend(creator.map(creator_field));
     append(store, begun)
         .recv()
         .unwrap_or(Err(StoreError::Closed))?;

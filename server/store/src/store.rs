@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, LogRelease};
+use interweave_wire::protocol::{
+    CheckpointHead, Durability, HeaderField, IdentityField, LogBody, LogRelease,
+};
 
 use crate::identity::Identity;
 use crate::StoreError;
@@ -21,13 +23,15 @@ pub struct Record {
     pub body: LogBody,
     /// The diff of a RELEASE as it was received; empty otherwise.
     pub diff: Bytes,
+    /// Of a CREATE: who made the segment, as [`creator_field`](crate::creator_field) has it.
+    pub fields: Vec<HeaderField>,
 }
 
 /// The whole segment at one version.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
-    /// The store fills in `magic`, `parent`, `fields` and `diff_bytes`, and raises `next_serial` to
-    /// the bound that was logged.
+    /// The store fills in `magic`, `parent` and `diff_bytes`, and raises `next_serial` to the bound
+    /// that was logged. Of `fields` it keeps who made the segment, and adds its own ids.
     pub head: CheckpointHead,
     /// From version 0 to `head.at`.
     pub diff: Bytes,
@@ -150,6 +154,8 @@ pub struct RecoveredSegment {
     pub path: String,
     pub durable: Durability,
     pub quota_bytes: u64,
+    /// Its maker [LOG-20]. None: that is not known.
+    pub creator: Option<Box<IdentityField>>,
     pub incarnation: u64,
     pub checkpoint: Option<(CheckpointHead, Bytes)>,
     /// The checkpoint's contents, if they came in pieces; its diff is empty then.

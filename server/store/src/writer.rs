@@ -11,6 +11,7 @@ use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, MAX_PATH};
 
 use crate::catalogue::{Catalogue, Entry, State};
 use crate::checkpoint::MAGIC;
+use crate::creator::keep_creator;
 use crate::embedded::NowFn;
 use crate::group::Group;
 use crate::history::REMOVE;
@@ -362,7 +363,8 @@ impl Writer {
         }
         self.tail.sync()?;
         let (parent, serials_below) = self.tail.index.place(head.segment_id, &head.at)?;
-        head.fields = self.tail.identity().fields();
+        keep_creator(&mut head.fields);
+        head.fields.extend(self.tail.identity().fields());
         head.parent = parent;
         head.next_serial = head.next_serial.max(serials_below);
         Ok(())

@@ -13,7 +13,7 @@ use crate::protocol::xdr::{self, Xdr};
 use crate::protocol::{Envelope, MessageType, MAX_CHUNK_BYTES, MAX_CONTROL_BYTES};
 use crate::rejection::Rejection;
 
-pub use decoder::{Begun, BulkTarget, FrameDecoder, Gate, KeepAll, READ_BYTES};
+pub use decoder::{Begun, Bounds, BulkTarget, FrameDecoder, Gate, KeepAll, READ_BYTES};
 
 /// control_bytes:u32 bulk_bytes:u32
 pub const HEAD_BYTES: usize = 8;

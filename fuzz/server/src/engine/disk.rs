@@ -3,8 +3,11 @@
 
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Next, Piece, Record, RecoveredSegment};
+use interweave_wire::fields::Fields;
 use interweave_wire::protocol::xdr::{from_bytes, to_bytes, Xdr};
-use interweave_wire::protocol::{CheckpointHead, LogBody, LogKind};
+use interweave_wire::protocol::{
+    CheckpointHead, FieldKey, HeaderField, IdentityField, LogBody, LogKind,
+};
 use std::collections::BTreeMap;
 
 /// A question of the engine to the store.
@@ -75,6 +78,7 @@ impl Disk {
                 path: create.path.clone(),
                 durable: create.durable,
                 quota_bytes: create.quota_bytes,
+                creator: creator_of(&record.fields),
                 incarnation: create.incarnation,
                 checkpoint: None,
                 pieces: Vec::new(),
@@ -112,6 +116,8 @@ impl Disk {
             .releases
             .retain(|(release, _)| release.version > head.at.number);
         segment.incarnation = head.at.incarnation;
+        let creator = creator_of(&head.fields);
+        assert_eq!(segment.creator, creator, "a segment's maker stays");
         segment.serials_below = segment.serials_below.max(head.next_serial);
         segment.checkpoint = Some((written(head), diff.clone()));
         segment.pieces = pieces;
@@ -124,6 +130,13 @@ impl Disk {
             .map(|segment| RecoveredSegment { clean, ..segment })
             .collect()
     }
+}
+
+/// As the store reads it.
+fn creator_of(fields: &[HeaderField]) -> Option<Box<IdentityField>> {
+    let fields = Fields::of(fields).expect("each key once");
+    let creator = fields.get(FieldKey::Identity);
+    creator.expect("a value that decodes").map(Box::new)
 }
 
 /// The value as it is read again. XDR panics where a value is longer than its type allows.

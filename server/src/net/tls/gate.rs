@@ -1,10 +1,12 @@
 //! The thread through which TCP connections pass: it tells TLS from plain bytes, shakes hands, and
 //! shuttles bytes.
 
+use super::carrying::{carry, PARTING};
 use super::certificate::{ClientCertificate, HostNames, Number};
 use super::revocation::Revoked;
 use super::settings::{Configs, Settings, TlsOptions};
 use crate::net::audit::Notes;
+use crate::net::leash::{Leash, Leashed};
 use crate::session::{Act, Audited, Place};
 use interweave_access::Peer;
 use interweave_wire::protocol::ErrorCode;
@@ -13,13 +15,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpStream as StdTcpStream};
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::mpsc::SyncSender;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{copy_buf, AsyncWrite, AsyncWriteExt, BufReader, Interest};
-use tokio::net::unix::ReadHalf;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -36,19 +36,16 @@ pub const MOST_HALF_OPEN: usize = 256;
 pub const MOST_PARTING: usize = 32;
 /// The time in which a connection must have shown its first byte and shaken hands.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// What a client may send until it has shaken hands, with the certificates that it shows [NET-8].
+const MOST_HANDSHAKE_BYTES: usize = 24 << 10;
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// The first byte of a TLS connection [NET-5]: a record of the handshake.
 const HANDSHAKE_RECORD: u8 = 0x16;
-/// A buffer for each direction of a connection: about four records of TLS.
-const SHUTTLE_BYTES: usize = 64 << 10;
 /// Accepted connections that the thread has not taken yet. Others wait in the system's queue.
 const MOST_ARRIVING: usize = 16;
 /// The ALPN name of HTTP [NET-6].
 pub const HTTP_NAME: &[u8] = b"http/1.1";
-/// After the end of the server, or of the engine's side of a connection, the time in which the peer
-/// takes its last bytes.
-const PARTING: Duration = Duration::from_secs(1);
 
 const HAS_EXPIRED: &str = "the client's certificate has expired";
 const WAS_REVOKED: &str = "the client's certificate was revoked";
@@ -350,7 +347,7 @@ async fn visit(arrival: Arrival, guard: Guard, uncounted: Rc<Uncounted>) {
 
 enum Greeted {
     Plain(TcpStream, Exit),
-    Secure(Box<TlsStream<TcpStream>>, Exit),
+    Secure(Box<TlsStream<Leashed<TcpStream>>>, Exit),
     /// The peer ended the connection before it said anything.
     Silent,
 }
@@ -399,8 +396,15 @@ async fn greet((stream, wanted): Arrival, guard: &Guard) -> io::Result<Greeted> 
         Use::Http => guard.configs.http.clone(),
     };
     let from = stream.peer_addr().ok();
+    let leash = Arc::<Leash>::default();
+    leash.hold(MOST_HANDSHAKE_BYTES);
+    let stream = Leashed {
+        stream,
+        leash: leash.clone(),
+    };
     let accepted = TlsAcceptor::from(config).accept(stream).await;
     let secure = accepted.inspect_err(|error| guard.note_refusal(error, from))?;
+    leash.let_go();
     let wanted = match secure.get_ref().1.alpn_protocol() {
         Some(HTTP_NAME) => Use::Http,
         _ => wanted,
@@ -412,7 +416,7 @@ async fn greet((stream, wanted): Arrival, guard: &Guard) -> io::Result<Greeted> 
 /// Carries bytes between the peer and the engine until both are done, one of them fails, or the
 /// client's certificate has expired or was revoked.
 async fn shuttle(
-    mut stream: TlsStream<TcpStream>,
+    mut stream: TlsStream<Leashed<TcpStream>>,
     mut guard: Guard,
     exit: Exit,
     part: impl FnOnce(),
@@ -426,7 +430,7 @@ async fn shuttle(
         certificate: certificate
             .as_ref()
             .and_then(ClientCertificate::common_name),
-        address: stream.get_ref().0.peer_addr().ok(),
+        address: stream.get_ref().0.stream.peer_addr().ok(),
         ..Peer::default()
     };
     let number = certificate.as_ref().map(ClientCertificate::number);
@@ -444,70 +448,6 @@ async fn shuttle(
     };
     guard.note_end(&peer, why);
     timeout(PARTING, stream.shutdown()).await?
-}
-
-/// A peer that stays when the engine has ended the connection is left: nobody counts it any more,
-/// and it would hold two descriptors for as long as it likes.
-async fn carry(
-    peer: &mut TlsStream<TcpStream>,
-    own: &mut UnixStream,
-    part: impl FnOnce(),
-) -> io::Result<()> {
-    let (from_peer, mut to_peer) = tokio::io::split(peer);
-    let (from_engine, mut to_engine) = own.split();
-    let mut up = pin!(async {
-        let mut from_peer = BufReader::with_capacity(SHUTTLE_BYTES, from_peer);
-        copy_buf(&mut from_peer, &mut to_engine).await?;
-        to_engine.shutdown().await
-    });
-    let mut down = pin!(carry_down(&from_engine, &mut to_peer));
-    tokio::select! {
-        carried = &mut up => {
-            carried?;
-            down.await
-        }
-        carried = &mut down => {
-            carried?;
-            part();
-            timeout(PARTING, up).await?
-        }
-    }
-}
-
-/// Carries what the engine says to the peer, up to the engine's end.
-async fn carry_down(engine: &ReadHalf<'_>, peer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-    let mut buffer = vec![0; SHUTTLE_BYTES];
-    loop {
-        engine.readable().await?;
-        let bytes = match engine.try_read(&mut buffer) {
-            Ok(0) => return timeout(PARTING, peer.shutdown()).await?,
-            Ok(read) => &buffer[..read],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-            Err(error) => return Err(error),
-        };
-        let give = async {
-            peer.write_all(bytes).await?;
-            // A part of a record may wait in the TLS session.
-            peer.flush().await
-        };
-        tokio::select! {
-            // A timer is made only where the peer does not take the bytes at once.
-            biased;
-            given = give => given?,
-            left = engine_left(engine) => return left,
-        }
-    }
-}
-
-/// Fails once the engine has ended the connection and the peer has taken nothing for a while. Looks
-/// now and then, because the bytes that wait in front of the end hide it from a reader.
-async fn engine_left(engine: &ReadHalf<'_>) -> io::Result<()> {
-    loop {
-        sleep(PARTING).await;
-        if engine.ready(Interest::READABLE).await?.is_read_closed() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-    }
 }
 
 /// Waits until the lists have the certificate.

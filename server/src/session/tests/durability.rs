@@ -431,6 +431,7 @@ fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegme
         path: "/list".to_string(),
         durable,
         quota_bytes: 1 << 20,
+        creator: None,
         incarnation: stamp.incarnation,
         checkpoint: None,
         pieces: Vec::new(),

@@ -2,6 +2,8 @@
 
 use super::access::{access, certified, enter};
 use super::*;
+use interweave_store::RecoveredSegment;
+use interweave_wire::Fields;
 
 /// A world whose rules allow everything, with these limits.
 fn limited(limits: &str) -> World {
@@ -173,18 +175,28 @@ fn lim_6_new_limits_hold_for_what_comes_then() {
     assert_eq!(welcome.type_, MessageType::Welcome);
 }
 
-#[test]
-fn lim_4_segments_of_before_the_start_count_for_nobody() {
+/// A server that starts with these segments.
+fn started_with(found: Vec<RecoveredSegment>, rules: &str) -> World {
     let mut world = World::with(Config {
         stored: true,
         first_fence: FIRST_FENCE,
         ..Config::default()
     });
-    let before = interweave_store::RecoveredSegment {
-        segment_id: 1,
-        path: "/before".to_string(),
+    world.engine.recover(world.now_ns(), found);
+    let rules = format!("{rules}\nallow * all /**\nend\n");
+    world.engine.set_access(world.now_ns(), access(&rules));
+    world.drain();
+    world.store_all();
+    world
+}
+
+fn segment_of(id: u64, path: &str, creator: Option<IdentityField>) -> RecoveredSegment {
+    RecoveredSegment {
+        segment_id: id,
+        path: path.to_string(),
         durable: Durability::Synced,
         quota_bytes: 1 << 20,
+        creator: creator.map(Box::new),
         incarnation: 1,
         checkpoint: None,
         pieces: Vec::new(),
@@ -192,21 +204,135 @@ fn lim_4_segments_of_before_the_start_count_for_nobody() {
         serials_below: 1 << 20,
         clean: true,
         damage: None,
+    }
+}
+
+fn certificate(name: &str) -> Option<IdentityField> {
+    Some(IdentityField {
+        scheme: "cert".to_string(),
+        name: name.to_string(),
+    })
+}
+
+/// Has the segment made, and returns who made it, as the store was told.
+fn made_in_store(world: &mut World, connection: u64, path: &str) -> Option<IdentityField> {
+    world.send(connection, open(path, Durability::Synced));
+    let Some(Asked::Append(_, group, _)) = world.asked.first() else {
+        panic!("a creation was due: {:?}", world.asked);
     };
-    world.engine.recover(world.now_ns(), vec![before]);
-    let rules = "limit * segments 1\nallow * all /**\nend\n";
-    world.engine.set_access(world.now_ns(), access(rules));
-    world.drain();
+    let fields = Fields::of(&group[0].fields).unwrap();
+    let creator = fields.get(FieldKey::Identity).unwrap();
+    assert!(group[1..].iter().all(|record| record.fields.is_empty()));
     world.store_all();
+    creator
+}
+
+fn remove(world: &mut World, connection: u64, path: &str) {
+    let path = path.to_string();
+    let stream = world.send(connection, Request::RemoveSegment(RemoveSegment { path }));
+    world.store_all();
+    assert_eq!(world.answer(stream).type_, MessageType::Done);
+}
+
+#[test]
+fn lim_4_a_segment_counts_for_its_maker_also_after_a_start() {
+    let rules = "limit * segments 2";
+    let mut world = started_with(Vec::new(), rules);
+    enter(&mut world, 1, "a");
+    enter(&mut world, 2, "b");
+    let found = vec![
+        segment_of(1, "/1", made_in_store(&mut world, 1, "/1")),
+        segment_of(2, "/2", made_in_store(&mut world, 1, "/2")),
+    ];
+    assert!(found[0].creator.is_some());
+    let mut world = started_with(found, rules);
+    enter(&mut world, 1, "a");
+    enter(&mut world, 2, "b");
+    let refused = world.ask(1, open("/3", Durability::Synced));
+    assert_eq!(refused.error(), ErrorCode::TooLarge, "before a removal");
+    // Whoever removes it makes room for its maker.
+    remove(&mut world, 2, "/1");
+    made_in_store(&mut world, 1, "/3");
+    let refused = world.ask(1, open("/4", Durability::Synced));
+    assert_eq!(refused.error(), ErrorCode::TooLarge);
+}
+
+#[test]
+fn lim_4_quotas_of_before_the_start_count() {
+    let found = (1..=3).map(|id| segment_of(id, &format!("/{id}"), certificate("b")));
+    let mut world = started_with(found.collect(), "limit * bytes 4M");
+    enter(&mut world, 1, "b");
+    let of_bytes = |path: &str, quota_bytes| {
+        let Request::OpenSegment(mut request) = open(path, Durability::Memory) else {
+            unreachable!("open makes an OPEN_SEGMENT");
+        };
+        request.quota_bytes = quota_bytes;
+        Request::OpenSegment(request)
+    };
+    let refused = world.ask(1, of_bytes("/4", (1 << 20) + 1));
+    assert_eq!(refused.error(), ErrorCode::Quota);
+    let made = world.ask(1, of_bytes("/4", 1 << 20));
+    assert_eq!(made.type_, MessageType::SegmentOpened);
+}
+
+#[test]
+fn lim_4_a_damaged_segment_counts_until_it_is_removed() {
+    let mut found = segment_of(1, "/1", certificate("a"));
+    found.damage = Some("a hole".to_string());
+    let mut world = started_with(vec![found], "limit * segments 1");
+    enter(&mut world, 1, "a");
+    let refused = world.ask(1, open("/2", Durability::Memory));
+    assert_eq!(refused.error(), ErrorCode::TooLarge);
+    remove(&mut world, 1, "/1");
+    world.open(1, "/2", Durability::Memory);
+}
+
+#[test]
+fn lim_4_a_segment_whose_maker_is_not_known_counts_for_nobody() {
+    let unknown = IdentityField {
+        scheme: "of a later server".to_string(),
+        name: "a".to_string(),
+    };
+    let found = vec![
+        segment_of(1, "/before", None),
+        segment_of(2, "/later", Some(unknown)),
+    ];
+    let mut world = started_with(found, "limit * segments 1");
     enter(&mut world, 1, "a");
     world.open(1, "/before", Durability::Synced);
     world.open(1, "/new", Durability::Memory);
-    let remove = Request::RemoveSegment(RemoveSegment {
-        path: "/before".to_string(),
-    });
-    let stream = world.send(1, remove);
-    world.store_all();
-    assert_eq!(world.answer(stream).type_, MessageType::Done);
+    remove(&mut world, 1, "/before");
     let refused = world.ask(1, open("/more", Durability::Memory));
     assert_eq!(refused.error(), ErrorCode::TooLarge);
+}
+
+/// Of a MEMORY segment the store is told again, when it has failed before.
+#[test]
+fn log_20_a_creation_that_is_told_again_and_a_checkpoint_say_the_maker() {
+    let mut world = started_with(Vec::new(), "limit * segments 1");
+    enter(&mut world, 1, "a");
+    let stream = world.send(1, open("/x", Durability::Memory));
+    let asked = world.asked.remove(0);
+    world.stored(&asked, Err(StoreError::Full("no space".into())));
+    let segment = world.answer(stream).body::<SegmentOpened>().segment;
+    world.write(1, segment, 1);
+    let now_ns = world.now_ns();
+    world.engine.store_looked_at(now_ns, &[], &[]);
+    world.drain();
+    let Some(Asked::Append(_, group, _)) = world.asked.first() else {
+        panic!("the creation was due again: {:?}", world.asked);
+    };
+    let creator = |fields: &[HeaderField]| {
+        let fields = Fields::of(fields).unwrap();
+        fields.get::<IdentityField>(FieldKey::Identity).unwrap()
+    };
+    assert_eq!(creator(&group[0].fields), certificate("a"));
+    world.store_all();
+    world.engine.stop(world.now_ns());
+    world.engine.save_and_part(world.now_ns());
+    world.drain();
+    let Some(Asked::Checkpoint(_, checkpoint)) = world.asked.first() else {
+        panic!("a checkpoint was due: {:?}", world.asked);
+    };
+    assert_eq!(creator(&checkpoint.head.fields), certificate("a"));
 }

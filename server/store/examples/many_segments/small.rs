@@ -55,6 +55,7 @@ pub fn write(dir: &Path, count: u64, is_clean: bool) -> Result<(), StoreError> {
                 segment_id: first_id + number,
                 body,
                 diff,
+                fields: Vec::new(),
             };
             let create = LogBody::Create(LogCreate {
                 path: format!("/small/{number}"),

@@ -3,6 +3,7 @@
 
 mod backups;
 mod checkpoints;
+mod creators;
 mod cuts;
 mod damage;
 mod failures;

@@ -83,6 +83,7 @@ pub fn create(segment_id: u64, durable: Durability) -> Record {
             incarnation: 1,
         }),
         diff: Bytes::new(),
+        fields: Vec::new(),
     }
 }
 
@@ -98,6 +99,7 @@ pub fn release(segment_id: u64, version: u64, diff: Bytes) -> Record {
         segment_id,
         body: LogBody::Release(release),
         diff,
+        fields: Vec::new(),
     }
 }
 
@@ -106,6 +108,7 @@ pub fn other(segment_id: u64, body: LogBody) -> Record {
         segment_id,
         body,
         diff: Bytes::new(),
+        fields: Vec::new(),
     }
 }
 
@@ -265,7 +268,7 @@ pub fn append_now(store: &EmbeddedStore, group: Vec<Record>) -> Result<(), Store
     append(store, group, Durability::Synced).recv().unwrap()
 }
 
-fn head(segment_id: u64, at: VersionStamp) -> CheckpointHead {
+pub fn head(segment_id: u64, at: VersionStamp) -> CheckpointHead {
     CheckpointHead {
         magic: [0; 4],
         segment_id,
@@ -283,7 +286,10 @@ fn head(segment_id: u64, at: VersionStamp) -> CheckpointHead {
 }
 
 pub fn checkpoint(store: &EmbeddedStore, segment_id: u64, at: VersionStamp, diff: Bytes) -> Answer {
-    let head = head(segment_id, at);
+    save(store, head(segment_id, at), diff)
+}
+
+pub fn save(store: &EmbeddedStore, head: CheckpointHead, diff: Bytes) -> Answer {
     let (done, answer) = channel();
     let done = move |result| done.send(result).unwrap_or(());
     store.checkpoint(Checkpoint { head, diff }, Box::new(done));
@@ -296,11 +302,14 @@ pub fn begin_pieces(
     segment_id: u64,
     at: VersionStamp,
 ) -> (Receiver<()>, Answer) {
+    begin_pieces_of(store, head(segment_id, at))
+}
+
+fn begin_pieces_of(store: &EmbeddedStore, head: CheckpointHead) -> (Receiver<()>, Answer) {
     let (done, answer) = channel();
     let (want, wanted) = channel();
     let done = move |result| done.send(result).unwrap_or(());
     let want = move || want.send(()).unwrap_or(());
-    let head = head(segment_id, at);
     store.checkpoint_in_pieces(head, Box::new(want), Box::new(done));
     (wanted, answer)
 }
@@ -312,7 +321,16 @@ pub fn checkpoint_in_pieces(
     at: VersionStamp,
     pieces: Vec<Piece>,
 ) -> Result<(), StoreError> {
-    let (wanted, answer) = begin_pieces(store, segment_id, at);
+    checkpoint_in_pieces_of(store, head(segment_id, at), pieces)
+}
+
+pub fn checkpoint_in_pieces_of(
+    store: &EmbeddedStore,
+    head: CheckpointHead,
+    pieces: Vec<Piece>,
+) -> Result<(), StoreError> {
+    let segment_id = head.segment_id;
+    let (wanted, answer) = begin_pieces_of(store, head);
     let count = pieces.len();
     for (i, piece) in pieces.into_iter().enumerate() {
         // no more are wanted when it has failed

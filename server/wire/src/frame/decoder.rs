@@ -28,10 +28,37 @@ const AHEAD_BYTES: usize = 4 * 1024;
 /// The room for bytes that an idle decoder keeps.
 const IDLE_BYTES: usize = 8 * 1024;
 
+/// What is taken of a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The most bytes of a control part.
+    pub control_bytes: u32,
+    /// The most messages that may be incomplete at a time.
+    pub incomplete: usize,
+}
+
+impl Bounds {
+    /// Of every peer [FRAME-1] [FRAME-3].
+    pub const OF_ALL: Bounds = Bounds {
+        control_bytes: MAX_CONTROL_BYTES,
+        incomplete: MAX_OPEN_STREAMS as usize,
+    };
+    /// Of a client that has not logged in [NET-8].
+    pub const OF_STRANGERS: Bounds = Bounds {
+        control_bytes: 16 << 10,
+        incomplete: 0,
+    };
+}
+
 /// Says what is kept of a message when it begins.
 pub trait Gate {
     /// What the receiver makes of the XDR that follows the envelope.
     type Body;
+
+    /// What is taken of the peer now.
+    fn bounds(&self) -> Bounds {
+        Bounds::OF_ALL
+    }
 
     /// A message begins. An error loses the framing.
     fn begin(&self, envelope: &Envelope, body: &[u8]) -> Result<Begun<Self::Body>, Rejection>;
@@ -214,11 +241,17 @@ impl<G: Gate> FrameDecoder<G> {
         self.take_message(bytes)
     }
 
+    /// What is taken of the peer now.
+    pub fn bounds(&self) -> Bounds {
+        self.gate.bounds()
+    }
+
     /// How many bytes to read at once where no [`BulkTarget`] is.
     pub fn wanted_bytes(&self) -> usize {
+        let most = HEAD_BYTES + self.bounds().control_bytes as usize;
         match self.incomplete.values().any(|message| message.keeps_bulk) {
             true => AHEAD_BYTES,
-            false => READ_BYTES,
+            false => READ_BYTES.min(most),
         }
     }
 
@@ -302,14 +335,14 @@ impl<G: Gate> FrameDecoder<G> {
     /// Takes a frame's lengths and control part. Returns None if they have not all arrived.
     fn begin_frame(&mut self, bytes: &mut &[u8]) -> Result<Option<Arriving<G::Body>>, Rejection> {
         if self.head.is_empty() {
-            if let Some((head, rest)) = bytes.split_at_checked(head_bytes(bytes)?) {
+            if let Some((head, rest)) = bytes.split_at_checked(self.head_bytes(bytes)?) {
                 *bytes = rest;
                 return self.frame(head).map(Some);
             }
         }
         // No more is kept than the control part, so that nothing is copied of what follows it.
         loop {
-            let missing = head_bytes(&self.head)? - self.head.len();
+            let missing = self.head_bytes(&self.head)? - self.head.len();
             if missing == 0 {
                 let head = std::mem::take(&mut self.head);
                 return self.frame(&head).map(Some);
@@ -321,6 +354,29 @@ impl<G: Gate> FrameDecoder<G> {
             self.head.extend_from_slice(more);
             *bytes = rest;
         }
+    }
+
+    /// How long a frame's lengths and control part are, as far as the beginning of the frame says
+    /// [FRAME-1].
+    fn head_bytes(&self, frame: &[u8]) -> Result<usize, Rejection> {
+        let Some(head) = frame.first_chunk::<HEAD_BYTES>() else {
+            return Ok(HEAD_BYTES);
+        };
+        if head.starts_with(b"HTTP/") {
+            return malformed(
+                "HTTP answers there, not this protocol: a server's HTTP port (7748 by default) is \
+                 another than its port for programs (7747 by default)",
+            );
+        }
+        let (control_bytes, bulk_bytes) = (be_u32(head), be_u32(&head[4..]));
+        let most = self.bounds().control_bytes;
+        if control_bytes > most || bulk_bytes > MAX_CHUNK_BYTES {
+            return malformed(format!(
+                "a frame of {control_bytes} bytes of control (at most {most} now) and \
+                 {bulk_bytes} bytes of bulk (at most {MAX_CHUNK_BYTES})"
+            ));
+        }
+        Ok(HEAD_BYTES + control_bytes as usize)
     }
 
     /// `head`: a frame's lengths and its whole control part.
@@ -389,10 +445,12 @@ impl<G: Gate> FrameDecoder<G> {
             ));
         }
         let is_whole = u64::from(bulk_bytes) == announced_bytes;
-        if !is_whole && self.incomplete.len() >= MAX_OPEN_STREAMS as usize {
-            return malformed(format!(
-                "more than {MAX_OPEN_STREAMS} messages are incomplete at a time"
-            ));
+        let most = self.bounds().incomplete;
+        if !is_whole && self.incomplete.len() >= most {
+            return malformed(match most {
+                0 => "before HELLO was answered a message must come in one frame".to_string(),
+                _ => format!("more than {most} messages are incomplete at a time"),
+            });
         }
         let Begun { body, keeps_bulk } = self.gate.begin(&envelope, body)?;
         Ok(Incomplete {
@@ -403,28 +461,6 @@ impl<G: Gate> FrameDecoder<G> {
             missing_bytes: announced_bytes,
         })
     }
-}
-
-/// How long a frame's lengths and control part are, as far as the beginning of the frame says
-/// [FRAME-1].
-fn head_bytes(frame: &[u8]) -> Result<usize, Rejection> {
-    let Some(head) = frame.first_chunk::<HEAD_BYTES>() else {
-        return Ok(HEAD_BYTES);
-    };
-    if head.starts_with(b"HTTP/") {
-        return malformed(
-            "HTTP answers there, not this protocol: a server's HTTP port (7748 by default) is \
-             another than its port for programs (7747 by default)",
-        );
-    }
-    let (control_bytes, bulk_bytes) = (be_u32(head), be_u32(&head[4..]));
-    if control_bytes > MAX_CONTROL_BYTES || bulk_bytes > MAX_CHUNK_BYTES {
-        return malformed(format!(
-            "a frame of {control_bytes} bytes of control (at most {MAX_CONTROL_BYTES}) and \
-             {bulk_bytes} bytes of bulk (at most {MAX_CHUNK_BYTES})"
-        ));
-    }
-    Ok(HEAD_BYTES + control_bytes as usize)
 }
 
 fn be_u32(bytes: &[u8]) -> u32 {

@@ -199,7 +199,8 @@ impl Xdr for RedirectField {
     }
 }
 
-/// `scheme` says how `name` is to be read and proved; schemes are given by a later page.
+/// `scheme` says how `name` is to be read and proved; spec/access.md gives those of a server's
+/// files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdentityField {
     pub scheme: String,

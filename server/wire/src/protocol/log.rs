@@ -14,7 +14,7 @@ use super::xdr::{self, Reader, Xdr, XdrError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i32)]
 pub enum LogKind {
-    /// a segment was created: path, durability, quota
+    /// a segment was created: path, durability, quota; in the header's fields, who made it [LOG-20]
     Create = 1,
     /// a release was committed: the body is its diff
     Release = 2,
@@ -257,7 +257,7 @@ impl Xdr for CommittedRelease {
 
 /// The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
 /// CRC-32C of head and diff. In a file of pieces [LOG-18] `magic` is "IWC4" and `diff_bytes` is
-/// 0.
+/// 0. The fields name the store [LOG-16] and who made the segment [LOG-20].
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointHead {
     /// "IWC3"

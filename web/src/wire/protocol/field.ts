@@ -80,7 +80,8 @@ export const redirectField: xdr.Codec<RedirectField> = xdr.struct<RedirectField>
   relay: xdr.bool,
 });
 
-/* `scheme` says how `name` is to be read and proved; schemes are given by a later page. */
+/* `scheme` says how `name` is to be read and proved; spec/access.md gives those of a server's
+ * files. */
 export interface IdentityField {
   scheme: string;
   name: string;

@@ -5,7 +5,7 @@ import { sessionHash, type SessionHash } from "./session.js";
 import * as xdr from "./xdr.js";
 
 export const LogKind = {
-  /* a segment was created: path, durability, quota */
+  /* a segment was created: path, durability, quota; in the header's fields, who made it [LOG-20] */
   LOG_CREATE: 1,
   /* a release was committed: the body is its diff */
   LOG_RELEASE: 2,
@@ -113,7 +113,7 @@ export const committedRelease: xdr.Codec<CommittedRelease> = xdr.struct<Committe
 
 /* The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
  * CRC-32C of head and diff. In a file of pieces [LOG-18] `magic` is "IWC4" and `diff_bytes` is
- * 0. */
+ * 0. The fields name the store [LOG-16] and who made the segment [LOG-20]. */
 export interface CheckpointHead {
   /* "IWC3" */
   magic: Uint8Array;

@@ -180,7 +180,8 @@ public final class FieldCodec {
     };
   }
 
-  /** `scheme` says how `name` is to be read and proved; schemes are given by a later page. */
+  /** `scheme` says how `name` is to be read and proved; spec/access.md gives those of a server's
+   * files. */
   public record IdentityField(
       String scheme,
       String name) {

@@ -8,7 +8,7 @@ public final class LogCodec {
   private LogCodec() {}
 
   public enum LogKind {
-    /** a segment was created: path, durability, quota */
+    /** a segment was created: path, durability, quota; in the header's fields, who made it [LOG-20] */
     LOG_CREATE(1),
     /** a release was committed: the body is its diff */
     LOG_RELEASE(2),
@@ -244,7 +244,7 @@ public final class LogCodec {
 
   /** The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
    * CRC-32C of head and diff. In a file of pieces [LOG-18] `magic` is "IWC4" and `diff_bytes` is
-   * 0. */
+   * 0. The fields name the store [LOG-16] and who made the segment [LOG-20]. */
   public record CheckpointHead(
       /** "IWC3" */
       byte[] magic,
