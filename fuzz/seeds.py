@@ -111,6 +111,12 @@ RULES = {
     "wrong": b"allow a read,reed /x\nend\n",
     "half": b"allow a read /x\nen",
 }
+# Heads of files with one segment.
+SEGMENT_HEADS = {
+    "short": b'{"path":"/a","durability":"memory","quota_bytes":1024}',
+    "long": b'{"path":"/lab/cell","durability":"synced","quota_bytes":0,"server":"127.0.0.1:7747",'
+            b'"program":"interweave 0.1.0","written":1700000000,"later":[1,{"x":null}]}',
+}
 _LINE = b"%012x " + b"5f" * 32 + b" %s 1700000000 %d\n"
 TOKENS = {
     "two": b"# ours\n\n" + _LINE % (1, b"alice", 0) + _LINE % (2, b"a.b-c", 1800000000) + b"end\n",
@@ -156,6 +162,13 @@ def main():
                 write(target, name, before + content(vector))
                 if target == "frames" and len(content(vector)) < 1 << 16:
                     write("websocket", name, web_socket_frame(2, content(vector)))
+    # files of one segment: heads, and diffs from version 0
+    for file in sorted((ROOT / "fuzz/corpora/diffs").iterdir()):
+        diff = file.read_bytes()
+        if diff[:4] == b"IWD1" and diff[5:6] == b"\0":
+            for of, head in SEGMENT_HEADS.items():
+                write("segment_files", f"{of}-{file.name}",
+                      len(head).to_bytes(2, "big") + head + diff)
     # stores: a history, how it ends, and one change of one of its files
     for number, step in enumerate((0x00, 0x15, 0x42, 0xA9, 0xC3)):
         history = bytes((step * (at + 1) + at) % 256 for at in range(24))

@@ -35,7 +35,7 @@ longest=4096
 targets=(
   server/frames server/control server/descriptors server/diffs server/mips server/log
   server/stores server/engine server/http server/websocket server/rules server/tokens
-  server/xdr_files
+  server/segment_files server/xdr_files
   native/frames native/control native/descriptors native/diffs native/mips
   cluster/am cluster/ddss cluster/containers cluster/access cluster/dsm cluster/dsm_services
 )

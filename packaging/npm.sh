@@ -9,7 +9,9 @@ rm -rf "$out"
 mkdir -p "$out" "$dist"
 make/web.sh fetch
 web/node_modules/.bin/tsc -p web/tsconfig.json --outDir "$out/dist"
-cp web/README.md LICENSE "$out/"
+cp LICENSE "$out/"
+# The last table is of commands in the tree.
+sed '/^| command | what it does |$/,$d' web/README.md >"$out/README.md"
 # Tools and their commands, which the tree's own folder alone needs.
 node -e '
 const all = JSON.parse(require("fs").readFileSync("web/package.json"));

@@ -4,6 +4,7 @@ use clap::Args;
 use interweave_wire::mip::Address;
 use interweave_wire::Url;
 
+use crate::durability::{self, durability_text};
 use crate::failure::Failure;
 use crate::list::server_and_prefix;
 use crate::output::{counted, object, print_json, size_text, text};
@@ -20,10 +21,12 @@ Examples:
   interweave cp /list iws://other.example.org            under the same path
   interweave cp '/fleet/**' other.example.org            many, under their paths
   interweave cp --replace 127.0.0.1/list other.example.org/list
+  interweave cp --durability memory /camera other.example.org
 
 The copy has the types, the names and serials of the blocks, and the values of one version of the
 source, and begins at version 1. Pointers within the segment stay; pointers into other segments
-lead where they led. A copy that cannot be finished is taken away.";
+lead where they led. A copy of a segment in memory is synced unless --durability says otherwise, so
+a server with a disk keeps it. A copy that cannot be finished is taken away.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -41,6 +44,10 @@ pub struct CopyArgs {
     /// The copy's quota [default: that of the source]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none)]
     quota: Option<u64>,
+    /// When releases of the copy are acknowledged [default: as of the source; synced if the source
+    /// is in memory]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    durability: Option<durability::Asked>,
     /// Print what was copied as JSON
     #[arg(long)]
     json: bool,
@@ -121,7 +128,7 @@ fn copy(
     }
     let (view, opened) = source.fetch_with_options(from)?;
     let wish = Wish {
-        durable: opened.durable,
+        durable: durability::of_copy(args.durability, opened.durable),
         quota_bytes: args.quota.unwrap_or(opened.quota_bytes),
         replace: args.replace,
     };
@@ -131,10 +138,11 @@ fn copy(
         true => format!("{}{text}", from.server),
         false => text.to_string(),
     };
-    make(destination, to, view.segment(), slot_text, &wish)?;
+    let durable = make(destination, to, view.segment(), slot_text, &wish)?;
+    let durable = durability_text(durable);
     if !args.json {
         eprintln!(
-            "{from} version {} -> {to}: {}, {}",
+            "{from} version {} -> {to}: {}, {}, durability {durable}",
             view.version(),
             counted(view.block_count(), "block"),
             size_text(view.wire_bytes())
@@ -144,6 +152,7 @@ fn copy(
         ("from", text(&from.to_string())),
         ("version", Json::from(view.version())),
         ("to", text(&to.to_string())),
+        ("durability", text(durable)),
         ("blocks", Json::from(view.block_count())),
         ("wire_bytes", Json::from(view.wire_bytes())),
     ]))

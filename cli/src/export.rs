@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use clap::Args;
 use interweave_master::Segment;
+use interweave_wire::protocol::Durability;
 use interweave_wire::segment_file::{self, SegmentHead};
 use interweave_wire::{Json, Url};
 
 use crate::cp::whole;
+use crate::durability::{self, durability_text};
 use crate::failure::Failure;
 use crate::interrupt::Unfinished;
 use crate::list::server_and_prefix;
@@ -39,7 +41,8 @@ Examples:
   interweave import --check list.iwseg         reads the file, and makes nothing
 
 Blocks keep their serials and names, pointers within the segment stay, and the segment begins at
-version 1. A segment that cannot be finished is taken away.";
+version 1. A segment that was in memory is synced now unless --durability says otherwise, so a
+server with a disk keeps it. A segment that cannot be finished is taken away.";
 
 const CHUNK_BYTES: usize = 1 << 20;
 /// The quota that a server gives at most by itself.
@@ -77,6 +80,10 @@ pub struct ImportArgs {
     /// The segment's quota [default: as the file says]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none)]
     quota: Option<u64>,
+    /// When releases of the segment are acknowledged [default: as the file says; synced if it says
+    /// memory]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    durability: Option<durability::Asked>,
     /// Read the file and say what is in it; make nothing
     #[arg(long)]
     check: bool,
@@ -126,6 +133,7 @@ pub fn run_export(args: ExportArgs) -> Result<(), Failure> {
         verb: "written",
         version: view.version(),
         segment: view.segment(),
+        durable: opened.durable,
         bytes,
     };
     summary.say(args.json, to_output);
@@ -139,6 +147,7 @@ struct Summary<'a> {
     verb: &'static str,
     version: u64,
     segment: &'a Segment,
+    durable: Durability,
     bytes: u64,
 }
 
@@ -148,9 +157,10 @@ impl Summary<'_> {
             self.segment.block_count(),
             self.segment.types().described().len() as u64,
         );
+        let durable = durability_text(self.durable);
         if !json {
             return eprintln!(
-                "{}: {} at version {}: {}, {}, file of {}",
+                "{}: {} at version {}: {}, {}, durability {durable}, file of {}",
                 self.url,
                 self.verb,
                 self.version,
@@ -164,6 +174,7 @@ impl Summary<'_> {
             ("version", Json::from(self.version)),
             ("blocks", Json::from(blocks)),
             ("types", Json::from(types)),
+            ("durability", text(durable)),
             ("wire_bytes", Json::from(self.segment.wire_bytes())),
             ("file_bytes", Json::from(self.bytes)),
         ]);
@@ -183,7 +194,7 @@ fn write_file(file: &Path, pieces: &[Bytes], replaces: bool) -> Result<(), Failu
         .write(true)
         .create_new(true)
         .open(&partial);
-    let mut opened = opened.map_err(|error| Failure::at(&partial, error))?;
+    let mut opened = opened.map_err(|error| Failure::at(file, error))?;
     let unwanted = partial.clone();
     let unfinished = Unfinished::new(move || drop(std::fs::remove_file(unwanted)))?;
     put(&mut opened, pieces)
@@ -229,7 +240,7 @@ pub fn run_import(args: ImportArgs) -> Result<(), Failure> {
     if url.path == "/" {
         url.path = head.path.clone();
     }
-    let summary = Summary {
+    let mut summary = Summary {
         url: match args.check {
             true => format!("{}{}", head.server, head.path),
             false => url.to_string(),
@@ -237,16 +248,17 @@ pub fn run_import(args: ImportArgs) -> Result<(), Failure> {
         verb: if args.check { "read" } else { "made of a copy" },
         version,
         segment: &segment,
+        durable: head.durable,
         bytes: file.len() as u64,
     };
     if !args.check {
         let mut remote = Remote::connect(&url.server)?;
         let wish = Wish {
-            durable: head.durable,
+            durable: durability::of_copy(args.durability, head.durable),
             quota_bytes,
             replace: args.replace,
         };
-        make(&mut remote, &url, &segment, str::to_string, &wish)?;
+        summary.durable = make(&mut remote, &url, &segment, str::to_string, &wish)?;
     }
     summary.say(args.json, false);
     Ok(())

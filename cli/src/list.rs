@@ -2,10 +2,11 @@
 
 use clap::Args;
 use interweave_wire::mip::split_scheme;
-use interweave_wire::protocol::{Durability, SegmentInfo};
+use interweave_wire::protocol::SegmentInfo;
 use interweave_wire::{Json, Url};
 
 use crate::default_server;
+use crate::durability::durability_text;
 use crate::failure::Failure;
 use crate::output::{object, print_json, size_text, text, Table};
 use crate::remote::Remote;
@@ -116,14 +117,6 @@ pub fn writer_text(segment: &SegmentInfo) -> String {
         (false, _) => "-".to_string(),
         (true, 0) => "locked".to_string(),
         (true, waiting) => format!("locked, {waiting} waiting"),
-    }
-}
-
-pub fn durability_text(durable: Durability) -> &'static str {
-    match durable {
-        Durability::Memory => "memory",
-        Durability::Written => "written",
-        Durability::Synced => "synced",
     }
 }
 

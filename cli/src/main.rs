@@ -7,6 +7,7 @@ mod compile;
 mod cp;
 mod default_server;
 mod doctor;
+mod durability;
 mod export;
 mod failure;
 mod get;

@@ -127,12 +127,12 @@ fn agreed(count: usize, url: &Url) -> Result<bool, Failure> {
     let server = address_text(&url.server);
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(Failure::new(format!(
-            "{segments} of {server} match {}; say --yes to remove them, or --dry-run to see them",
+            "{segments} of {server} would be removed by {}; say --yes, or --dry-run to see which",
             url.path
         )));
     }
     eprint!(
-        "remove {segments} of {server} that match {}, for good? [y/N] ",
+        "remove {segments} of {server} (all of {}), for good? [y/N] ",
         url.path
     );
     let _ = io::stderr().flush();

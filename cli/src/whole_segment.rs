@@ -6,7 +6,7 @@ use bytes::Bytes;
 use interweave_master::Segment;
 use interweave_server::client::{Client, ClientError, Copy, OpenOptions, WriterLock};
 use interweave_wire::protocol::{
-    Durability, ErrorCode, MessageType, MoreSerials, SerialsGranted, WriterReleased,
+    Durability, ErrorCode, MessageType, MoreSerials, SegmentOpened, SerialsGranted, WriterReleased,
 };
 use interweave_wire::{value, DiffBuilder, Url};
 
@@ -56,14 +56,15 @@ pub fn complete_diff(segment: &Segment, to: u64, slot_text: impl Fn(&str) -> Str
 }
 
 /// Makes a segment of that URL with everything in `source`. The segment then has version 1. If it
-/// cannot be filled, it is taken away again.
+/// cannot be filled, it is taken away again. Returns its durability: a server without a disk keeps
+/// every segment in memory.
 pub fn make(
     remote: &mut Remote,
     url: &Url,
     source: &Segment,
     slot_text: impl Fn(&str) -> String,
     wish: &Wish,
-) -> Result<(), Failure> {
+) -> Result<Durability, Failure> {
     let last = source.blocks().last().map_or(0, |block| block.serial);
     if last > LARGEST_SERIAL {
         return Err(Failure::new(format!(
@@ -75,7 +76,8 @@ pub fn make(
     if wish.replace {
         remote.remove(url, true)?;
     }
-    let copy = open_new(remote, url, wish)?;
+    let opened = open_new(remote, url, wish)?;
+    let (copy, durable) = (Copy::new(opened.segment), opened.durable);
     let (server, path) = (url.server.clone(), url.path.clone());
     let unfinished = Unfinished::new(move || take_away(&server, &path))?;
     let client = remote.client();
@@ -84,10 +86,10 @@ pub fn make(
     // A signal ends this process meanwhile, because large segments take a while to send.
     let released = release(remote.client(), &copy, &lock, diff);
     released.map_err(|error| remote.failure(error))?;
-    unfinished.finish(|| Ok(()))
+    unfinished.finish(|| Ok(durable))
 }
 
-fn open_new(remote: &mut Remote, url: &Url, wish: &Wish) -> Result<Copy, Failure> {
+fn open_new(remote: &mut Remote, url: &Url, wish: &Wish) -> Result<SegmentOpened, Failure> {
     let options = OpenOptions {
         quota_bytes: wish.quota_bytes,
         ..OpenOptions::creating(wish.durable)
@@ -95,7 +97,7 @@ fn open_new(remote: &mut Remote, url: &Url, wish: &Wish) -> Result<Copy, Failure
     let opened = remote.client().open(&url.path, &options);
     let opened = opened.map_err(|error| remote.failure(error))?;
     match opened.created {
-        true => Ok(Copy::new(opened.segment)),
+        true => Ok(opened),
         false => Err(Failure::new(format!(
             "{url} exists; choose another path, or say --replace to remove it first"
         ))),

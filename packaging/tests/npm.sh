@@ -15,6 +15,8 @@ names=$(tar -tf "$tarball")
 for name in package.json README.md LICENSE dist/index.js dist/index.d.ts dist/node.js; do
   grep -qx "package/$name" <<<"$names" || fail "the package lacks $name"
 done
+! tar -xOf "$tarball" package/README.md | grep 'npm run' ||
+  fail "the package's page names commands that it does not have"
 ! grep -E 'node_modules|test|viewer|\.map$' <<<"$names" || fail "the package has what it needs not"
 
 mkdir "$work/empty"

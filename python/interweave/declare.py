@@ -17,7 +17,8 @@ import enum
 import inspect
 import sys
 import typing
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Type, TypeVar, Union as Either
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Type, TypeVar, overload
+from typing import Union as Either
 
 import numpy as np
 
@@ -304,6 +305,10 @@ def _declare(made: Either[Record, UnionType], declared: type) -> None:
     settle()
 
 
+@overload
+def struct(declared: Type[T]) -> Type[T]: ...
+@overload
+def struct(*, name: Optional[str] = None) -> Callable[[Type[T]], Type[T]]: ...
 def struct(declared: Optional[Type[T]] = None, *, name: Optional[str] = None) -> Any:
     """Declares a struct by an annotated class. Its methods stay. Its objects are places in a
     segment."""

@@ -47,10 +47,19 @@ with interweave.open("x", timeout=3) as segment, segment.read(coherence=interwea
     head.key = "words"        # wrong
     head.next.key             # wrong: may be None
     segment.read(timeout="")  # wrong
+
+class Plain:
+    key: interweave.Int
+
+# mypy knows a class without its decorators; pyright knows what they return.
+struct: type[Plain] = interweave.struct(Plain)
+renamed: type[Plain] = interweave.struct(name="plain_t")(Plain)
+number: int = interweave.struct(Plain)                # wrong
+number = interweave.struct(name="plain_t")(Plain)     # wrong
 """)
     said = mypy("program.py", cwd=tmp_path)
     lines = sorted({int(line) for line in re.findall(r"program.py:(\d+): error", said)})
-    assert lines == [18, 19, 20], said
+    assert lines == [18, 19, 20, 28, 29], said
 
 
 def parameters(given):

@@ -133,6 +133,21 @@ task("export a plot as a picture", 3, async (steps) => {
   assert.ok(bytes.length > 5000, `${bytes.length} bytes`);
 });
 
+task("export a graph as a picture", 4, async (steps) => {
+  await steps.openCell();
+  await steps.link(/^head/);
+  await steps.link("Graph");
+  await page.locator("svg.graph a").nth(7).waitFor();
+  const { name, bytes } = await saved(() => steps.button("PNG"));
+  assert.equal(name, "lab-cell-head-graph.png");
+  assert.equal(bytes.subarray(1, 4).toString(), "PNG");
+  // All eight nodes, of which the window shows some.
+  const width = await page.evaluate(() => document.querySelector(".stage")!.clientWidth);
+  const area = bytes.readUInt32BE(16) * bytes.readUInt32BE(20);
+  assert.ok(area > 8 * 184 * 58 * 4 && bytes.readUInt32BE(16) <= 2 * width + 48, `${area} pixels`);
+  assert.ok(bytes.length > 20_000, `${bytes.length} bytes`);
+});
+
 task("export an array's numbers, exactly", 3, async (steps) => {
   await steps.openCell();
   await steps.link(/^density ?double\[160\]\[192\]/);

@@ -132,6 +132,7 @@ test("tables are quoted as RFC 4180 says, and files have legible names", () => {
   ];
   assert.equal(csvText(rows), 'a,"say ""x""","b,c"\n1,0.5,\n"two\nlines",NaN,\n');
   assert.equal(fileName(["/lab/cell", "wave", ""], "csv"), "lab-cell-wave.csv");
+  assert.equal(fileName(["/lab/cell", "", "graph"], "png"), "lab-cell-graph.png");
   assert.equal(fileName(["/../..", "#7"], "png"), "7.png");
   assert.equal(fileName(["///"], "png"), "interweave.png");
 });

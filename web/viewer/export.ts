@@ -28,6 +28,7 @@ export function csvText(rows: Iterable<readonly unknown[]>): string {
 /** The name of a file, of the segment and what is shown of it. */
 export function fileName(parts: readonly string[], extension: string): string {
   const name = parts
+    .filter((part) => part !== "")
     .join("-")
     .replace(/[^\p{L}\p{N}._-]+/gu, "-")
     .replace(/^[-.]+|-+$/g, "")

@@ -5,9 +5,12 @@
 import { follow, mipOfPointer, ownedBlock } from "../src/client/pointers.js";
 import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
+import { inkOf } from "./axes.js";
 import { shownOf, type Ways } from "./cells.js";
 import { h, setText, svg } from "./dom.js";
+import { pictureOf } from "./drawing_picture.js";
 import { passing } from "./editing.js";
+import { savePng } from "./export.js";
 import { heightLeft } from "./figure.js";
 import { BOX_WIDTH, columnsIn, layOut, type Edge, type Id, type Sized } from "./graph_layout.js";
 import {
@@ -147,8 +150,14 @@ export interface GraphView {
   update(): void;
 }
 
-export function graph(segment: Segment, start: number, go: Ways["go"]): GraphView {
-  return new Graph(segment, start, go);
+/** `names` are of the segment and the block, for files. */
+export function graph(
+  segment: Segment,
+  start: number,
+  go: Ways["go"],
+  names: readonly string[],
+): GraphView {
+  return new Graph(segment, start, go, names);
 }
 
 class Graph implements GraphView {
@@ -167,6 +176,7 @@ class Graph implements GraphView {
     private readonly segment: Segment,
     private readonly start: number,
     private readonly go: Ways["go"],
+    private readonly names: readonly string[],
   ) {
     const button = (text: string, title: string, onclick: () => void) =>
       h("button", { type: "button", title, onclick }, text);
@@ -176,6 +186,7 @@ class Graph implements GraphView {
       button("−", "Zoom out ( - )", () => this.zoom(0.8)),
       button("+", "Zoom in ( + )", () => this.zoom(1.25)),
       button("Fit", "Show everything ( 0 )", () => this.fit()),
+      button("PNG", "Save the picture: all that is drawn", () => this.save()),
       this.about,
     );
     this.element = h("div", {}, controls, this.stage);
@@ -272,7 +283,7 @@ class Graph implements GraphView {
     stage.style.height = `${heightLeft(stage, LEAST_HEIGHT)}px`;
     // At first what begins the drawing can be read, even if not everything is in sight.
     const first = { ...this.fitting() };
-    if (first.scale < 0.7) first.scale = Math.min(0.7, stage.clientWidth / this.size.width);
+    if (first.scale < 0.7) first.scale = Math.min(1, stage.clientWidth / this.size.width);
     const { x, y, scale } = this.view ?? first;
     const [width, height] = [stage.clientWidth / scale, stage.clientHeight / scale];
     drawing.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
@@ -309,6 +320,12 @@ class Graph implements GraphView {
     const { x, y, scale } = this.shownView();
     this.view = { x: x - dx / scale, y: y - dy / scale, scale };
     this.place();
+  }
+
+  private save(): void {
+    const { drawing, size, stage } = this;
+    if (drawing === null) return;
+    savePng([...this.names, "graph"], pictureOf(drawing, size, inkOf(stage).ground));
   }
 
   private listen(): void {

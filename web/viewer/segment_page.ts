@@ -340,7 +340,8 @@ class LivePage implements Page {
     const { steps } = this.target;
     this.figure = null;
     if (view === "graph") {
-      const drawn = graph(this.segment, serial, this.ways.go);
+      const { names } = this.sourceOf(serial, []);
+      const drawn = graph(this.segment, serial, this.ways.go, names);
       this.updated = () => drawn.update();
       return drawn.element;
     }

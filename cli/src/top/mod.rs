@@ -1,5 +1,6 @@
 //! `interweave top`: which segments are busy, as it changes.
 
+mod object;
 mod sample;
 mod screen;
 mod table;
@@ -8,12 +9,13 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::Args;
+use interweave_wire::Json;
 
 use crate::colour::{self, Colour};
 use crate::failure::Failure;
 use crate::http;
 use crate::list::server_and_prefix;
-use crate::output::print_painted;
+use crate::output::{print_json, print_painted};
 use crate::remote::{address_text, Remote};
 use sample::Sample;
 use screen::Screen;
@@ -24,6 +26,7 @@ Examples:
   interweave top                        the default server, until q
   interweave top sim.example.org/fleet  segments whose path begins so
   interweave top --once --interval 5    one table for a script, of five seconds
+  interweave top --json                 the same as one JSON object
   interweave top --sort size --http 127.0.0.1:8080
 
 Keys: q ends; s or > takes the next order; r, z, c, w and p order by releases, size, clients,
@@ -45,6 +48,9 @@ pub struct TopArgs {
     /// Print one table, of one interval, and end
     #[arg(long)]
     once: bool,
+    /// Print one JSON object, of one interval, and end
+    #[arg(long)]
+    json: bool,
     /// The order of segments
     #[arg(long, value_enum, default_value_t = Sort::Releases)]
     sort: Sort,
@@ -84,6 +90,10 @@ impl Watched {
     fn lines(&self, sort: Sort, most: usize) -> Vec<String> {
         table::lines(self.before.as_ref(), &self.now, sort, most)
     }
+
+    fn object(&self, sort: Sort) -> Json {
+        object::of(&self.name, self.before.as_ref(), &self.now, sort)
+    }
 }
 
 pub fn run(args: TopArgs) -> Result<(), Failure> {
@@ -103,7 +113,7 @@ pub fn run(args: TopArgs) -> Result<(), Failure> {
         now,
     };
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    match args.once || !is_terminal {
+    match args.once || args.json || !is_terminal {
         true => print_once(&args, &mut watched),
         false => show(&args, &mut watched),
     }
@@ -112,6 +122,10 @@ pub fn run(args: TopArgs) -> Result<(), Failure> {
 fn print_once(args: &TopArgs, watched: &mut Watched) -> Result<(), Failure> {
     std::thread::sleep(Duration::from_secs_f64(args.interval));
     watched.look()?;
+    if args.json {
+        print_json(&watched.object(args.sort));
+        return Ok(());
+    }
     let mut lines = watched.summary();
     lines.push(String::new());
     let table = watched.lines(args.sort, usize::MAX);

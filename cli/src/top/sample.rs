@@ -1,6 +1,6 @@
 //! The state of a server at a moment, and what happened between two moments.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use interweave_wire::protocol::SegmentInfo;
@@ -80,7 +80,7 @@ pub fn rows(before: Option<&Sample>, now: &Sample) -> Vec<Row> {
     now.segments.iter().map(row).collect()
 }
 
-fn seconds_between(before: &Sample, now: &Sample) -> f64 {
+pub fn seconds_between(before: &Sample, now: &Sample) -> f64 {
     let between = now.at.saturating_duration_since(before.at);
     between.max(Duration::from_millis(1)).as_secs_f64()
 }
@@ -106,6 +106,12 @@ impl<'a> Rates<'a> {
 
     pub fn now(&self, name: &str) -> Option<u64> {
         self.now.get(name).copied()
+    }
+
+    /// Names and values, in the order of names.
+    pub fn all(&self) -> BTreeMap<&'a str, u64> {
+        let all = self.now.iter();
+        all.map(|(name, value)| (name.as_str(), *value)).collect()
     }
 
     /// How much a counter grew. None: it is not known, or the server was started anew.

@@ -127,10 +127,15 @@ fn rate_text(rate: Option<f64>) -> String {
     }
 }
 
-/// The head and a line for each segment, in that order; at most so many segments.
-pub fn lines(before: Option<&Sample>, now: &Sample, sort: Sort, most: usize) -> Vec<String> {
+pub fn sorted(before: Option<&Sample>, now: &Sample, sort: Sort) -> Vec<Row> {
     let mut rows = rows(before, now);
     rows.sort_by(|one, other| sort.compare(one, other));
+    rows
+}
+
+/// The head and a line for each segment, in that order; at most so many segments.
+pub fn lines(before: Option<&Sample>, now: &Sample, sort: Sort, most: usize) -> Vec<String> {
+    let mut rows = sorted(before, now, sort);
     let hidden = rows.len().saturating_sub(most);
     rows.truncate(most);
     let mut cells = vec![HEADS.map(str::to_string)];

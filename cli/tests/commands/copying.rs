@@ -172,6 +172,60 @@ fn between_servers_pointers_lead_where_they_led() {
         .contains("hello"));
 }
 
+/// The server without a disk keeps every segment in memory, and that says nothing about a copy.
+#[test]
+fn what_comes_from_a_server_without_a_disk_outlives_the_end_of_one_with_a_disk() {
+    let directory = Directory::new();
+    let store = directory.path().join("store").display().to_string();
+    let file = directory.path().join("nodes").display().to_string();
+    let (from, mut to) = (Server::in_memory(&[]), Server::start(&store, &[]));
+    make_nodes(&mut connect(&from), "/nodes");
+    let source = url(&from, "/nodes");
+    let said = |options: &[&str], durability: &str| {
+        let done = call(options);
+        assert!(done.success, "{}", done.err);
+        let wanted = format!("durability {durability}");
+        assert!(done.err.contains(&wanted), "{} is not {wanted}", done.err);
+    };
+    said(&["export", &source, &file], "memory");
+    said(&["cp", &source, &url(&to, "/copied")], "synced");
+    said(&["import", &file, &url(&to, "/imported")], "synced");
+    let in_memory = ["--durability", "memory"];
+    said(
+        &[&["cp", &source, &url(&to, "/x")], &in_memory[..]].concat(),
+        "memory",
+    );
+    let written = ["--durability", "written"];
+    said(
+        &[&["import", &file, &url(&to, "/y")], &written[..]].concat(),
+        "written",
+    );
+    to.kill();
+    let to = Server::start(&store, &[]);
+    let listed = connect(&to).list("/").unwrap();
+    let kept: Vec<(&str, Durability, u64)> = listed
+        .iter()
+        .map(|s| (&*s.path, s.durable, s.newest.number))
+        .collect();
+    assert_eq!(
+        kept[..2],
+        [
+            ("/copied", Durability::Synced, 1),
+            ("/imported", Durability::Synced, 1)
+        ]
+    );
+    assert!(!kept.contains(&("/x", Durability::Memory, 1)), "{kept:?}");
+    assert_eq!(kept.last(), Some(&("/y", Durability::Written, 1)));
+    // The copy's pointer to /other still leads to the first server.
+    contents(&to, "/copied");
+    assert_eq!(contents(&to, "/imported"), contents(&from, "/nodes"));
+    // A server without a disk can keep nothing else.
+    said(
+        &["cp", &url(&to, "/copied"), &url(&from, "/back")],
+        "memory",
+    );
+}
+
 #[test]
 fn many_segments_keep_their_paths() {
     let (from, to) = (Server::in_memory(&[]), Server::in_memory(&[]));

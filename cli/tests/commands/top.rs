@@ -48,6 +48,17 @@ fn one_table_has_segments_and_the_servers_numbers() {
         shown.out
     );
     assert!(lines[6].contains("0.0"), "{}", shown.out);
+    let shown = call(&[&once[..], &["--json"]].concat());
+    assert!(shown.success, "{}", shown.err);
+    let object = interweave_wire::json::parse(&shown.out).expect("one object");
+    assert_eq!(object["segments"][1]["path"], "/b");
+    assert_eq!(object["segments"][1]["releases_a_second"], 0.0);
+    assert!(object["numbers"]["connections"].is_u64(), "{}", shown.out);
+    assert!(
+        object["grown"]["cpu_milliseconds_total"].is_u64(),
+        "{}",
+        shown.out
+    );
 }
 
 #[test]

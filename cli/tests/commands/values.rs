@@ -247,11 +247,18 @@ fn what_cannot_be_set_or_got_is_said_in_the_users_words() {
         let text = refused(&["set", &format!("{url}#{rest}"), value]);
         assert!(text.contains(said), "{rest} {value}: {text}");
     }
-    let text = refused(&["get", &format!("{url}#head#[0]")]);
-    assert!(
-        text.contains("has `[0]` where a field is due; there are key, to"),
-        "{text}"
-    );
+    for (place, said) in [
+        ("[0]", "has `[0]` where a field is due; there are key, to"),
+        ("kee", "has no field `kee`; there are key, to"),
+        ("key.x", "goes into `key`, which is a single int"),
+        (
+            "to.key",
+            "goes into `to`, whose value lies in another block",
+        ),
+    ] {
+        let text = refused(&["get", &format!("{url}#head#{place}")]);
+        assert!(text.contains(said), "{text}");
+    }
 }
 
 #[test]

@@ -46,12 +46,12 @@ fn segment(version: u64, rich: bool) -> Segment {
 }
 
 /// What can be seen of a segment: its blocks, in order of serials.
-type Seen = Vec<(u64, u32, u64, Option<String>, Vec<u8>)>;
+pub type Seen = Vec<(u64, u32, u64, Option<String>, Vec<u8>)>;
 
 /// A block of huge count takes little to say and much to hold: such ones are left out.
 const SEEN_BYTES: u64 = 1 << 16;
 
-fn seen(segment: &Segment) -> Seen {
+pub fn seen(segment: &Segment) -> Seen {
     let look = |block: interweave_master::BlockInfo<'_>| {
         let bytes = block.layout.bytes().min(SEEN_BYTES) as usize;
         let slots = match block.slots {
@@ -71,7 +71,7 @@ fn seen(segment: &Segment) -> Seen {
 }
 
 /// A segment's data is bounded by its quota [DIFF-2]; here by this.
-const QUOTA_BYTES: u64 = 16 << 20;
+pub const QUOTA_BYTES: u64 = 16 << 20;
 
 fn against(bytes: &Bytes, diff: &Diff, rich: bool) {
     // Version 0 is the empty segment.

@@ -11,6 +11,7 @@ pub mod http;
 pub mod log;
 pub mod rules;
 pub mod scratch;
+pub mod segment_file;
 pub mod store;
 pub mod tokens;
 pub mod types;

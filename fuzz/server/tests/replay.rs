@@ -38,6 +38,7 @@ replayed! {
     log: interweave_fuzz::log::run;
     mips: interweave_fuzz::types::run_mip;
     rules: interweave_fuzz::rules::run;
+    segment_files: interweave_fuzz::segment_file::run;
     stores: interweave_fuzz::store::run;
     tokens: interweave_fuzz::tokens::run;
     websocket: interweave_fuzz::websocket::run;

@@ -86,7 +86,7 @@ pub fn parse(file: &Bytes) -> Result<(SegmentHead, Bytes), Rejection> {
         ));
     }
     let checked = file.len() - 8;
-    if number(&file[checked..]) != xxh3_64(&file[..checked]) {
+    if number(&file[checked..]) != checksum(&file[..checked]) {
         return malformed("the checksum is wrong; the file was changed or damaged");
     }
     let head = read_head(&file[12..head_end])?;
@@ -96,6 +96,11 @@ pub fn parse(file: &Bytes) -> Result<(SegmentHead, Bytes), Rejection> {
         return malformed("the file's diff is not a complete copy of a segment");
     }
     Ok((head, diff))
+}
+
+/// The last eight bytes of a file say this of all bytes before them.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes)
 }
 
 fn check_magic(file: &[u8]) -> Result<(), Rejection> {

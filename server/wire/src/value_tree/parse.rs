@@ -154,15 +154,8 @@ impl Reader<'_> {
         let Json::Object(members) = value else {
             return wrong("an object", value);
         };
-        let is_field = |name: &str| fields.iter().any(|field| field.name == name);
-        if let Some(name) = members.keys().find(|name| !is_field(name)) {
-            let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-            let text = format!(
-                "the value has no field `{name}`; its fields are {}",
-                known.join(", ")
-            );
-            return Err(Rejection::new(ErrorCode::BadValue, text));
-        }
+        let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+        check_members(members.keys(), &known)?;
         let mut rest = old;
         for field in fields {
             let bytes = self
@@ -211,7 +204,14 @@ impl Reader<'_> {
         let Some(arm) = arm.or(body.otherwise.as_deref()) else {
             return wrong("a discriminant that selects an arm", discriminant);
         };
-        if arm.type_ != 0 {
+        let is_void = arm.type_ == 0;
+        let known = [body.discriminant.as_str(), arm.name.as_str()];
+        let members = value
+            .as_object()
+            .into_iter()
+            .flat_map(|object| object.keys());
+        check_members(members, &known[..if is_void { 1 } else { 2 }])?;
+        if !is_void {
             match value.get(&arm.name) {
                 Some(member) => within(&arm.name, self.put(arm.type_, member, None, out))?,
                 None => return wrong(&format!("an object with the member `{}`", arm.name), value),
@@ -220,6 +220,21 @@ impl Reader<'_> {
         out.resize(end, 0);
         Ok(())
     }
+}
+
+/// Refuses a value with a member that its type does not have.
+fn check_members<'a>(
+    mut members: impl Iterator<Item = &'a String>,
+    known: &[&str],
+) -> Result<(), Rejection> {
+    let Some(name) = members.find(|name| !known.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let text = format!(
+        "the value has no field `{name}`; its fields are {}",
+        known.join(", ")
+    );
+    Err(Rejection::new(ErrorCode::BadValue, text))
 }
 
 fn padded(bytes: &[u8], length: usize, out: &mut Vec<u8>) {

@@ -3,6 +3,7 @@
 use crate::protocol::{ErrorCode, TypeBody};
 use crate::rejection::Rejection;
 use crate::types::{Layout, Type, TypeTable};
+use crate::value_tree::type_text;
 
 /// A part of a block: one value of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,12 +149,7 @@ pub fn place_of_path(
                 };
                 place.enter(ty, first, byte, &format!(".{name}"));
             }
-            _ => {
-                return wrong(
-                    path,
-                    &format!("goes into `{}`, which has no parts", place.path),
-                )
-            }
+            body => return wrong(path, &no_parts_text(types, body, &place)),
         }
     }
     Ok(place)
@@ -162,6 +158,22 @@ pub fn place_of_path(
 fn wrong<T>(path: &str, why: &str) -> Result<T, Rejection> {
     let text = format!("the path `{path}` {why}");
     Err(Rejection::new(ErrorCode::BadArgument, text))
+}
+
+/// Why a path cannot lead into a place.
+fn no_parts_text(types: &TypeTable, body: &TypeBody, place: &Place) -> String {
+    let into = match place.path.trim_start_matches('.') {
+        "" => "the block".to_string(),
+        within => format!("`{within}`"),
+    };
+    let why = match body {
+        TypeBody::Union(_) => "which is read and set whole".to_string(),
+        TypeBody::Pointer(_) | TypeBody::Sequence(_) | TypeBody::Text(_) => {
+            "whose value lies in another block".to_string()
+        }
+        _ => format!("which is a single {}", type_text(types, place.type_serial)),
+    };
+    format!("goes into {into}, {why}")
 }
 
 /// Takes `[index]` off the front.

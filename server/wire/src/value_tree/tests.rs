@@ -182,6 +182,8 @@ fn what_is_not_of_the_type_is_refused() {
         (67, r#"{"x": 1}"#),
         (67, r#"{"x": 1, "y": 2, "z": 3}"#),
         (68, r#"{"kind": "RED"}"#),
+        (68, r#"{"kind": "RED", "pair": [1, 2], "single": 1}"#),
+        (68, r#"{"kind": "BLUE", "pair": [1, 2]}"#),
         (69, "\"text\""),
         (CHARS, "\"12345\""),
         (BYTES, "\"0g00\""),

@@ -1,0 +1,71 @@
+//! Files that hold one segment, as `interweave import` reads them: refused, or read into a segment
+//! that a file of its own holds again. Lengths and checksum are put right, since no mutation would
+//! find them.
+
+use bytes::Bytes;
+use interweave_master::Segment;
+use interweave_wire::segment_file::{checksum, parse, pieces, SegmentHead};
+use interweave_wire::Gathered;
+
+use crate::diff::{seen, QUOTA_BYTES};
+
+const MAGIC: &[u8] = b"IWSEG1\r\n";
+/// A writer's texts are no longer.
+const MAX_TEXT_BYTES: usize = 16 << 10;
+
+fn sealed(mut file: Vec<u8>) -> Bytes {
+    file.extend(checksum(&file).to_be_bytes());
+    file.into()
+}
+
+/// The file of two bytes that say how long the head is, the head, and the diff.
+fn framed(data: &[u8]) -> Option<Bytes> {
+    let (length, rest) = data.split_at_checked(2)?;
+    let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+    let (head, diff) = rest.split_at(length.min(rest.len()));
+    let mut file = MAGIC.to_vec();
+    file.extend((head.len() as u32).to_be_bytes());
+    file.extend(head);
+    file.extend((diff.len() as u64).to_be_bytes());
+    file.extend(diff);
+    Some(sealed(file))
+}
+
+/// What an import makes of the file [SEGF-7].
+fn imported(file: &Bytes) -> Option<(SegmentHead, Segment)> {
+    let (head, diff) = parse(file).ok()?;
+    let quota = match head.quota_bytes {
+        0 => QUOTA_BYTES,
+        quota => quota.min(QUOTA_BYTES),
+    };
+    let mut segment = Segment::new(quota);
+    segment.apply(&diff).ok()?;
+    Some((head, segment))
+}
+
+fn write_again(head: &SegmentHead, segment: &mut Segment) {
+    // Version 0 is the empty segment, of which nobody collects a diff.
+    if segment.newest() == 0 {
+        return;
+    }
+    if head.path.len() + head.server.len() + head.program.len() > MAX_TEXT_BYTES {
+        return;
+    }
+    let whole = Gathered::from(segment.collect(0).joined());
+    let file: Bytes = pieces(head, &whole).concat().into();
+    let (again, diff) = parse(&file).expect("a file of the writer's own");
+    assert_eq!(&again, head);
+    let mut copy = Segment::new(0);
+    copy.apply(&diff).expect("a complete copy");
+    assert_eq!(seen(&copy), seen(segment), "the file has something else");
+}
+
+pub fn run(data: &[u8]) {
+    let raw = Bytes::copy_from_slice(data);
+    let files = [Some(raw), Some(sealed(data.to_vec())), framed(data)];
+    for file in files.iter().flatten() {
+        if let Some((head, mut segment)) = imported(file) {
+            write_again(&head, &mut segment);
+        }
+    }
+}
