@@ -322,6 +322,15 @@ final class Transfer extends IW_Memory {
     return new String(bytes, at, end - at, StandardCharsets.UTF_8);
   }
 
+  /** The same of a string of few letters, which mostly are ASCII. */
+  @SuppressWarnings("deprecation") // The constructor takes bytes as letters, without a look at them.
+  private static String shortText(byte[] bytes, int at, int most) {
+    int length = 0;
+    int all = 0;
+    for (; length < most && bytes[at + length] != 0; ++length) all |= bytes[at + length];
+    return all < 0 ? decoded(bytes, at, most) : new String(bytes, 0, at, length);
+  }
+
   private static byte[] encoded(String value) {
     if (value == null) throw bad("is null; an empty string is \"\"");
     if (value.indexOf('\0') >= 0) throw bad("has a NUL in its string");
@@ -426,17 +435,10 @@ final class Transfer extends IW_Memory {
   @Override
   public <T extends IW_Object> T reference(int at, T value, Class<T> type) {
     field = at;
-    if (value != null && value.iw_place() instanceof MappedBlock block && block.map == map) {
-      boolean isThere = leadsTo(base + at, block);
-      if (isThere || isStoring) mapped.dangles(base + at, false);
-      if (isThere && (isStoring || block.isLive())) return value;
-      if (isStoring) {
-        block.checkLive();
-        change();
-        LittleEndian.putLong(memory, base + at, block.serial << 16);
-        LittleEndian.putLong(memory, base + at + 8, 0);
-        return value;
-      }
+    boolean isOwn = isStoring && value != null && value.iw_place() instanceof MappedBlock;
+    if (isOwn && ((MappedBlock) value.iw_place()).map == map) {
+      store(at, (MappedBlock) value.iw_place());
+      return value;
     }
     WirePointer there = WirePointer.at(memory, base + at);
     if (!isStoring) {
@@ -467,10 +469,20 @@ final class Transfer extends IW_Memory {
     return value;
   }
 
-  /** Whether the pointer at a byte leads to the first byte of a block of this segment. */
-  private boolean leadsTo(int at, MappedBlock block) {
-    return LittleEndian.getLong(memory, at) == block.serial << 16
-        && LittleEndian.getLong(memory, at + 8) == 0;
+  /** Stores a pointer to the first byte of a block of this segment, which most pointers are. */
+  private void store(int at, MappedBlock block) {
+    int place = base + at;
+    mapped.dangles(place, false);
+    long first = block.serial << 16;
+    boolean isThere =
+        LittleEndian.getLong(memory, place) == first
+            && LittleEndian.getLong(memory, place + 8) == 0;
+    // A field that still leads where memory does may lead to what was freed or closed since.
+    if (isThere) return;
+    block.checkLive();
+    change();
+    LittleEndian.putLong(memory, place, first);
+    LittleEndian.putLong(memory, place + 8, 0);
   }
 
   private boolean isThere(WirePointer there, Place place, long unit) {
@@ -679,6 +691,11 @@ final class Transfer extends IW_Memory {
     String[] list = list(count, value, String.class);
     boolean isAll = base + at == 0 && (long) count * bound == mapped.length();
     if (isStoring && isAll && replaces(list, bound)) return list;
+    if (!isStoring && bound <= SHORT) {
+      int place = base + at;
+      for (int i = 0; i < count; ++i) list[i] = shortText(memory, place + i * bound, bound);
+      return list;
+    }
     for (int i = 0; i < count; ++i) list[i] = string(at + i * bound, bound, list[i]);
     return list;
   }
