@@ -2,9 +2,10 @@
 //! and one for the file (`list_x`) with its constants and the words that describe its types.
 //!
 //! A class has public fields, getters and setters that tell the library of a write, and one method
-//! that carries all fields between the object and the block's memory, in either direction. Structs
-//! within structs are flattened: the fields of `moment start` are `start_seconds` and `start_day`.
-//! Offsets are constants, because the client lays memory out in one way on every machine.
+//! that carries all fields between the object and the block's memory, in either direction. Two more
+//! carry numbers straight, one for each direction. Structs within structs are flattened: the fields
+//! of `moment start` are `start_seconds` and `start_day`. Offsets are constants,
+//! because the client lays memory out in one way on every machine.
 //!
 //! For each type there is an entry of the index, a resource that names the class of its file: so a
 //! program finds the classes of a segment that another program made (objects/Index.java).
