@@ -28,7 +28,7 @@ final class Printed {
     Set<Long> owned = new HashSet<>();
     for (CopiedBlock block : segment.copy().blocks()) {
       bySerial.put(block.serial, block);
-      block.plan().walk(0, new Ownership(block.memory, owned));
+      block.plan().walk(0, new Ownership(block.memory(), owned));
     }
     StringBuilder out = new StringBuilder("[");
     for (CopiedBlock block : bySerial.values()) {
@@ -87,7 +87,7 @@ final class Printed {
 
   private static void pointer(StringBuilder out, Value unit) {
     unit.checkReadable();
-    WirePointer wire = WirePointer.at(unit.block.memory, unit.at);
+    WirePointer wire = WirePointer.at(unit.block.memory(), unit.at);
     if (wire.isNull()) out.append("null");
     else text(out, mip(unit.segment, wire));
   }
@@ -109,7 +109,7 @@ final class Printed {
     out.append(",\"units\":[");
     Value arm = unit.arm();
     if (arm != null) {
-      int which = LittleEndian.getInt(unit.block.memory, unit.at);
+      int which = LittleEndian.getInt(unit.block.memory(), unit.at);
       units(out, arm, unit.type.choice().selected(which).type());
     }
     out.append("]}");
@@ -128,7 +128,7 @@ final class Printed {
 
   private static void number(StringBuilder out, Value unit) {
     unit.checkReadable();
-    byte[] memory = unit.block.memory;
+    byte[] memory = unit.block.memory();
     if (unit.type.kind() != TypeKind.PRIMITIVE) {
       out.append(unit.integer());
       return;

@@ -62,7 +62,7 @@ final class Storing {
       pointer.checkWritable();
       int slot = pointer.segment.slotOf(found.segment());
       new WirePointer(slot, found.block().serial, found.offset())
-          .put(pointer.block.memory, pointer.at);
+          .put(pointer.block.memory(), pointer.at);
     });
   }
 
@@ -79,7 +79,7 @@ final class Storing {
     Type.Member arm = union.type.choice().selected(which);
     if (arm == null) {
       union.checkWritable();
-      byte[] memory = union.block.memory;
+      byte[] memory = union.block.memory();
       union.segment.changes().freeOwned(union.block, union.type, union.at);
       Arrays.fill(memory, union.at, (int) (union.at + union.type.size()), (byte) 0);
       LittleEndian.putInt(memory, union.at, which);
@@ -150,10 +150,10 @@ final class Storing {
     Primitive kind = unit.type.kind() == TypeKind.ENUM ? Primitive.INT : unit.type.primitive();
     if (kind == Primitive.FLOAT) {
       unit.checkWritable();
-      LittleEndian.putInt(unit.block.memory, unit.at, (int) bits(json));
+      LittleEndian.putInt(unit.block.memory(), unit.at, (int) bits(json));
     } else if (kind == Primitive.DOUBLE) {
       unit.checkWritable();
-      LittleEndian.putLong(unit.block.memory, unit.at, bits(json));
+      LittleEndian.putLong(unit.block.memory(), unit.at, bits(json));
     } else {
       putInteger(unit, kind, new BigInteger(json.toString()).longValue());
     }
@@ -164,7 +164,7 @@ final class Storing {
       unit.set(kind == Primitive.CHAR ? (byte) number : number);
     } catch (InterweaveException refused) {
       if (refused.code() != Error.BAD_VALUE) throw refused;
-      LittleEndian.putInt(unit.block.memory, unit.at, (int) number);
+      LittleEndian.putInt(unit.block.memory(), unit.at, (int) number);
     }
   }
 

@@ -8,6 +8,9 @@ interface Carrier {
   /** Into bytes; how many. */
   int out() throws Exception;
 
+  /** What lies between the two, and is not timed. */
+  default void arrive() {}
+
   /** From the bytes of the last `out`. */
   void in() throws Exception;
 

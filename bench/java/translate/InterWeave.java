@@ -8,13 +8,14 @@ final class InterWeave<S> implements Carrier {
   private final S data;
   private final S arrived;
   private byte[] diff;
+  private byte[] received;
 
   InterWeave(Shape<?, S> shape, Values first) {
     this.shape = shape;
     writer.begin();
     data = shape.shared(writer.map);
     shape.fillShared(data, first);
-    reader.update(writer.release());
+    reader.update(writer.release().clone());
     arrived = shape.find(reader);
   }
 
@@ -38,9 +39,15 @@ final class InterWeave<S> implements Carrier {
     return diff.length;
   }
 
+  /** What a connection does: the reader gets an array of its own. */
+  @Override
+  public void arrive() {
+    received = diff.clone();
+  }
+
   @Override
   public void in() {
-    reader.update(diff);
+    reader.update(received);
   }
 
   @Override

@@ -86,6 +86,11 @@ final class Partly implements Carrier {
   }
 
   @Override
+  public void arrive() {
+    carrier.arrive();
+  }
+
+  @Override
   public void in() {
     carrier.in();
   }

@@ -27,11 +27,11 @@ final class Section {
     client.write(changes);
   }
 
-  /** What a release sends, and what it does when the answer comes. */
+  /** What a release sends, and what it does when the answer comes. Good until the next but one. */
   byte[] release() {
     map.flush();
     byte[] diff = changes.collect();
-    changes.commit(copy.version() + 1);
+    changes.commit(copy.version() + 1, true);
     client.write(null);
     return diff;
   }

@@ -25,10 +25,11 @@ final class Timing {
     carrier.change(turns[rounds++ & 1].again());
     long begun = System.nanoTime();
     bytes = carrier.out();
-    long middle = System.nanoTime();
+    out[sample] = System.nanoTime() - begun;
+    carrier.arrive();
+    long arrived = System.nanoTime();
     carrier.in();
-    in[sample] = System.nanoTime() - middle;
-    out[sample] = middle - begun;
+    in[sample] = System.nanoTime() - arrived;
   }
 
   private int rounds(long ns) throws Exception {

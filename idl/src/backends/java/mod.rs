@@ -2,9 +2,10 @@
 //! and one for the file (`list_x`) with its constants and the words that describe its types.
 //!
 //! A class has public fields, getters and setters that tell the library of a write, and one method
-//! that carries all fields between the object and the block's memory, in either direction. Structs
-//! within structs are flattened: the fields of `moment start` are `start_seconds` and `start_day`.
-//! Offsets are constants, because the client lays memory out in one way on every machine.
+//! that carries all fields between the object and the block's memory, in either direction. Two more
+//! carry numbers straight, one for each direction. Structs within structs are flattened: the fields
+//! of `moment start` are `start_seconds` and `start_day`. Offsets are constants,
+//! because the client lays memory out in one way on every machine.
 //!
 //! For each type there is an entry of the index, a resource that names the class of its file: so a
 //! program finds the classes of a segment that another program made (objects/Index.java).
@@ -256,7 +257,48 @@ impl<'a> Class<'a> {
         self.head(def, &slots, &values, "IW_Object");
         self.members(def, &slots, &values, Marks::Fields);
         self.transfer(&calls);
+        self.direct(&slots, &values);
         self.text.close("}");
+    }
+
+    /// Methods that carry numbers straight between fields and bytes, and the other fields as
+    /// `iw_transfer` does. A release looks at the parts of a large row one by one, so a class with
+    /// rows in their places has none.
+    fn direct(&mut self, slots: &[Slot<'_>], values: &[Value]) {
+        let numbers: Vec<_> = slots
+            .iter()
+            .zip(values)
+            .map(|(slot, value)| value.number(&slot.name, slot.at))
+            .collect();
+        let count = numbers.iter().flatten().count();
+        let has_rows = values.iter().any(|value| number_of_row(value).is_some());
+        if count == 0 || has_rows || slots.len() > FIELDS_OF_A_METHOD / 2 {
+            return;
+        }
+        let fields = slots.iter().zip(values).zip(&numbers);
+        let (mut loads, mut stores) = (Vec::new(), Vec::new());
+        for ((slot, value), number) in fields {
+            let call = value.call.replace("{}", &slot.name);
+            let call = format!("{} = iw_m.{call};", slot.name);
+            let (load, store) = number.clone().unwrap_or((call.clone(), call));
+            loads.push(load);
+            stores.push(store);
+        }
+        self.text.blank();
+        self.text.line("@Override");
+        self.text.open("public int iw_direct() {");
+        let kind = if count == slots.len() { 2 } else { 1 };
+        self.text.line(format!("return {kind};"));
+        self.text.close("}");
+        for (name, lines) in [("iw_load", loads), ("iw_store", stores)] {
+            self.text.blank();
+            self.text.line("@Override");
+            self.text.open(format!(
+                "public void {name}(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {{"
+            ));
+            self.text.lines(&lines);
+            self.text.close("}");
+        }
     }
 
     /// The named array of the paper: `length`, and the values as `array`.

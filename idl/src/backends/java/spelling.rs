@@ -17,6 +17,29 @@ pub struct Value {
     pub length: Option<u128>,
 }
 
+impl Value {
+    /// How a number goes straight from bytes to its field, and back; None for other values.
+    pub fn number(&self, field: &str, at: u128) -> Option<(String, String)> {
+        let method = self.call.split('(').next()?;
+        let place = match at {
+            0 => "iw_at".to_string(),
+            _ => format!("iw_at + {at}"),
+        };
+        let method = match method {
+            "i8" => {
+                let byte = format!("iw_bytes[{place}]");
+                return Some((format!("{field} = {byte};"), format!("{byte} = {field};")));
+            }
+            "i16" | "i32" | "i64" | "f32" | "f64" | "bool" => method,
+            "member" => "i32",
+            _ => return None,
+        };
+        let load = format!("{field} = iw_{method}(iw_bytes, {place});");
+        let store = format!("iw_{method}(iw_bytes, {place}, {field});");
+        Some((load, store))
+    }
+}
+
 fn value(class: impl Into<String>, call: String) -> Value {
     Value {
         class: class.into(),

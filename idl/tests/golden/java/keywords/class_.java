@@ -104,4 +104,29 @@ public class class_ extends IW_Object {
     this_ = iw_m.f64(16, this_);
     restrict = iw_m.i32(24, restrict);
   }
+
+  @Override
+  public int iw_direct() {
+    return 2;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    new_ = iw_i32(iw_bytes, iw_at);
+    delete = iw_i32(iw_bytes, iw_at + 4);
+    register = iw_i32(iw_bytes, iw_at + 8);
+    template = iw_i32(iw_bytes, iw_at + 12);
+    this_ = iw_f64(iw_bytes, iw_at + 16);
+    restrict = iw_i32(iw_bytes, iw_at + 24);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, new_);
+    iw_i32(iw_bytes, iw_at + 4, delete);
+    iw_i32(iw_bytes, iw_at + 8, register);
+    iw_i32(iw_bytes, iw_at + 12, template);
+    iw_f64(iw_bytes, iw_at + 16, this_);
+    iw_i32(iw_bytes, iw_at + 24, restrict);
+  }
 }

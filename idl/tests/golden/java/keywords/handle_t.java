@@ -79,4 +79,25 @@ public class handle_t extends IW_Object {
     u = iw_m.i32(20, u);
     d = iw_m.f64(24, d);
   }
+
+  @Override
+  public int iw_direct() {
+    return 1;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    mip = iw_m.reference(0, mip, mip_t.class);
+    n = iw_i32(iw_bytes, iw_at + 16);
+    u = iw_i32(iw_bytes, iw_at + 20);
+    d = iw_f64(iw_bytes, iw_at + 24);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    mip = iw_m.reference(0, mip, mip_t.class);
+    iw_i32(iw_bytes, iw_at + 16, n);
+    iw_i32(iw_bytes, iw_at + 20, u);
+    iw_f64(iw_bytes, iw_at + 24, d);
+  }
 }

@@ -139,4 +139,35 @@ public class long_names extends IW_Object {
     class_restrict = iw_m.i32(32, class_restrict);
     operator = iw_m.member(40, operator);
   }
+
+  @Override
+  public int iw_direct() {
+    return 2;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    linux = iw_i32(iw_bytes, iw_at);
+    unix = iw_i32(iw_bytes, iw_at + 4);
+    class_new = iw_i32(iw_bytes, iw_at + 8);
+    class_delete = iw_i32(iw_bytes, iw_at + 12);
+    class_register = iw_i32(iw_bytes, iw_at + 16);
+    class_template = iw_i32(iw_bytes, iw_at + 20);
+    class_this = iw_f64(iw_bytes, iw_at + 24);
+    class_restrict = iw_i32(iw_bytes, iw_at + 32);
+    operator = iw_i32(iw_bytes, iw_at + 40);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, linux);
+    iw_i32(iw_bytes, iw_at + 4, unix);
+    iw_i32(iw_bytes, iw_at + 8, class_new);
+    iw_i32(iw_bytes, iw_at + 12, class_delete);
+    iw_i32(iw_bytes, iw_at + 16, class_register);
+    iw_i32(iw_bytes, iw_at + 20, class_template);
+    iw_f64(iw_bytes, iw_at + 24, class_this);
+    iw_i32(iw_bytes, iw_at + 32, class_restrict);
+    iw_i32(iw_bytes, iw_at + 40, operator);
+  }
 }

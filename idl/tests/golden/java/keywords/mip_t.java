@@ -43,4 +43,19 @@ public class mip_t extends IW_Object {
   public void iw_transfer(IW_Memory iw_m) {
     x = iw_m.i32(0, x);
   }
+
+  @Override
+  public int iw_direct() {
+    return 2;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    x = iw_i32(iw_bytes, iw_at);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, x);
+  }
 }

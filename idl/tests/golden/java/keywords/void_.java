@@ -67,4 +67,23 @@ public class void_ extends IW_Object {
     namespace_ = iw_m.i32(4, namespace_);
     typename = iw_m.i32(8, typename);
   }
+
+  @Override
+  public int iw_direct() {
+    return 2;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    auto = iw_i32(iw_bytes, iw_at);
+    namespace_ = iw_i32(iw_bytes, iw_at + 4);
+    typename = iw_i32(iw_bytes, iw_at + 8);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, auto);
+    iw_i32(iw_bytes, iw_at + 4, namespace_);
+    iw_i32(iw_bytes, iw_at + 8, typename);
+  }
 }

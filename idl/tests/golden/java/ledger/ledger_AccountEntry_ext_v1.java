@@ -69,4 +69,23 @@ public class ledger_AccountEntry_ext_v1 extends IW_Object {
     liabilities_d = iw_m.i32(4, liabilities_d);
     ext = iw_m.embedded(8, ext, ledger_AccountEntry_ext_v1_ext.class);
   }
+
+  @Override
+  public int iw_direct() {
+    return 1;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    liabilities_n = iw_i32(iw_bytes, iw_at);
+    liabilities_d = iw_i32(iw_bytes, iw_at + 4);
+    ext = iw_m.embedded(8, ext, ledger_AccountEntry_ext_v1_ext.class);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, liabilities_n);
+    iw_i32(iw_bytes, iw_at + 4, liabilities_d);
+    ext = iw_m.embedded(8, ext, ledger_AccountEntry_ext_v1_ext.class);
+  }
 }

@@ -58,4 +58,21 @@ public class ledger_Price extends IW_Object {
     n = iw_m.i32(0, n);
     d = iw_m.i32(4, d);
   }
+
+  @Override
+  public int iw_direct() {
+    return 2;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    n = iw_i32(iw_bytes, iw_at);
+    d = iw_i32(iw_bytes, iw_at + 4);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, n);
+    iw_i32(iw_bytes, iw_at + 4, d);
+  }
 }

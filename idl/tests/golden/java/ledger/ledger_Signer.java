@@ -55,4 +55,21 @@ public class ledger_Signer extends IW_Object {
     key = iw_m.embedded(0, key, ledger_PublicKey.class);
     weight = iw_m.i32(36, weight);
   }
+
+  @Override
+  public int iw_direct() {
+    return 1;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    key = iw_m.embedded(0, key, ledger_PublicKey.class);
+    weight = iw_i32(iw_bytes, iw_at + 36);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    key = iw_m.embedded(0, key, ledger_PublicKey.class);
+    iw_i32(iw_bytes, iw_at + 36, weight);
+  }
 }

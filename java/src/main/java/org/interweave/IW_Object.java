@@ -63,6 +63,38 @@ public abstract class IW_Object implements IWObject {
     HandWritten.of(getClass()).carry(this, memory);
   }
 
+  /**
+   * Which fields `iw_load` and `iw_store` carry by themselves.
+   *
+   * @return 0: none; 1: numbers; 2: all, so that the methods need no memory; for the library
+   */
+  public int iw_direct() {
+    return 0;
+  }
+
+  /**
+   * Gives all fields the values that lie in an array. Generated classes have their own.
+   *
+   * @param memory the block's, which lies in the same array; null if all fields are numbers
+   * @param bytes of the block
+   * @param at where the object begins
+   */
+  public void iw_load(IW_Memory memory, byte[] bytes, int at) {
+    iw_transfer(memory);
+  }
+
+  /**
+   * Stores all fields into an array, numbers without a comparison. Generated classes have their
+   * own.
+   *
+   * @param memory the block's, which lies in the same array; null if all fields are numbers
+   * @param bytes of the block
+   * @param at where the object begins
+   */
+  public void iw_store(IW_Memory memory, byte[] bytes, int at) {
+    iw_transfer(memory);
+  }
+
   /** What a getter does first. */
   protected final void iw_read() {
     iw_place.checkLive();
@@ -241,5 +273,139 @@ public abstract class IW_Object implements IWObject {
     if (value >= 0 && value <= most) return;
     throw InterweaveException.of(
         Error.BAD_VALUE, value + " is stored into an unsigned number of at most " + most);
+  }
+
+  // ---- numbers in arrays of bytes, for iw_load and iw_store ----
+
+  /**
+   * Reads a number.
+   *
+   * @param bytes where it lies
+   * @param at its first byte
+   * @return the number
+   */
+  protected static short iw_i16(byte[] bytes, int at) {
+    return (short) IW_Bytes.SHORT.get(bytes, at);
+  }
+
+  /**
+   * Stores a number.
+   *
+   * @param bytes where it is to lie
+   * @param at its first byte
+   * @param value the number
+   */
+  protected static void iw_i16(byte[] bytes, int at, short value) {
+    IW_Bytes.SHORT.set(bytes, at, value);
+  }
+
+  /**
+   * Reads a number.
+   *
+   * @param bytes where it lies
+   * @param at its first byte
+   * @return the number
+   */
+  protected static int iw_i32(byte[] bytes, int at) {
+    return (int) IW_Bytes.INT.get(bytes, at);
+  }
+
+  /**
+   * Stores a number.
+   *
+   * @param bytes where it is to lie
+   * @param at its first byte
+   * @param value the number
+   */
+  protected static void iw_i32(byte[] bytes, int at, int value) {
+    IW_Bytes.INT.set(bytes, at, value);
+  }
+
+  /**
+   * Reads a number.
+   *
+   * @param bytes where it lies
+   * @param at its first byte
+   * @return the number
+   */
+  protected static long iw_i64(byte[] bytes, int at) {
+    return (long) IW_Bytes.LONG.get(bytes, at);
+  }
+
+  /**
+   * Stores a number.
+   *
+   * @param bytes where it is to lie
+   * @param at its first byte
+   * @param value the number
+   */
+  protected static void iw_i64(byte[] bytes, int at, long value) {
+    IW_Bytes.LONG.set(bytes, at, value);
+  }
+
+  /**
+   * Reads a number.
+   *
+   * @param bytes where it lies
+   * @param at its first byte
+   * @return the number
+   */
+  protected static float iw_f32(byte[] bytes, int at) {
+    return Float.intBitsToFloat(iw_i32(bytes, at));
+  }
+
+  /**
+   * Stores a number.
+   *
+   * @param bytes where it is to lie
+   * @param at its first byte
+   * @param value the number
+   */
+  protected static void iw_f32(byte[] bytes, int at, float value) {
+    iw_i32(bytes, at, Float.floatToRawIntBits(value));
+  }
+
+  /**
+   * Reads a number.
+   *
+   * @param bytes where it lies
+   * @param at its first byte
+   * @return the number
+   */
+  protected static double iw_f64(byte[] bytes, int at) {
+    return Double.longBitsToDouble(iw_i64(bytes, at));
+  }
+
+  /**
+   * Stores a number.
+   *
+   * @param bytes where it is to lie
+   * @param at its first byte
+   * @param value the number
+   */
+  protected static void iw_f64(byte[] bytes, int at, double value) {
+    iw_i64(bytes, at, Double.doubleToRawLongBits(value));
+  }
+
+  /**
+   * Reads a number.
+   *
+   * @param bytes where it lies
+   * @param at its first byte
+   * @return the number
+   */
+  protected static boolean iw_bool(byte[] bytes, int at) {
+    return iw_i32(bytes, at) != 0;
+  }
+
+  /**
+   * Stores a number.
+   *
+   * @param bytes where it is to lie
+   * @param at its first byte
+   * @param value the number
+   */
+  protected static void iw_bool(byte[] bytes, int at, boolean value) {
+    iw_i32(bytes, at, value ? 1 : 0);
   }
 }

@@ -19,7 +19,7 @@ final class References {
   }
 
   static Value target(Value pointer) {
-    WirePointer wire = WirePointer.at(pointer.block.memory, pointer.at);
+    WirePointer wire = WirePointer.at(pointer.block.memory(), pointer.at);
     if (wire.isNull()) return null;
     Segment segment = pointer.segment;
     if (wire.slot() != 0) {
@@ -40,7 +40,7 @@ final class References {
 
   static void point(Value pointer, Value target) {
     if (target == null) {
-      WirePointer.NULL.put(pointer.block.memory, pointer.at);
+      WirePointer.NULL.put(pointer.block.memory(), pointer.at);
       return;
     }
     target.checkReadable();
@@ -56,13 +56,13 @@ final class References {
               + target);
     }
     int slot = pointer.segment.slotOf(target.segment);
-    new WirePointer(slot, target.block.serial, target.unit).put(pointer.block.memory, pointer.at);
+    new WirePointer(slot, target.block.serial, target.unit).put(pointer.block.memory(), pointer.at);
   }
 
   /** The elements of a sequence or text. */
   static Value owned(Value value) {
     value.checkReadable();
-    WirePointer wire = WirePointer.at(value.block.memory, value.at);
+    WirePointer wire = WirePointer.at(value.block.memory(), value.at);
     if (wire.isNull()) {
       return new Value(value.segment, value.block, elementType(value), 0, value.at, 0, true);
     }
@@ -91,7 +91,7 @@ final class References {
     value.segment.changes().freeOwned(value.block, value.type, value.at);
     WirePointer pointer =
         made == null ? WirePointer.NULL : new WirePointer(0, made.serial, 0);
-    pointer.put(value.block.memory, value.at);
+    pointer.put(value.block.memory(), value.at);
   }
 
   /** The most elements, a text's NUL among them; 0: no bound. */

@@ -27,7 +27,7 @@ final class Rows {
   }
 
   private static ByteBuffer memory(Value row) {
-    return ByteBuffer.wrap(row.block.memory, row.at, row.block.memory.length - row.at)
+    return ByteBuffer.wrap(row.block.memory(), row.at, row.block.length() - row.at)
         .order(ByteOrder.LITTLE_ENDIAN);
   }
 
@@ -82,14 +82,14 @@ final class Rows {
 
   static byte[] bytes(Value value) {
     if (value.count < 0 && value.type.kind() == TypeKind.STRING) {
-      int end = end(value.block.memory, value.at, (int) (value.at + value.type.size()));
-      return Arrays.copyOfRange(value.block.memory, value.at, end);
+      int end = end(value.block.memory(), value.at, (int) (value.at + value.type.size()));
+      return Arrays.copyOfRange(value.block.memory(), value.at, end);
     }
     Value row = value.row();
     int count = count(row, Primitive.CHAR, Primitive.UCHAR);
     boolean isText = value.count < 0 && value.type.kind() == TypeKind.TEXT;
-    int end = isText ? end(row.block.memory, row.at, row.at + count) : row.at + count;
-    return Arrays.copyOfRange(row.block.memory, row.at, end);
+    int end = isText ? end(row.block.memory(), row.at, row.at + count) : row.at + count;
+    return Arrays.copyOfRange(row.block.memory(), row.at, end);
   }
 
   static void set(Value value, byte[] bytes) {
@@ -105,18 +105,18 @@ final class Rows {
             bytes.length + " bytes for a string of at most " + value.type.size());
       }
       int end = (int) (value.at + value.type.size());
-      System.arraycopy(bytes, 0, value.block.memory, value.at, bytes.length);
-      Arrays.fill(value.block.memory, value.at + bytes.length, end, (byte) 0);
+      System.arraycopy(bytes, 0, value.block.memory(), value.at, bytes.length);
+      Arrays.fill(value.block.memory(), value.at + bytes.length, end, (byte) 0);
     } else if (kind == TypeKind.TEXT) {
       // With the NUL at its end [WIRE-7].
       References.replaceOwned(value, bytes.length == 0 ? 0 : bytes.length + 1L);
       Value row = value.row();
-      System.arraycopy(bytes, 0, row.block.memory, row.at, bytes.length);
+      System.arraycopy(bytes, 0, row.block.memory(), row.at, bytes.length);
     } else {
       Value row = value.row();
       row.checkWritable();
       checkLength(count(row, Primitive.CHAR, Primitive.UCHAR), bytes.length);
-      System.arraycopy(bytes, 0, row.block.memory, row.at, bytes.length);
+      System.arraycopy(bytes, 0, row.block.memory(), row.at, bytes.length);
     }
   }
 }

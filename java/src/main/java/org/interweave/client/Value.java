@@ -153,7 +153,7 @@ public final class Value {
   public Value arm() {
     checkReadable();
     if (count >= 0 || type.choice() == null) throw misfit("a union");
-    Type.Member arm = type.choice().selected(LittleEndian.getInt(block.memory, at));
+    Type.Member arm = type.choice().selected(LittleEndian.getInt(block.memory(), at));
     return arm == null || arm.type() == null ? null : part(arm, true);
   }
 
@@ -171,8 +171,8 @@ public final class Value {
           Error.BAD_VALUE, "union " + type.name() + " has no arm for " + discriminant);
     }
     segment.changes().freeOwned(block, type, at);
-    java.util.Arrays.fill(block.memory, at, (int) (at + type.size()), (byte) 0);
-    LittleEndian.putInt(block.memory, at, discriminant);
+    java.util.Arrays.fill(block.memory(), at, (int) (at + type.size()), (byte) 0);
+    LittleEndian.putInt(block.memory(), at, discriminant);
     return arm();
   }
 
@@ -188,7 +188,7 @@ public final class Value {
     checkReadable();
     if (count >= 0) return list(this);
     return switch (type.kind()) {
-      case PRIMITIVE, ENUM -> Numbers.get(block.memory, type, at);
+      case PRIMITIVE, ENUM -> Numbers.get(block.memory(), type, at);
       case STRING, TEXT -> text();
       case POINTER -> target();
       case SEQUENCE -> list(row());
@@ -214,7 +214,7 @@ public final class Value {
 
   private Map<String, Object> union() {
     Type.Member discriminant = type.choice().discriminant();
-    Type.Member arm = type.choice().selected(LittleEndian.getInt(block.memory, at));
+    Type.Member arm = type.choice().selected(LittleEndian.getInt(block.memory(), at));
     Map<String, Object> values = new LinkedHashMap<>();
     values.put(discriminant.name(), part(discriminant, true).get());
     if (arm != null && arm.type() != null) values.put(arm.name(), part(arm, true).get());
@@ -234,7 +234,7 @@ public final class Value {
   public long integer() {
     checkReadable();
     checkNumber();
-    return Numbers.integer(block.memory, type, at);
+    return Numbers.integer(block.memory(), type, at);
   }
 
   /**
@@ -245,7 +245,7 @@ public final class Value {
   public double real() {
     checkReadable();
     checkNumber();
-    return Numbers.real(block.memory, type, at);
+    return Numbers.real(block.memory(), type, at);
   }
 
   /**
@@ -287,7 +287,7 @@ public final class Value {
   public void set(long value) {
     checkNumber();
     checkWritable();
-    Numbers.set(block.memory, type, at, value);
+    Numbers.set(block.memory(), type, at, value);
   }
 
   /**
@@ -298,7 +298,7 @@ public final class Value {
   public void set(double value) {
     checkNumber();
     checkWritable();
-    Numbers.set(block.memory, type, at, value);
+    Numbers.set(block.memory(), type, at, value);
   }
 
   /**
@@ -309,7 +309,7 @@ public final class Value {
   public void set(boolean value) {
     if (count >= 0 || type.primitive() != Primitive.BOOL) throw misfit("a bool");
     checkWritable();
-    LittleEndian.putInt(block.memory, at, value ? 1 : 0);
+    LittleEndian.putInt(block.memory(), at, value ? 1 : 0);
   }
 
   /**

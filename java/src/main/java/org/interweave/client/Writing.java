@@ -49,6 +49,8 @@ final class Writing {
   private final ReentrantLock gate;
   private final Release release = new Release();
   private long serialsAsked;
+  /** Connections that were given a diff and did not answer, and so may still have it. */
+  private int unanswered;
 
   Writing(Link link, Exchange exchange, Changes changes, SegmentObjects objects) {
     this.link = link;
@@ -109,7 +111,7 @@ final class Writing {
       checkHeld();
       boolean isUnsaid = diff == null && conversation.mayEndUnsaid(Clock.now());
       VersionStamp version = isUnsaid ? base : send(diff, base, deadline);
-      changes.commit(diff == null ? base.number() : version.number());
+      changes.commit(diff == null ? base.number() : version.number(), unanswered == 0);
       end();
       return version.number();
     } catch (InterweaveException wrong) {
@@ -155,11 +157,13 @@ final class Writing {
         new ReleasePart(conversation.number(), grant.fence(), base, bulk.length);
     ReleaseWriter body = new ReleaseWriter(release.sequence(), List.of(part));
     release.sent();
+    ++unanswered;
     Call call =
         exchange.send(RELEASE_WRITER, ReleaseWriter.CODEC.toBytes(body), bulk, true);
     Message answer;
     try {
       answer = link.await(call, Freshness.FOREVER, false, false);
+      --unanswered;
     } catch (InterweaveException wrong) {
       if (link.live() != on && Clock.now() < deadline) return null;
       throw wrong;

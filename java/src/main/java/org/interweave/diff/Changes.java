@@ -39,17 +39,51 @@ public final class Changes {
   /** Blocks of which stretches are kept, and not the whole. */
   private final Map<CopiedBlock, Stretches> parts = new LinkedHashMap<>();
   private final Set<CopiedBlock> whole = new LinkedHashSet<>();
+  /** Blocks that get other values in all units. Their memory stays as it is until the commit. */
+  private final Map<CopiedBlock, Replacement> replaced = new LinkedHashMap<>();
   /** Those that were freed again are not new any more. */
   private final List<CopiedBlock> created = new ArrayList<>();
   private int createdCount;
   /** Of the block at hand. */
-  private ByteWriter runs = new ByteWriter();
+  private ByteWriter runs;
+  /** The largest runs of blocks before, until the diff is finished. */
+  private ByteWriter lent;
   private final List<CopiedBlock> freed = new ArrayList<>();
   private final long firstType;
   private final int firstSlot;
   /** Serials of the grant that are not used yet: from `nextSerial` up to `endSerial`. */
   private long nextSerial;
   private long endSerial;
+  /** Of the diff that was collected last; null: it is small. */
+  private Late.Room room;
+
+  /**
+   * The values of a whole block: of a row of numbers a source, and then the diff that has them; of
+   * other blocks an array, which becomes the block's memory.
+   */
+  private static final class Replacement implements ByteWriter.Source {
+    private final ByteWriter.Source values;
+    private byte[] array;
+    private int at;
+
+    Replacement(ByteWriter.Source values, byte[] array) {
+      this.values = values;
+      this.array = array;
+    }
+
+    @Override
+    public void put(byte[] to, int place) {
+      values.put(to, place);
+      array = to;
+      at = place;
+    }
+
+    /** Into the block's memory, because the block is compared after all. */
+    void store(byte[] memory) {
+      if (values == null) System.arraycopy(array, 0, memory, 0, memory.length);
+      else values.put(memory, 0);
+    }
+  }
 
   /** Begins with the serials of the grant. */
   public Changes(Copy copy, long firstSerial, long serialCount) {
@@ -61,11 +95,16 @@ public final class Changes {
 
   /** Keeps what the block holds now, before a store to the block. */
   public void touch(CopiedBlock block) {
-    if (block.pristine != null || block.isNew) return;
-    block.pristine = copy.spares().copyOf(block);
+    if (block.pristine() != null || block.isNew) return;
+    byte[] pristine = copy.spares().copyOf(block);
+    // Most blocks are small, and a look into a map costs more than all else here.
+    boolean isLarge = block.length() >= LARGE;
+    Stretches kept = isLarge ? parts.remove(block) : null;
+    if (kept != null) kept.restore(pristine);
+    block.pristine(pristine);
     touched.add(block);
-    Stretches kept = parts.remove(block);
-    if (kept != null) kept.restore(block.pristine);
+    Replacement other = isLarge ? replaced.remove(block) : null;
+    if (other != null) other.store(block.memory());
   }
 
   /**
@@ -73,8 +112,9 @@ public final class Changes {
    * begin and end there. True: stores to all other bytes may follow, too.
    */
   public boolean touch(CopiedBlock block, int begin, int end) {
-    if (block.pristine != null || block.isNew) return true;
-    if (block.memory.length >= LARGE && keeps(block, begin, end)) return false;
+    if (block.pristine() != null || block.isNew) return true;
+    boolean mayKeep = block.length() >= LARGE && !replaced.containsKey(block);
+    if (mayKeep && keeps(block, begin, end)) return false;
     touch(block);
     return true;
   }
@@ -82,14 +122,58 @@ public final class Changes {
   private boolean keeps(CopiedBlock block, int begin, int end) {
     Stretches kept = parts.get(block);
     if (kept == null) parts.put(block, kept = new Stretches());
-    boolean isLittle = kept.size() + (end - begin) <= block.memory.length / MOST_OF_BLOCK;
-    return isLittle && kept.keep(block.memory, begin, end);
+    boolean isLittle = kept.size() + (end - begin) <= block.length() / MOST_OF_BLOCK;
+    return isLittle && kept.keep(block.memory(), begin, end);
   }
 
   /** Sends all units of the block without comparing them. Before the first store, as `touch`. */
   public void changesWhole(CopiedBlock block) {
     touch(block);
     whole.add(block);
+  }
+
+  /**
+   * Whether `replace` may follow: the block is large and without pointers, and the last releases
+   * have changed nearly all of it. A pointer that nobody stored to may lead to a freed block whose
+   * place another block has taken [DIFF-9]. What an earlier flush of the section gave is forgotten.
+   */
+  public boolean mayReplace(CopiedBlock block) {
+    if (block.length() < LARGE) return false;
+    Replacement before = replaced.remove(block);
+    if (before != null && before.values == null) copy.spares().keep(block, before.array);
+    if (block.pristine() != null || block.isNew || parts.containsKey(block)) return false;
+    return copy.isRewritten(block);
+  }
+
+  /** Whether `replace` takes a source for the block, because it is a row of numbers. */
+  public boolean isRow(CopiedBlock block) {
+    return block.plan().isRow(block.length());
+  }
+
+  /**
+   * Sends all units of a row of numbers without comparing them. The values stay as they are until
+   * the diff is collected: as many bytes as the block has. After `mayReplace`.
+   */
+  public void replace(CopiedBlock block, ByteWriter.Source values) {
+    replaced.put(block, new Replacement(values, null));
+  }
+
+  /** For `replace` of a block that is no row: as long as the block, with anything in it. */
+  public byte[] arrayFor(CopiedBlock block) {
+    return copy.spares().arrayFor(block);
+  }
+
+  /**
+   * The same as of a row. The array holds all units as they lie in memory, and becomes the block's
+   * memory with the commit.
+   */
+  public void replace(CopiedBlock block, byte[] array) {
+    replaced.put(block, new Replacement(null, array));
+  }
+
+  /** A sample shows that not all of the block changes. */
+  public void doubt(CopiedBlock block) {
+    copy.history(block).doubted();
   }
 
   /** The serial of the next block. */
@@ -156,7 +240,7 @@ public final class Changes {
   /** Frees what the value of that type at that place owns, before another value replaces it. */
   public void freeOwned(CopiedBlock block, Type type, int at) {
     Deque<Long> owned = new ArrayDeque<>();
-    type.plan().walk(at, new Ownership(block.memory, owned));
+    type.plan().walk(at, new Ownership(block.memory(), owned));
     freeAll(owned);
   }
 
@@ -173,7 +257,7 @@ public final class Changes {
       } else {
         freed.add(block);
       }
-      block.plan().walk(0, new Ownership(block.memory, serials));
+      block.plan().walk(0, new Ownership(block.memory(), serials));
     }
   }
 
@@ -199,17 +283,20 @@ public final class Changes {
             || copy.slots().size() > firstSlot;
     if (hasLists) return true;
     for (CopiedBlock block : touched) {
-      if (!Arrays.equals(block.memory, block.pristine)) return true;
+      if (!Arrays.equals(block.memory(), block.pristine())) return true;
     }
+    for (CopiedBlock block : replaced.keySet()) if (block.isLive()) return true;
     for (Map.Entry<CopiedBlock, Stretches> each : parts.entrySet()) {
-      if (each.getValue().differFrom(each.getKey().memory)) return true;
+      if (each.getValue().differFrom(each.getKey().memory())) return true;
     }
     return false;
   }
 
   /** The release's diff; null: nothing changed. A value that is not one of its type: BAD_VALUE. */
   public byte[] collect() {
-    DiffBuilder diff = new DiffBuilder();
+    SpareWriters spares = copy.writers();
+    DiffBuilder diff = new DiffBuilder(spares);
+    runs = spares.take();
     for (long serial = firstType; serial < copy.types().nextSerial(); ++serial) {
       diff.addType(copy.types().get(serial).descriptor());
     }
@@ -218,28 +305,51 @@ public final class Changes {
     for (CopiedBlock block : freed) diff.free(block.serial);
     for (CopiedBlock block : created) if (block.isNew) diff.addBlock(block);
     for (CopiedBlock block : touched) {
-      if (block.isLive()) addChange(diff, block, block.pristine);
+      if (block.isLive()) addChange(diff, block, block.pristine());
     }
     for (Map.Entry<CopiedBlock, Stretches> each : parts.entrySet()) {
       if (each.getKey().isLive()) addChange(diff, each.getKey(), each.getValue());
     }
+    for (Map.Entry<CopiedBlock, Replacement> each : replaced.entrySet()) {
+      if (each.getKey().isLive()) addReplaced(diff, each.getKey(), each.getValue());
+    }
     for (CopiedBlock block : created) if (block.isNew) addChange(diff, block, zeros(block));
-    byte[] made = diff.finish(copy.version());
-    if (made != null) LittleEndian.carried(made.length);
+    byte[] made = diff.finish(copy.version(), copy.diffArrays());
+    spares.keep(lent == null ? runs : lent);
+    runs = null;
+    lent = null;
+    room = null;
+    if (made == null) return null;
+    LittleEndian.carried(made.length);
+    if (made.length >= LARGE) room = new Late.Room(copy.diffArrays(), made);
     return made;
   }
 
   private static byte[] zeros(CopiedBlock block) {
-    int length = block.memory.length;
+    int length = block.length();
     return length <= ZEROS.length ? ZEROS : new byte[length];
   }
 
   private void addChange(DiffBuilder diff, CopiedBlock block, byte[] pristine) {
     runs.clear();
-    boolean isWhole = !whole.isEmpty() && whole.contains(block);
-    boolean hasRuns =
-        isWhole ? Collecting.whole(block, runs) : Collecting.changed(block, pristine, runs);
-    if (hasRuns) addRuns(diff, block);
+    if (!whole.isEmpty() && whole.contains(block)) {
+      Collecting.whole(block, runs);
+      addRuns(diff, block);
+      return;
+    }
+    long changed = Collecting.changed(block, pristine, runs);
+    if (!block.isNew) copy.compared(block, changed);
+    if (changed > 0) addRuns(diff, block);
+  }
+
+  /** As one run of all units. */
+  private void addReplaced(DiffBuilder diff, CopiedBlock block, Replacement by) {
+    runs.clear();
+    runs.varint(0);
+    runs.varint(block.units());
+    if (by.values != null) runs.lend(by, block.length());
+    else block.plan().walk(0, new UnitCollecting(by.array, runs));
+    addRuns(diff, block);
   }
 
   private void addRuns(DiffBuilder diff, CopiedBlock block) {
@@ -248,20 +358,43 @@ public final class Changes {
       return;
     }
     diff.changeLent(block.serial, runs);
+    if (lent == null || lent.room() < runs.room()) lent = runs;
     runs = new ByteWriter();
   }
 
   private void addChange(DiffBuilder diff, CopiedBlock block, Stretches kept) {
     runs.clear();
-    if (Collecting.changed(block, kept, runs)) addRuns(diff, block);
+    long changed = Collecting.changed(block, kept, runs);
+    copy.compared(block, changed);
+    if (changed > 0) addRuns(diff, block);
   }
 
   /** Makes the changes the version, because the server acknowledged them. */
   public void commit(long version) {
+    commit(version, false);
+  }
+
+  /** The same. `isReturned`: nobody has the collected diff, so that its array may serve again. */
+  public void commit(long version, boolean isReturned) {
     for (CopiedBlock block : touched) copy.spares().keep(block);
     parts.clear();
+    for (Map.Entry<CopiedBlock, Replacement> each : replaced.entrySet()) {
+      CopiedBlock block = each.getKey();
+      Replacement by = each.getValue();
+      if (block.isLive()) replace(block, by);
+    }
+    replaced.clear();
+    if (isReturned && room != null) room.isReturned();
     for (CopiedBlock block : created) block.isNew = false;
     copy.version(version);
+  }
+
+  private void replace(CopiedBlock block, Replacement by) {
+    if (by.values != null) {
+      block.late(new Late(by.array, by.at, 0, block.length(), room));
+    } else {
+      copy.spares().keep(block, block.replace(by.array));
+    }
   }
 
   /** Puts everything back as it was when the lock was granted. */
@@ -269,13 +402,14 @@ public final class Changes {
     for (CopiedBlock block : created) if (block.isNew) copy.remove(block.serial);
     for (CopiedBlock block : freed) copy.add(block);
     for (CopiedBlock block : touched) {
-      System.arraycopy(block.pristine, 0, block.memory, 0, block.memory.length);
+      System.arraycopy(block.pristine(), 0, block.memory(), 0, block.length());
       copy.spares().keep(block);
     }
     for (Map.Entry<CopiedBlock, Stretches> each : parts.entrySet()) {
-      each.getValue().restore(each.getKey().memory);
+      each.getValue().restore(each.getKey().memory());
     }
     parts.clear();
+    replaced.clear();
     copy.types().truncate(firstType);
     copy.truncateSlots(firstSlot);
   }

@@ -17,7 +17,8 @@ final class Collecting implements Plan.Visit {
   /** Smaller blocks are compared unit by unit at once. */
   private static final int SMALL = 64;
 
-  private final CopiedBlock block;
+  private final byte[] memory;
+  private final Plan plan;
   private final ByteWriter out;
   private final UnitCollecting values;
   /** The compared places, in order; null for the whole block. */
@@ -36,13 +37,16 @@ final class Collecting implements Plan.Visit {
   private long end;
   /** The unit after those that were compared last. */
   private long compared;
+  /** Units in runs. */
+  private long changed;
 
   private Collecting(
       CopiedBlock block, Iterator<Stretches.Stretch> stretches, ByteWriter out) {
     this.out = out;
-    this.block = block;
     this.stretches = stretches;
-    values = new UnitCollecting(block.memory, out);
+    memory = block.memory();
+    plan = block.plan();
+    values = new UnitCollecting(memory, out);
   }
 
   private void nextStretch() {
@@ -55,14 +59,14 @@ final class Collecting implements Plan.Visit {
   }
 
   /**
-   * Appends the runs in which the memory differs from `pristine`, which may be longer. Whether
-   * there are any.
+   * Appends the runs in which the memory differs from `pristine`, which may be longer. How many
+   * units they have.
    */
-  static boolean changed(CopiedBlock block, byte[] pristine, ByteWriter out) {
-    int length = block.memory.length;
+  static long changed(CopiedBlock block, byte[] pristine, ByteWriter out) {
+    int length = block.length();
     boolean isSame =
-        length > SMALL && Arrays.equals(block.memory, 0, length, pristine, 0, length);
-    if (isSame) return false;
+        length > SMALL && Arrays.equals(block.memory(), 0, length, pristine, 0, length);
+    if (isSame) return 0;
     Collecting collecting = new Collecting(block, null, out);
     collecting.pristine = pristine;
     collecting.bound = length;
@@ -70,26 +74,24 @@ final class Collecting implements Plan.Visit {
   }
 
   /** The same of what was kept; the rest of the block did not change. */
-  static boolean changed(CopiedBlock block, Stretches kept, ByteWriter out) {
-    if (!kept.differFrom(block.memory)) return false;
+  static long changed(CopiedBlock block, Stretches kept, ByteWriter out) {
+    if (!kept.differFrom(block.memory())) return 0;
     Collecting collecting = new Collecting(block, kept.inOrder().iterator(), out);
     collecting.nextStretch();
     return collecting.collect();
   }
 
-  private boolean collect() {
-    int before = out.length();
-    block.plan().walk(0, this);
+  private long collect() {
+    plan.walk(0, this);
     finishRun(compared);
-    return out.length() > before;
+    return changed;
   }
 
   /** Appends all units as one run. */
-  static boolean whole(CopiedBlock block, ByteWriter out) {
+  static void whole(CopiedBlock block, ByteWriter out) {
     Collecting collecting = new Collecting(block, null, out);
     collecting.first = 0;
     collecting.finishRun(block.units());
-    return true;
   }
 
   @Override
@@ -111,9 +113,27 @@ final class Collecting implements Plan.Visit {
     unit += units;
   }
 
+  /** Of a block of which all is kept. */
+  @Override
+  public boolean repeated(Plan.Numbers numbers, int at, int stride, int times) {
+    if (stretches != null) return false;
+    int[] place = numbers.at();
+    int[] bytes = numbers.bytes();
+    int[] width = numbers.width();
+    int to = at;
+    for (int i = 0; i < times; ++i) {
+      for (int group = 0; group < place.length; ++group) {
+        int from = to + place[group];
+        int until = from + bytes[group];
+        for (int each = from; each < until; each += width[group]) compareOne(each, width[group]);
+      }
+      to += stride;
+    }
+    return true;
+  }
+
   /** The unit at hand, of a block of which all is kept. */
   private void compareOne(int at, int width) {
-    byte[] memory = block.memory;
     boolean isSame =
         switch (width) {
           case 4 -> LittleEndian.getInt(memory, at) == LittleEndian.getInt(pristine, at);
@@ -134,7 +154,7 @@ final class Collecting implements Plan.Visit {
       if (first < 0) {
         int same =
             Arrays.mismatch(
-                block.memory, place, until, pristine, place - begin, until - begin);
+                memory, place, until, pristine, place - begin, until - begin);
         if (same < 0) return;
         place += same / width * width;
         first = number + (place - from) / width;
@@ -155,34 +175,39 @@ final class Collecting implements Plan.Visit {
   }
 
   private int nextEqualByte(int place, int until) {
-    byte[] memory = block.memory;
+    byte[] memory = this.memory;
     byte[] before = pristine;
     for (int at = place; at < until; ++at) if (memory[at] == before[at - begin]) return at;
     return until;
   }
 
   private int nextEqualInt(int place, int until) {
-    ByteBuffer memory = ByteBuffer.wrap(block.memory).order(ByteOrder.nativeOrder());
+    ByteBuffer now = ByteBuffer.wrap(memory).order(ByteOrder.nativeOrder());
     ByteBuffer before = ByteBuffer.wrap(pristine).order(ByteOrder.nativeOrder());
     int shift = begin;
-    for (int at = place; at < until; at += 4) {
-      if (memory.getInt(at) == before.getInt(at - shift)) return at;
+    int at = place;
+    // Two units at once, which may lie anywhere.
+    for (; at + 8 <= until; at += 8) {
+      long differences = now.getLong(at) ^ before.getLong(at - shift);
+      if ((int) differences == 0 || differences >>> 32 == 0) break;
+    }
+    for (; at < until; at += 4) {
+      if (now.getInt(at) == before.getInt(at - shift)) return at;
     }
     return until;
   }
 
   private int nextEqualLong(int place, int until) {
-    ByteBuffer memory = ByteBuffer.wrap(block.memory).order(ByteOrder.nativeOrder());
+    ByteBuffer now = ByteBuffer.wrap(memory).order(ByteOrder.nativeOrder());
     ByteBuffer before = ByteBuffer.wrap(pristine).order(ByteOrder.nativeOrder());
     int shift = begin;
     for (int at = place; at < until; at += 8) {
-      if (memory.getLong(at) == before.getLong(at - shift)) return at;
+      if (now.getLong(at) == before.getLong(at - shift)) return at;
     }
     return until;
   }
 
   private int nextEqualUnit(int place, int until, int width) {
-    byte[] memory = block.memory;
     int at = place;
     while (at < until) {
       int before = at - begin;
@@ -196,7 +221,8 @@ final class Collecting implements Plan.Visit {
     if (first < 0) return;
     out.varint(first - end);
     out.varint(next - first);
-    block.plan().walk(first, next - first, 0, values);
+    plan.walk(first, next - first, 0, values);
+    changed += next - first;
     end = next;
     first = -1;
   }

@@ -1,5 +1,6 @@
 package org.interweave.diff;
 
+import java.util.Arrays;
 import org.interweave.types.Plan;
 import org.interweave.types.Type;
 
@@ -30,10 +31,13 @@ public class CopiedBlock implements Numbered {
   public final int count;
   /** "" for a block without a name. */
   public final String name;
-  public final byte[] memory;
+  private byte[] memory;
   private boolean isLive = true;
-  /** The memory before the writer's first store; null while no store is looked for. */
-  byte[] pristine;
+  /**
+   * The memory before the writer's first store, as an array; or what of the memory lies in a diff
+   * so far, as a `Late`. There are never both, because who keeps the one looks at the memory.
+   */
+  private volatile Object beside;
   /** Made in the section under way. */
   boolean isNew;
 
@@ -64,6 +68,72 @@ public class CopiedBlock implements Numbered {
 
   public long units() {
     return type.units() * count;
+  }
+
+  /** Of the memory. */
+  public int length() {
+    return memory.length;
+  }
+
+  /** What the block holds. Readers may call it at the same time. */
+  public byte[] memory() {
+    if (beside instanceof Late) settle();
+    return memory;
+  }
+
+  private synchronized void settle() {
+    if (!(beside instanceof Late late)) return;
+    late.settle(memory);
+    beside = null;
+  }
+
+  /**
+   * The bytes from `begin` up to `end` of the block are those of `from` from `at` on, until an
+   * update or a store changes the block. Where they lie may change before.
+   */
+  public record Bytes(byte[] from, int at) {}
+
+  /** Where the bytes lie that the block holds from `begin` up to `end`. */
+  public Bytes bytes(int begin, int end) {
+    if (beside instanceof Late late && late.covers(begin, end)) {
+      return new Bytes(late.from(), late.at() + begin - late.begin());
+    }
+    return new Bytes(memory(), begin);
+  }
+
+  /** From now on a part of the block is what lies in a diff. There is no pristine copy. */
+  synchronized void late(Late is) {
+    Late before = beside instanceof Late known ? known : null;
+    if (before != null && is.covers(before.begin(), before.end())) before.left();
+    else if (before != null) before.settle(memory);
+    if (is.room() != null) is.room().used();
+    beside = is;
+  }
+
+  /** Gives the block another array, which holds what it holds from now on; the one of before. */
+  synchronized byte[] replace(byte[] by) {
+    byte[] before = memory;
+    if (beside instanceof Late late) late.left();
+    memory = by;
+    beside = null;
+    return before;
+  }
+
+  /** All zeros, as a new block is. */
+  synchronized void clear() {
+    if (beside instanceof Late late) late.left();
+    beside = null;
+    Arrays.fill(memory, (byte) 0);
+  }
+
+  /** The memory before the writer's first store; null while no store is looked for. */
+  byte[] pristine() {
+    return beside instanceof byte[] kept ? kept : null;
+  }
+
+  /** After a look at the memory; null ends it. */
+  void pristine(byte[] is) {
+    beside = is;
   }
 
   /** False after the block is freed. References to it then lead nowhere. */

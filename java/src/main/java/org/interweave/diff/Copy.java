@@ -4,7 +4,6 @@ import static org.interweave.InterweaveException.malformed;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Deque;
@@ -13,6 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.interweave.types.Plan;
 import org.interweave.types.TypeTable;
 import org.interweave.wire.Cursor;
 import org.interweave.wire.LittleEndian;
@@ -43,6 +43,10 @@ public final class Copy {
   private final long maxBytes;
   private final CopiedBlock.Maker maker;
   private final Spares spares = new Spares();
+  private final DiffArrays diffArrays = new DiffArrays();
+  private final SpareWriters writers = new SpareWriters();
+  /** Of large blocks without pointers that releases have changed, by serial. */
+  private final Map<Long, WholeHistory> histories = new HashMap<>();
 
   /** The bytes from `begin` up to `end`. */
   public record Stretch(int begin, int end) {
@@ -135,7 +139,7 @@ public final class Copy {
     for (CopiedBlock block : blocks) {
       if (fresh.blocks.get(block.serial) == block) continue;
       block.live(false);
-      spares.forget(block);
+      forget(block);
     }
     changed = null;
     types = fresh.types;
@@ -156,7 +160,7 @@ public final class Copy {
         new DiffCheck(new Copy(maxBytes), new Diff(complete)).created;
     Deque<Long> owned = new ArrayDeque<>();
     for (CopiedBlock block : blocks) {
-      block.plan().walk(0, new Ownership(block.memory, owned));
+      block.plan().walk(0, new Ownership(block.memory(), owned));
     }
     Set<Long> unimportant = new HashSet<>(owned);
     for (CopiedBlock block : blocks) {
@@ -177,40 +181,57 @@ public final class Copy {
     for (DiffCheck.Created made : checked.created) {
       CopiedBlock place = places.get(made.serial());
       boolean stays = place != null && made.isLike(place);
-      if (stays) Arrays.fill(place.memory, (byte) 0);
+      if (stays) place.clear();
       CopiedBlock block = stays ? place : made.make(maker);
       add(block);
-      changedWithin(block, 0, block.memory.length);
+      changedWithin(block, 0, block.length());
     }
     Diff.Changes changes = diff.changes();
     for (Diff.Change change = changes.next(); change != null; change = changes.next()) {
       CopiedBlock block = blocks.get(change.serial());
-      UnitPlacing placing = place(block, change.runs());
+      place(block, change.runs());
       if (changed != null) changed.add(block);
-      if (placing.end() > 0) changedWithin(block, placing.begin(), placing.end());
     }
     version = diff.to();
   }
 
   private void changedWithin(CopiedBlock block, long begin, long end) {
-    if (changed == null || block.memory.length < LARGE) return;
+    if (changed == null || block.length() < LARGE) return;
     stretches.put(block, new Stretch((int) begin, (int) end).with(stretches.get(block)));
   }
 
-  private static UnitPlacing place(CopiedBlock block, Cursor runs) {
-    UnitPlacing placing = new UnitPlacing(runs, block.memory);
+  private void place(CopiedBlock block, Cursor runs) {
+    Plan plan = block.plan();
     Run run = Run.next(block.units(), 0, runs);
+    if (run != null && staysInDiff(block, plan, run, runs)) return;
+    UnitPlacing placing = new UnitPlacing(runs, block.memory());
     while (run != null) {
-      block.plan().walk(run.first(), run.count(), 0, placing);
+      plan.walk(run.first(), run.count(), 0, placing);
       run = Run.next(block.units(), run.end(), runs);
     }
-    return placing;
+    if (placing.end() > 0) changedWithin(block, placing.begin(), placing.end());
+  }
+
+  /**
+   * Leaves the only run of a large row of numbers where it is, if it is most of the diff: so blocks
+   * hold diffs of at most twice their size. Objects of the row are loaded from there.
+   */
+  private boolean staysInDiff(CopiedBlock block, Plan plan, Run run, Cursor runs) {
+    if (block.length() < LARGE || !plan.isRow(block.length())) return false;
+    int width = (int) (block.length() / block.units());
+    int count = (int) (run.count() * width);
+    boolean isMost = count >= LARGE && 2L * count >= runs.bytes.length;
+    if (!isMost || runs.end() - runs.at() != count) return false;
+    int begin = (int) (run.first() * width);
+    block.late(new Late(runs.bytes, runs.skip(count), begin, begin + count, null));
+    changedWithin(block, begin, begin + count);
+    return true;
   }
 
   public void add(CopiedBlock block) {
     blocks.put(block);
     if (!block.name.isEmpty()) names.put(block.name, block);
-    bytes += block.memory.length;
+    bytes += block.length();
     block.live(true);
   }
 
@@ -218,9 +239,14 @@ public final class Copy {
     CopiedBlock block = blocks.take(serial);
     if (block == null) return;
     if (names.get(block.name) == block) names.remove(block.name);
-    bytes -= block.memory.length;
+    bytes -= block.length();
     block.live(false);
+    forget(block);
+  }
+
+  private void forget(CopiedBlock block) {
     spares.forget(block);
+    if (!histories.isEmpty()) histories.remove(block.serial);
   }
 
   // ---- for Changes ----
@@ -231,6 +257,32 @@ public final class Copy {
 
   Spares spares() {
     return spares;
+  }
+
+  SpareWriters writers() {
+    return writers;
+  }
+
+  DiffArrays diffArrays() {
+    return diffArrays;
+  }
+
+  /** A release has found so many units of the block changed. */
+  void compared(CopiedBlock block, long units) {
+    boolean mayBeWhole = block.length() >= LARGE && block.type.plan().isOfValues;
+    if (mayBeWhole) history(block).compared(units, block.units());
+  }
+
+  WholeHistory history(CopiedBlock block) {
+    WholeHistory known = histories.get(block.serial);
+    if (known == null) histories.put(block.serial, known = new WholeHistory());
+    return known;
+  }
+
+  /** Whether a flush may take the whole block as changed. */
+  boolean isRewritten(CopiedBlock block) {
+    WholeHistory known = histories.get(block.serial);
+    return known != null && known.isWholeNext();
   }
 
   /** The index of a slot with that text; 0 if there is none. */

@@ -11,10 +11,17 @@ final class DiffBuilder {
 
   private final ByteWriter[] bodies = new ByteWriter[SECTIONS.length];
   private final long[] lastSerials = new long[SECTIONS.length];
+  private final SpareWriters spares;
+
+  DiffBuilder(SpareWriters spares) {
+    this.spares = spares;
+  }
 
   private ByteWriter body(Section section) {
     int at = section.ordinal();
-    if (bodies[at] == null) bodies[at] = new ByteWriter();
+    if (bodies[at] == null) {
+      bodies[at] = section == Section.CHANGES ? spares.take() : new ByteWriter();
+    }
     return bodies[at];
   }
 
@@ -69,7 +76,7 @@ final class DiffBuilder {
   }
 
   /** Null: nothing changed. */
-  byte[] finish(long from) {
+  byte[] finish(long from, DiffArrays arrays) {
     ByteWriter out = new ByteWriter();
     out.put(Diff.MAGIC);
     out.put(0);
@@ -83,6 +90,10 @@ final class DiffBuilder {
       out.varint(body.length());
       out.lend(body);
     }
-    return out.length() == headBytes ? null : out.finish();
+    if (out.length() == headBytes) return null;
+    byte[] made = out.finish(arrays.take(out.length()));
+    ByteWriter changes = bodies[Section.CHANGES.ordinal()];
+    if (changes != null) spares.keep(changes);
+    return made;
   }
 }

@@ -133,7 +133,7 @@ final class DiffCheck {
   private void checkBlocks(List<Diff.Range> live) {
     Set<String> names = new HashSet<>();
     long bytes = copy.bytes();
-    for (long serial : freed) bytes -= copy.block(serial).memory.length;
+    for (long serial : freed) bytes -= copy.block(serial).length();
     Diff.Blocks blocks = diff.newBlocks();
     for (Diff.NewBlock block = blocks.next(); block != null; block = blocks.next()) {
       long serial = block.serial();

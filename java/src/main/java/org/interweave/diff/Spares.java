@@ -16,23 +16,40 @@ final class Spares {
 
   /** What the block holds now. */
   byte[] copyOf(CopiedBlock block) {
-    int length = block.memory.length;
+    byte[] spare = take(block);
+    if (spare == null) return block.memory().clone();
+    System.arraycopy(block.memory(), 0, spare, 0, spare.length);
+    return spare;
+  }
+
+  /** As long as the block; null: there is none. */
+  private byte[] take(CopiedBlock block) {
+    int length = block.length();
     SoftReference<byte[]> kept = length < LARGE ? null : bySerial.remove(block.serial);
     byte[] spare = kept == null ? null : kept.get();
-    if (spare == null || spare.length != length) return block.memory.clone();
-    System.arraycopy(block.memory, 0, spare, 0, length);
-    return spare;
+    return spare == null || spare.length != length ? null : spare;
+  }
+
+  /** As long as the block, in which its units may be anything. */
+  byte[] arrayFor(CopiedBlock block) {
+    byte[] spare = take(block);
+    return spare == null ? new byte[block.length()] : spare;
+  }
+
+  /** An array that was one of the block's. */
+  void keep(CopiedBlock block, byte[] array) {
+    bySerial.put(block.serial, new SoftReference<>(array));
   }
 
   /** Ends the pristine copy of a block. */
   void keep(CopiedBlock block) {
-    if (block.isLive() && block.memory.length >= LARGE) {
-      bySerial.put(block.serial, new SoftReference<>(block.pristine));
+    if (block.isLive() && block.length() >= LARGE) {
+      bySerial.put(block.serial, new SoftReference<>(block.pristine()));
     }
-    block.pristine = null;
+    block.pristine(null);
   }
 
   void forget(CopiedBlock block) {
-    if (block.memory.length >= LARGE) bySerial.remove(block.serial);
+    if (block.length() >= LARGE) bySerial.remove(block.serial);
   }
 }

@@ -38,6 +38,24 @@ public final class UnitCollecting implements Plan.Visit {
     }
   }
 
+  @Override
+  public boolean repeated(Plan.Numbers numbers, int at, int stride, int times) {
+    int[] place = numbers.at();
+    int[] bytes = numbers.bytes();
+    int count = Math.multiplyExact(numbers.wireBytes(), times);
+    int to = out.claim(count);
+    byte[] written = out.claimed();
+    int from = at;
+    for (int i = 0; i < times; ++i) {
+      for (int group = 0; group < place.length; ++group) {
+        LittleEndian.copy(memory, from + place[group], written, to, bytes[group]);
+        to += bytes[group];
+      }
+      from += stride;
+    }
+    return true;
+  }
+
   private void collectString(int at, long width) {
     int length = Values.endOfString(memory, at, width) - at;
     out.put(length);

@@ -41,6 +41,25 @@ public final class UnitPlacing implements Plan.Visit {
     }
   }
 
+  @Override
+  public boolean repeated(Plan.Numbers numbers, int at, int stride, int times) {
+    int[] place = numbers.at();
+    int[] bytes = numbers.bytes();
+    int last = place.length - 1;
+    int from = input.skip((long) numbers.wireBytes() * times);
+    begin = Math.min(begin, at + place[0]);
+    end = Math.max(end, at + (long) (times - 1) * stride + place[last] + bytes[last]);
+    int to = at;
+    for (int i = 0; i < times; ++i) {
+      for (int group = 0; group <= last; ++group) {
+        LittleEndian.copy(input.bytes, from, memory, to + place[group], bytes[group]);
+        from += bytes[group];
+      }
+      to += stride;
+    }
+    return true;
+  }
+
   private void copy(int at, long count) {
     int from = input.skip(count);
     LittleEndian.copy(input.bytes, from, memory, at, (int) count);

@@ -152,6 +152,23 @@ final class MappedBlock extends CopiedBlock implements Place {
     return found;
   }
 
+  /** Whether the block's objects are elements of the class alone, which has numbers alone. */
+  boolean hasNumbersOf(Class<? extends IW_Object> type) {
+    Rare rare = known();
+    if (first == null || first.getClass() != type || first.iw_direct() != 2) return false;
+    return rare == null || rare.others.isEmpty();
+  }
+
+  /** The objects of all elements, which are of the class; null: some are not made yet. */
+  IW_Object[] all(Class<? extends IW_Object> type) {
+    Rare rare = known();
+    if (rare == null || rare.elements == null || !rare.others.isEmpty()) return null;
+    IW_Object[] all = rare.elements.clone();
+    if (first != null) all[0] = first;
+    for (IW_Object each : all) if (each == null || each.getClass() != type) return null;
+    return all;
+  }
+
   void add(int at, IW_Object object, boolean isFirst) {
     if (isFirst) {
       first = object;

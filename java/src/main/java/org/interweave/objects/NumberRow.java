@@ -4,11 +4,16 @@ import java.lang.reflect.Array;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import org.interweave.wire.ByteWriter;
 
 /** Rows of numbers between arrays of Java and memory, by their bits. */
 final class NumberRow {
   /** Stays in the processor's first cache. */
   private static final int CHUNK = 8192;
+
+  /** How many values of a row are looked at before all are taken as changed. */
+  static final int SAMPLED = 64;
+  static final int EQUAL_ALLOWED = 3;
 
   private NumberRow() {}
 
@@ -89,6 +94,32 @@ final class NumberRow {
     int width = width(elements);
     int count = end - first;
     put(row, first, count, buffer(memory, at + first * width, count * width));
+  }
+
+  /** A row whose values a diff takes from where they are. */
+  record Lent(Object row, Class<?> elements) implements ByteWriter.Source {
+    @Override
+    public void put(byte[] to, int at) {
+      store(row, 0, Array.getLength(row), to, at, elements);
+    }
+  }
+
+  /**
+   * Whether values all over a row differ from the bytes that begin at `at`, with few exceptions.
+   * `scratch` has room for a value.
+   */
+  static boolean looksChanged(
+      Object row, int count, byte[] bytes, int at, byte[] scratch, Class<?> elements) {
+    int width = width(elements);
+    int stratum = count / SAMPLED;
+    int equal = 0;
+    for (int i = 0; i < SAMPLED; ++i) {
+      // At another place of each stratum, lest all are of one field of many records.
+      int index = i * stratum + i * 40503 % stratum;
+      put(row, index, 1, buffer(scratch, 0, width));
+      if (mismatch(scratch, 0, width, bytes, at + index * width, width) < 0) ++equal;
+    }
+    return equal <= EQUAL_ALLOWED;
   }
 
   static byte[] scratch() {

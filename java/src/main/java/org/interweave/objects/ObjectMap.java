@@ -7,9 +7,7 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Object;
@@ -23,6 +21,7 @@ import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
 import org.interweave.types.Type;
+import org.interweave.wire.LittleEndian;
 import org.interweave.wire.WirePointer;
 import org.interweave.wire.protocol.DescriptorCodec.TypeKind;
 
@@ -47,7 +46,7 @@ public final class ObjectMap implements IW_Space {
   /** Other segments, objects of which wait there because pointers of this one lead to them. */
   private final Set<ObjectMap> elsewhere = new LinkedHashSet<>();
   /** Of the section under way; threads that share the writer lock put objects there. */
-  private final Queue<IW_Object> marked = new ConcurrentLinkedQueue<>();
+  private final Marked marked = new Marked();
   /** Stores into arrays leave no mark. */
   private final LiveObjects withArrays = new LiveObjects();
   /** Have pointers that led to no object when they were loaded. */
@@ -266,9 +265,27 @@ public final class ObjectMap implements IW_Space {
       return;
     }
     Class<? extends IW_Object> type = classOf(block.type);
+    if (LittleEndian.isMuch() && block.hasNumbersOf(type)) {
+      loadNumbers(block, type);
+      return;
+    }
     for (int i = 0; i < block.count; ++i) {
       IW_Object element = block.element(i, type);
       if (element != null) loading.carry(element);
+    }
+  }
+
+  /** Of a large block only the elements that an update changed. All fields are numbers. */
+  private void loadNumbers(MappedBlock block, Class<? extends IW_Object> type) {
+    int size = (int) block.type.size();
+    Copy.Stretch changed = changedOf(block);
+    int begin = changed == null ? 0 : changed.begin() / size;
+    int end = changed == null ? block.count : (changed.end() - 1) / size + 1;
+    CopiedBlock.Bytes bytes = block.bytes(begin * size, end * size);
+    for (int i = begin; i < end; ++i) {
+      IW_Object element = block.element(i, type);
+      if (element == null) continue;
+      element.iw_load(null, bytes.from(), bytes.at() + (i - begin) * size);
     }
   }
 
@@ -553,17 +570,29 @@ public final class ObjectMap implements IW_Space {
 
   private void flushMarked() {
     for (IW_Object each : withArrays.live()) storing.carry(each);
-    for (IW_Object next = marked.poll(); next != null; next = marked.poll()) {
-      boolean isDone = false;
-      try {
-        // A freed one may live again after an undo, and must then be found by its next mark.
-        if (LiveObjects.isFreed(next)) next.iw_unmark();
-        else storing.carry(next);
-        isDone = true;
-      } finally {
-        if (!isDone) marked.add(next);
-      }
+    IW_Object[] taken = marked.take();
+    int done = 0;
+    try {
+      while (taken[done] != null) done = flushMarked(taken, done);
+    } finally {
+      if (taken[done] != null) marked.back(taken, done);
+      else marked.reuse(taken);
     }
+  }
+
+  /** Stores the object number `at`, or all those of its block; the number of the next one. */
+  private int flushMarked(IW_Object[] all, int at) {
+    IW_Object next = all[at];
+    // A freed one may live again after an undo, and must then be found by its next mark.
+    if (LiveObjects.isFreed(next)) {
+      next.iw_unmark();
+      return at + 1;
+    }
+    int end = LittleEndian.isMuch() ? WholeElements.replace(all, at, writing()) : at;
+    for (int i = at; i < end; ++i) all[i].iw_unmark();
+    if (end > at) return end;
+    storing.carry(next);
+    return at + 1;
   }
 
   private void flushAll() {
@@ -576,7 +605,7 @@ public final class ObjectMap implements IW_Space {
 
   /** Whatever leaves the queue has no mark: a mark that is left would hide the next store. */
   private void unmarkAll() {
-    for (IW_Object next = marked.poll(); next != null; next = marked.poll()) next.iw_unmark();
+    for (IW_Object next : marked.take()) if (next != null) next.iw_unmark();
   }
 
   /** The object holds arrays of Java. */

@@ -28,6 +28,9 @@ final class Transfer extends IW_Memory {
   /** The character that stands in a string for bytes that are not UTF-8. */
   private static final char REPLACEMENT = '\uFFFD';
 
+  /** Letters of longer strings are not looked at one by one. */
+  private static final int SHORT = 16;
+
   private final ObjectMap map;
   private final boolean isStoring;
   private final byte[] scratch = NumberRow.scratch();
@@ -96,9 +99,11 @@ final class Transfer extends IW_Memory {
     isChanged = false;
     hasArrays = false;
     MappedBlock block = place.mapped();
-    begin(block.memory, place.at(), block);
+    begin(block.memory(), place.at(), block);
     try {
-      object.iw_transfer(this);
+      if (!LittleEndian.isMuch()) object.iw_transfer(this);
+      else if (isStoring) store(object);
+      else object.iw_load(this, memory, base);
       if (isStoring) map.stored(object, isChanged);
     } catch (InterweaveException | ClassCastException | ArrayStoreException wrong) {
       throw InterweaveException.of(
@@ -107,6 +112,16 @@ final class Transfer extends IW_Memory {
     } finally {
       if (!isStoring && hasArrays && !isSetAlone(object)) map.hasArrays(object);
     }
+  }
+
+  /** What has a mark is stored without a comparison, which a release makes anyway. */
+  private void store(IW_Object object) {
+    if (object.iw_word() == 0 || object.iw_direct() == 0) {
+      object.iw_transfer(this);
+      return;
+    }
+    change();
+    object.iw_store(this, memory, base);
   }
 
   /** A flush is over: the next one touches each block again. */
@@ -165,7 +180,9 @@ final class Transfer extends IW_Memory {
       throw bad("needs an array of length " + count);
     }
     if (isSetAlone(carried)) storeMarked(value, base + at, elements);
-    else storeRow(mapped, value, base + at, elements, 0, count);
+    else if (base + at > 0 || !replaces(mapped, value, count, elements)) {
+      storeRow(mapped, value, base + at, elements, 0, count);
+    }
     return value;
   }
 
@@ -173,12 +190,36 @@ final class Transfer extends IW_Memory {
   private Object loadRow(
       CopiedBlock block, int at, int count, Object value, Class<?> elements) {
     Copy.Stretch changed = NumberRow.fits(value, count) ? map.changedOf(block) : null;
-    if (changed == null) return NumberRow.load(block.memory, at, count, value, elements);
     int width = NumberRow.width(elements);
+    if (changed == null) {
+      CopiedBlock.Bytes all = block.bytes(at, at + count * width);
+      return NumberRow.load(all.from(), all.at(), count, value, elements);
+    }
     int first = Math.max(0, Math.floorDiv(changed.begin() - at, width));
     int end = Math.min(count, Math.floorDiv(changed.end() - at + width - 1, width));
-    if (first < end) NumberRow.load(block.memory, at, value, first, end, elements);
+    if (first >= end) return value;
+    int begin = at + first * width;
+    CopiedBlock.Bytes part = block.bytes(begin, at + end * width);
+    int row = part.at() - first * width;
+    NumberRow.load(part.from(), row, value, first, end, elements);
     return value;
+  }
+
+  /**
+   * Whether a row that is all of a block goes into the diff without being compared, because the
+   * last releases changed nearly all of it, and a sample says that this one does.
+   */
+  private boolean replaces(CopiedBlock block, Object row, int count, Class<?> elements) {
+    int length = count * NumberRow.width(elements);
+    if (length != block.length() || !map.writing().mayReplace(block)) return false;
+    CopiedBlock.Bytes now = block.bytes(0, length);
+    if (NumberRow.looksChanged(row, count, now.from(), now.at(), scratch, elements)) {
+      isChanged = true;
+      map.writing().replace(block, new NumberRow.Lent(row, elements));
+      return true;
+    }
+    map.writing().doubt(block);
+    return false;
   }
 
   private static boolean isSetAlone(IW_Object object) {
@@ -190,6 +231,9 @@ final class Transfer extends IW_Memory {
     int length = Array.getLength(row);
     int shift = carried.iw_shift();
     int word = carried.iw_word();
+    int parts = (length - 1 >>> shift) + 1;
+    boolean isAll = place == 0 && Integer.bitCount(word) >= parts;
+    if (isAll && replaces(mapped, row, length, elements)) return;
     for (int part = 0; part < Integer.SIZE && word >>> part != 0; ++part) {
       part += Integer.numberOfTrailingZeros(word >>> part);
       int after = part + Integer.numberOfTrailingZeros(~(word >>> part));
@@ -209,17 +253,17 @@ final class Transfer extends IW_Memory {
     for (int first = from; first < until; first += NumberRow.step(elements)) {
       int bytes = NumberRow.scratched(row, first, until, scratch, elements);
       int at = place + first * width;
-      int begin = NumberRow.mismatch(scratch, 0, bytes, block.memory, at, width);
+      int begin = NumberRow.mismatch(scratch, 0, bytes, block.memory(), at, width);
       if (begin < 0) continue;
       isChanged = true;
       boolean isOne =
-          NumberRow.mismatch(scratch, begin + width, bytes, block.memory, at, width) < 0;
+          NumberRow.mismatch(scratch, begin + width, bytes, block.memory(), at, width) < 0;
       int end = isOne ? begin + width : bytes;
       if (map.writing().touch(block, at + begin, at + end)) {
-        NumberRow.store(row, first + begin / width, until, block.memory, place, elements);
+        NumberRow.store(row, first + begin / width, until, block.memory(), place, elements);
         return;
       }
-      System.arraycopy(scratch, begin, block.memory, at + begin, end - begin);
+      System.arraycopy(scratch, begin, block.memory(), at + begin, end - begin);
     }
   }
 
@@ -265,7 +309,9 @@ final class Transfer extends IW_Memory {
     if (value == null) throw bad("is null; an empty sequence has an array of length 0");
     int length = Array.getLength(value);
     if (length != count) owned = replaceOwned(at, elementType(at), length);
-    if (owned != null) storeRow(owned, value, 0, elements, 0, length);
+    if (owned != null && !replaces(owned, value, length, elements)) {
+      storeRow(owned, value, 0, elements, 0, length);
+    }
     return value;
   }
 
@@ -274,6 +320,15 @@ final class Transfer extends IW_Memory {
   private static String decoded(byte[] bytes, int at, int most) {
     int end = Values.endOfString(bytes, at, most);
     return new String(bytes, at, end - at, StandardCharsets.UTF_8);
+  }
+
+  /** The same of a string of few letters, which mostly are ASCII. */
+  @SuppressWarnings("deprecation") // The constructor takes bytes as letters, without a look at them.
+  private static String shortText(byte[] bytes, int at, int most) {
+    int length = 0;
+    int all = 0;
+    for (; length < most && bytes[at + length] != 0; ++length) all |= bytes[at + length];
+    return all < 0 ? decoded(bytes, at, most) : new String(bytes, 0, at, length);
   }
 
   private static byte[] encoded(String value) {
@@ -303,25 +358,75 @@ final class Transfer extends IW_Memory {
     byte[] bytes = encoded(value);
     int place = base + at;
     if (means(memory, place, bound, value, bytes)) return value;
-    if (bytes.length > bound) {
-      throw bad("holds " + bound + " bytes, the string has " + bytes.length);
-    }
+    checkBound(bytes, bound);
     change();
     System.arraycopy(bytes, 0, memory, place, bytes.length);
     Arrays.fill(memory, place + bytes.length, place + bound, (byte) 0);
     return value;
   }
 
+  /** The same of a list of strings that is all of the block. */
+  private boolean replaces(String[] list, int bound) {
+    if (list.length < NumberRow.SAMPLED || !map.writing().mayReplace(mapped)) return false;
+    int stratum = list.length / NumberRow.SAMPLED;
+    int equal = 0;
+    for (int i = 0; i < NumberRow.SAMPLED; ++i) {
+      int index = i * stratum + i * 40503 % stratum;
+      byte[] bytes = encoded(list[index]);
+      if (means(memory, index * bound, bound, list[index], bytes)) ++equal;
+    }
+    if (equal > NumberRow.EQUAL_ALLOWED) {
+      map.writing().doubt(mapped);
+      return false;
+    }
+    byte[] array = map.writing().arrayFor(mapped);
+    for (int i = 0; i < list.length; ++i) encode(list[i], bound, array, i * bound);
+    map.writing().replace(mapped, array);
+    isChanged = true;
+    return true;
+  }
+
+  /** Puts the bytes of a string there; those of memory, if memory means the string. */
+  private void encode(String value, int bound, byte[] to, int at) {
+    if (value != null && value.length() <= Math.min(bound, SHORT) && isAscii(value, to, at)) {
+      for (int i = at + value.length(); i < at + bound; ++i) to[i] = 0;
+      return;
+    }
+    byte[] bytes = encoded(value);
+    if (value.indexOf(REPLACEMENT) >= 0 && means(memory, at, bound, value, bytes)) {
+      System.arraycopy(memory, at, to, at, bound);
+      return;
+    }
+    checkBound(bytes, bound);
+    System.arraycopy(bytes, 0, to, at, bytes.length);
+    Arrays.fill(to, at + bytes.length, at + bound, (byte) 0);
+  }
+
+  /** Puts a short string there, if it has no other letters than those of a byte, and no NUL. */
+  private static boolean isAscii(String value, byte[] to, int at) {
+    for (int i = 0; i < value.length(); ++i) {
+      char letter = value.charAt(i);
+      if (letter == 0 || letter >= 0x80) return false;
+      to[at + i] = (byte) letter;
+    }
+    return true;
+  }
+
+  private static void checkBound(byte[] bytes, int bound) {
+    if (bytes.length <= bound) return;
+    throw bad("holds " + bound + " bytes, the string has " + bytes.length);
+  }
+
   @Override
   public String text(int at, String value) {
     field = at;
     CopiedBlock owned = ownedAt(at);
-    String there = owned == null ? null : decoded(owned.memory, 0, owned.memory.length);
+    String there = owned == null ? null : decoded(owned.memory(), 0, owned.length());
     if (!isStoring || Objects.equals(there, value)) return isStoring ? value : there;
     byte[] bytes = value == null ? null : encoded(value);
     Type letter = map.copy().types().get(Primitive.CHAR.number);
     CopiedBlock made = replaceOwned(at, letter, bytes == null ? 0 : bytes.length + 1L);
-    if (bytes != null) System.arraycopy(bytes, 0, made.memory, 0, bytes.length);
+    if (bytes != null) System.arraycopy(bytes, 0, made.memory(), 0, bytes.length);
     return value;
   }
 
@@ -330,6 +435,11 @@ final class Transfer extends IW_Memory {
   @Override
   public <T extends IW_Object> T reference(int at, T value, Class<T> type) {
     field = at;
+    boolean isOwn = isStoring && value != null && value.iw_place() instanceof MappedBlock;
+    if (isOwn && ((MappedBlock) value.iw_place()).map == map) {
+      store(at, (MappedBlock) value.iw_place());
+      return value;
+    }
     WirePointer there = WirePointer.at(memory, base + at);
     if (!isStoring) {
       T found = map.target(there, type);
@@ -357,6 +467,22 @@ final class Transfer extends IW_Memory {
     if (unit < 0) throw bad("leads into an arm of a union, where no pointer can lead");
     put(at, there, new WirePointer(map.slotOf(place.mapped().map.url()), place.serial(), unit));
     return value;
+  }
+
+  /** Stores a pointer to the first byte of a block of this segment, which most pointers are. */
+  private void store(int at, MappedBlock block) {
+    int place = base + at;
+    mapped.dangles(place, false);
+    long first = block.serial << 16;
+    boolean isThere =
+        LittleEndian.getLong(memory, place) == first
+            && LittleEndian.getLong(memory, place + 8) == 0;
+    // A field that still leads where memory does may lead to what was freed or closed since.
+    if (isThere) return;
+    block.checkLive();
+    change();
+    LittleEndian.putLong(memory, place, first);
+    LittleEndian.putLong(memory, place + 8, 0);
   }
 
   private boolean isThere(WirePointer there, Place place, long unit) {
@@ -493,7 +619,7 @@ final class Transfer extends IW_Memory {
       holder.checkWritable();
       map.lockForBlocks();
       try {
-        begin(holder.memory, begin, holder);
+        begin(holder.memory(), begin, holder);
         CopiedBlock made = replaceOwned(at, elementType(at), count);
         return made == null ? null : map.of(made);
       } finally {
@@ -537,11 +663,11 @@ final class Transfer extends IW_Memory {
     if (owned == null) return list(0, value, type);
     MappedBlock holder = mapped;
     int place = base;
-    begin(owned.memory, 0, map.of(owned));
+    begin(owned.memory(), 0, map.of(owned));
     try {
       return references(0, count, value, type);
     } finally {
-      begin(holder.memory, place, holder);
+      begin(holder.memory(), place, holder);
     }
   }
 
@@ -561,7 +687,15 @@ final class Transfer extends IW_Memory {
 
   @Override
   public String[] strings(int at, int count, int bound, String[] value) {
+    field = at;
     String[] list = list(count, value, String.class);
+    boolean isAll = base + at == 0 && (long) count * bound == mapped.length();
+    if (isStoring && isAll && replaces(list, bound)) return list;
+    if (!isStoring && bound <= SHORT) {
+      int place = base + at;
+      for (int i = 0; i < count; ++i) list[i] = shortText(memory, place + i * bound, bound);
+      return list;
+    }
     for (int i = 0; i < count; ++i) list[i] = string(at + i * bound, bound, list[i]);
     return list;
   }

@@ -14,13 +14,32 @@ import java.util.List;
  * never copied, so that types of a few bytes do not become plans of gigabytes.
  */
 public final class Plan {
+  /** Structs of more than so many groups of numbers, or numbers, are visited leaf by leaf. */
+  private static final int MOST_GROUPS = 16;
+  private static final int MOST_UNITS = 4096;
+
   /** Of a void arm. */
   public static final Plan VOID = new Plan(0, List.of());
 
   /** Called with leaves that lie side by side. */
   public interface Visit {
     void leaves(Leaf leaf, long at, long units);
+
+    /**
+     * Called first with a struct of numbers that repeats. False: its leaves are to be visited one
+     * after another.
+     */
+    default boolean repeated(Numbers numbers, int at, int stride, int times) {
+      return false;
+    }
   }
+
+  /**
+   * A struct of numbers: groups of numbers side by side. The group number `i` begins `at[i]` bytes
+   * after the struct's first byte, and has `bytes[i]` bytes of numbers of `width[i]`. `units` and
+   * `wireBytes` are those of the whole.
+   */
+  public record Numbers(int[] at, int[] bytes, int[] width, int units, int wireBytes) {}
 
   /**
    * The first unit, and where it lies; leaves side by side, or (`leaf` is null) a plan that repeats
@@ -37,10 +56,50 @@ public final class Plan {
 
   public final long units;
   private final Piece[] pieces;
+  /** Null: not numbers alone, or too many. */
+  private final Numbers numbers;
+  /** Whether there are neither pointers nor owned blocks nor unions. */
+  public final boolean isOfValues;
 
   private Plan(long units, List<Piece> pieces) {
     this.units = units;
     this.pieces = pieces.toArray(new Piece[0]);
+    numbers = numbersOf(this.pieces, units);
+    isOfValues = isOfValues(this.pieces);
+  }
+
+  private static boolean isOfValues(Piece[] pieces) {
+    for (Piece each : pieces) {
+      boolean isValue =
+          each.leaf == null
+              ? each.plan.isOfValues
+              : switch (each.leaf.kind) {
+                case PLAIN, BOOL, ENUM, STRING -> true;
+                case POINTER, OWNED, UNION -> false;
+              };
+      if (!isValue) return false;
+    }
+    return true;
+  }
+
+  private static Numbers numbersOf(Piece[] pieces, long units) {
+    int count = pieces.length;
+    if (count == 0 || count > MOST_GROUPS || units > MOST_UNITS) return null;
+    for (Piece each : pieces) {
+      if (each.leaf == null || each.leaf.kind != Leaf.Kind.PLAIN) return null;
+    }
+    int[] at = new int[count];
+    int[] bytes = new int[count];
+    int[] width = new int[count];
+    int all = 0;
+    for (int i = 0; i < count; ++i) {
+      Piece piece = pieces[i];
+      at[i] = (int) piece.at;
+      width[i] = (int) piece.leaf.width;
+      bytes[i] = (int) (piece.units * width[i]);
+      all += bytes[i];
+    }
+    return new Numbers(at, bytes, width, (int) units, all);
   }
 
   static Plan of(Leaf leaf) {
@@ -51,6 +110,16 @@ public final class Plan {
   public Leaf firstLeaf() {
     Piece first = pieces[0];
     return first.leaf != null ? first.leaf : first.plan.firstLeaf();
+  }
+
+  /** Whether all units are numbers of one width side by side, which have so many bytes together. */
+  public boolean isRow(long bytes) {
+    Piece only = pieces.length == 1 ? pieces[0] : null;
+    return only != null
+        && only.at == 0
+        && only.leaf != null
+        && only.leaf.kind == Leaf.Kind.PLAIN
+        && only.units * only.leaf.width == bytes;
   }
 
   public Plan repeated(long count, long stride) {
@@ -127,6 +196,12 @@ public final class Plan {
       walk(from, part, at, visit);
       first += part;
       at += stride;
+    }
+    long times = (end - first) / units;
+    if (numbers != null && times > 1 && at + times * stride <= Integer.MAX_VALUE
+        && visit.repeated(numbers, (int) at, (int) stride, (int) times)) {
+      first += times * units;
+      at += times * stride;
     }
     for (; end - first >= units; first += units, at += stride) walk(at, visit);
     if (first < end) walk(0, end - first, at, visit);

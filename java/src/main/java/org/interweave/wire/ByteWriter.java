@@ -11,8 +11,22 @@ public final class ByteWriter {
   /** An array of Java has no more bytes. */
   private static final int MOST = Integer.MAX_VALUE - 8;
 
-  /** Comes before the writer's own byte number `before`. */
-  private record Stretch(int before, byte[] from, int begin, int count) {}
+  /** Values that are put where the finished bytes have room for them. */
+  public interface Source {
+    /** Called once by `finish`. */
+    void put(byte[] to, int at);
+  }
+
+  /**
+   * Comes before the writer's own byte number `before`: bytes of an array, or all of a source
+   * (`begin` is 0).
+   */
+  private record Stretch(int before, Object from, int begin, int count) {
+    void put(byte[] to, int at) {
+      if (from instanceof Source source) source.put(to, at);
+      else System.arraycopy(from, begin, to, at, count);
+    }
+  }
 
   private byte[] bytes = new byte[256];
   /** Of the bytes in `bytes`. */
@@ -23,6 +37,11 @@ public final class ByteWriter {
 
   public int length() {
     return length;
+  }
+
+  /** How many bytes of its own it holds without further memory. */
+  public int room() {
+    return bytes.length;
   }
 
   /** Begins anew, with the memory that is there. */
@@ -39,7 +58,7 @@ public final class ByteWriter {
   }
 
   /** Room for so many more bytes; where they begin. */
-  private int room(int count) {
+  private int more(int count) {
     int begin = own;
     length = Math.addExact(length, count);
     own += count;
@@ -50,13 +69,23 @@ public final class ByteWriter {
     return begin;
   }
 
+  /** So many bytes, which the caller puts into `claimed` before the next call; where they begin. */
+  public int claim(int count) {
+    return more(count);
+  }
+
+  /** The array in which the last bytes were claimed. */
+  public byte[] claimed() {
+    return bytes;
+  }
+
   public void put(int value) {
-    int at = room(1);
+    int at = more(1);
     bytes[at] = (byte) value;
   }
 
   public void put(byte[] from, int begin, int count) {
-    int at = room(count);
+    int at = more(count);
     LittleEndian.copy(from, begin, bytes, at, count);
   }
 
@@ -70,6 +99,15 @@ public final class ByteWriter {
       put(from, begin, count);
       return;
     }
+    lendLong(from, begin, count);
+  }
+
+  /** What a source will put: so many bytes. */
+  public void lend(Source from, int count) {
+    lendLong(from, 0, count);
+  }
+
+  private void lendLong(Object from, int begin, int count) {
     length = Math.addExact(length, count);
     stretches.add(new Stretch(own, from, begin, count));
   }
@@ -88,7 +126,7 @@ public final class ByteWriter {
     int done = 0;
     for (Stretch each : other.stretches) {
       takeOwn(other, done, each.before, lends);
-      lend(each.from, each.begin, each.count);
+      lendLong(each.from, each.begin, each.count);
       done = each.before;
     }
     takeOwn(other, done, other.own, lends);
@@ -114,14 +152,18 @@ public final class ByteWriter {
 
   public byte[] finish() {
     if (stretches.isEmpty()) return Arrays.copyOf(bytes, length);
-    byte[] all = new byte[length];
+    return finish(new byte[length]);
+  }
+
+  /** In an array of `length` bytes, which is returned. */
+  public byte[] finish(byte[] all) {
     int done = 0;
     int at = 0;
     for (Stretch each : stretches) {
       System.arraycopy(bytes, done, all, at, each.before - done);
       at += each.before - done;
       done = each.before;
-      System.arraycopy(each.from, each.begin, all, at, each.count);
+      each.put(all, at);
       at += each.count;
     }
     System.arraycopy(bytes, done, all, at, own - done);

@@ -38,6 +38,11 @@ public final class LittleEndian {
     if (carried >= MUCH) isMuch = true;
   }
 
+  /** Whether so much was carried that the first use of a VarHandle is worth its time. */
+  public static boolean isMuch() {
+    return isMuch;
+  }
+
   private static ByteBuffer of(byte[] bytes) {
     return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
   }

@@ -52,7 +52,7 @@ class DamagedDiffTest {
     byte[] good = wholeDiff();
     Copy copy = new Copy(MAX_BYTES);
     copy.apply(good);
-    byte[] before = copy.block("head").memory.clone();
+    byte[] before = copy.block("head").memory().clone();
     assertEquals(8 * COUNT, before.length);
     Random random = new Random(SEED);
     int refused = 0;
@@ -68,7 +68,7 @@ class DamagedDiffTest {
       } catch (InterweaveException expected) {
         ++refused;
         assertEquals(1, victim.version());
-        assertArrayEquals(before, victim.block("head").memory, "seed " + SEED);
+        assertArrayEquals(before, victim.block("head").memory(), "seed " + SEED);
       }
     }
     assertTrue(refused > ROUNDS / 10 && refused < ROUNDS, refused + " were refused");

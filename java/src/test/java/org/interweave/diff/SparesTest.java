@@ -19,15 +19,15 @@ class SparesTest {
       block = changes.allocate(writer.types().get(Primitive.CHAR.number), LENGTH, "");
     }
     changes.touch(block);
-    block.memory[at] = (byte) value;
+    block.memory()[at] = (byte) value;
     return changes;
   }
 
   private void release(Changes changes) {
     reader.apply(changes.collect());
     changes.commit(reader.version());
-    assertNull(block.pristine);
-    assertArrayEquals(block.memory, reader.block(block.serial).memory);
+    assertNull(block.pristine());
+    assertArrayEquals(block.memory(), reader.block(block.serial).memory());
   }
 
   @Test
@@ -36,7 +36,7 @@ class SparesTest {
     for (int i = 1; i < 4; ++i) {
       release(store(i, i));
       store(i, 99).undo();
-      assertArrayEquals(block.memory, reader.block(block.serial).memory);
+      assertArrayEquals(block.memory(), reader.block(block.serial).memory());
     }
   }
 }

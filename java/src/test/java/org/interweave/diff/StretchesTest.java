@@ -51,11 +51,11 @@ class StretchesTest {
       int end = begin + (field == 0 ? 24 : field == 1 ? 4 : 5);
       if (random.nextInt(3) == 0) {
         begin = element;   // over several fields, and the next element
-        end = Math.min(element + 2 * size, block.memory.length);
+        end = Math.min(element + 2 * size, block.length());
       }
       if (!isWhole) changes.touch(block, begin, end);
       int at = begin + random.nextInt(Math.min(end - begin, 24));
-      if (at % size < 33) block.memory[at] ^= (byte) random.nextInt(3);
+      if (at % size < 33) block.memory()[at] ^= (byte) random.nextInt(3);
     }
     return changes.collect();
   }
@@ -69,7 +69,7 @@ class StretchesTest {
     int sent = 0;
     for (int round = 0; round < 500; ++round) {
       String where = "seed " + SEED + ", round " + round;
-      byte[] before = own.memory.clone();
+      byte[] before = own.memory().clone();
       Changes changes = new Changes(sparse, 2, 1);
       Changes wholes = new Changes(full, 2, 1);
       byte[] diff = edit(changes, own, SEED + round, false);
@@ -79,13 +79,13 @@ class StretchesTest {
       if (diff == null || round % 5 == 0) {
         changes.undo();
         wholes.undo();
-        assertArrayEquals(before, own.memory, where);
+        assertArrayEquals(before, own.memory(), where);
       } else {
         changes.commit(sparse.version() + 1);
         wholes.commit(full.version() + 1);
         ++sent;
       }
-      assertArrayEquals(other.memory, own.memory, where);
+      assertArrayEquals(other.memory(), own.memory(), where);
     }
     assertEquals(true, sent > 300, "sent " + sent);
   }
@@ -94,32 +94,32 @@ class StretchesTest {
   void fewStoresKeepNoWholeBlockAndManyDo() {
     Copy copy = new Copy(MAX_BYTES);
     CopiedBlock block = filled(copy);
-    byte[] before = block.memory.clone();
+    byte[] before = block.memory().clone();
     Changes changes = new Changes(copy, 2, 1);
     int size = (int) block.type.size();
     for (int i = 0; i < COUNT; ++i) {
       changes.touch(block, i * size, i * size + 24);
-      block.memory[i * size] = 1;
-      if (i == COUNT / 40) assertNull(block.pristine);
+      block.memory()[i * size] = 1;
+      if (i == COUNT / 40) assertNull(block.pristine());
     }
-    assertNotNull(block.pristine);
-    assertArrayEquals(before, block.pristine, "what the stretches held before is the pristine");
+    assertNotNull(block.pristine());
+    assertArrayEquals(before, block.pristine(), "what the stretches held before is the pristine");
     changes.undo();
-    assertArrayEquals(before, block.memory);
+    assertArrayEquals(before, block.memory());
   }
 
   @Test
   void storesToTheWholeBlockMayFollow() {
     Copy copy = new Copy(MAX_BYTES);
     CopiedBlock block = filled(copy);
-    byte[] before = block.memory.clone();
+    byte[] before = block.memory().clone();
     Changes changes = new Changes(copy, 2, 1);
     changes.touch(block, 0, 24);
-    block.memory[3] = 7;
+    block.memory()[3] = 7;
     changes.touch(block);
-    block.memory[24] = 9;
+    block.memory()[24] = 9;
     changes.undo();
-    assertArrayEquals(before, block.memory);
+    assertArrayEquals(before, block.memory());
   }
 
   /** A freed block comes back with what it held. */
@@ -127,13 +127,13 @@ class StretchesTest {
   void aFreedBlockIsRestored() {
     Copy copy = new Copy(MAX_BYTES);
     CopiedBlock block = filled(copy);
-    byte[] before = block.memory.clone();
+    byte[] before = block.memory().clone();
     Changes changes = new Changes(copy, 2, 1);
     changes.touch(block, 0, 24);
-    block.memory[3] = 7;
+    block.memory()[3] = 7;
     changes.free(block);
     assertNotNull(changes.collect());
     changes.undo();
-    assertArrayEquals(before, copy.block(block.serial).memory);
+    assertArrayEquals(before, copy.block(block.serial).memory());
   }
 }

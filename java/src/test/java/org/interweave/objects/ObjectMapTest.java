@@ -184,7 +184,7 @@ class ObjectMapTest {
     long unit = member(block, "at").unit();
     int corner = (int) member(block, "corner").at();
     changes.touch(block);
-    new WirePointer(0, block.serial, unit).put(block.memory, corner);
+    new WirePointer(0, block.serial, unit).put(block.memory(), corner);
     map.reload();
     IW_Ref ref = made.corner;
     assertEquals(block.serial, ref.block());
@@ -192,7 +192,7 @@ class ObjectMapTest {
     made.anything = ref;
     assertTrue(release());
     assertEquals(unit, seen().anything.unit());
-    new WirePointer(0, copy.block("p").serial, 0).put(block.memory, corner);
+    new WirePointer(0, copy.block("p").serial, 0).put(block.memory(), corner);
     map.reload();
     assertSame(alone, made.corner.object(point.class));
   }
@@ -226,15 +226,15 @@ class ObjectMapTest {
     CopiedBlock block = copy.block("s");
     int at = (int) member(block, "name").at();
     changes.touch(block);
-    block.memory[at] = (byte) 0xff;
+    block.memory()[at] = (byte) 0xff;
     map.reload();
-    byte[] there = Arrays.copyOfRange(block.memory, at, at + 20);
+    byte[] there = Arrays.copyOfRange(block.memory(), at, at + 20);
     made.c = 1;
     assertTrue(release());
-    assertArrayEquals(there, Arrays.copyOfRange(block.memory, at, at + 20));
+    assertArrayEquals(there, Arrays.copyOfRange(block.memory(), at, at + 20));
     made.name = made.name + "!";
     release();
-    assertEquals((byte) 0xef, block.memory[at], "the replacement character");
+    assertEquals((byte) 0xef, block.memory()[at], "the replacement character");
   }
 
   @Test

@@ -36,11 +36,11 @@ class CollectingTest {
     Changes changes = new Changes(copy, FIRST_SERIAL, 1);
     CopiedBlock block = copy.block(7);
     changes.touch(block);
-    LittleEndian.putInt(block.memory, 0, 1);
-    LittleEndian.putInt(block.memory, 8, 3);
-    LittleEndian.putLong(block.memory, 24, Double.doubleToRawLongBits(2.5));
-    LittleEndian.putLong(block.memory, 32, 7L << 16);
-    LittleEndian.putLong(block.memory, 40, 2);
+    LittleEndian.putInt(block.memory(), 0, 1);
+    LittleEndian.putInt(block.memory(), 8, 3);
+    LittleEndian.putLong(block.memory(), 24, Double.doubleToRawLongBits(2.5));
+    LittleEndian.putLong(block.memory(), 32, 7L << 16);
+    LittleEndian.putLong(block.memory(), 40, 2);
     assertArrayEquals(vector.bytes(), changes.collect());
   }
 
@@ -91,7 +91,7 @@ class CollectingTest {
     for (CopiedBlock block : target.blocks()) {
       CopiedBlock own = writer.block(block.serial);
       changes.touch(own);
-      System.arraycopy(block.memory, 0, own.memory, 0, own.memory.length);
+      System.arraycopy(block.memory(), 0, own.memory(), 0, own.length());
     }
     byte[] bytes = changes.collect();
     return bytes == null ? emptyRelease(diff) : bytes;
@@ -183,16 +183,16 @@ class CollectingTest {
   private static void set(CopiedBlock block, Leaf leaf, int at, Random random) {
     switch (leaf.kind) {
       case PLAIN -> {
-        for (int i = 0; i < leaf.width; ++i) block.memory[at + i] = (byte) random.nextInt(256);
+        for (int i = 0; i < leaf.width; ++i) block.memory()[at + i] = (byte) random.nextInt(256);
       }
-      case BOOL -> LittleEndian.putInt(block.memory, at, random.nextInt(2));
+      case BOOL -> LittleEndian.putInt(block.memory(), at, random.nextInt(2));
       case STRING -> {
         int length = random.nextInt((int) leaf.width);
         for (int i = 0; i < leaf.width; ++i) {
-          block.memory[at + i] = (byte) (i < length ? 'a' + random.nextInt(26) : 0);
+          block.memory()[at + i] = (byte) (i < length ? 'a' + random.nextInt(26) : 0);
         }
       }
-      case POINTER -> LittleEndian.putLong(block.memory, at, random.nextInt(1 << 20) << 16);
+      case POINTER -> LittleEndian.putLong(block.memory(), at, random.nextInt(1 << 20) << 16);
       default -> { }
     }
   }
@@ -214,7 +214,7 @@ class CollectingTest {
     for (CopiedBlock block : expected.blocks()) {
       CopiedBlock other = found.block(block.serial);
       assertEquals(block.name, other.name, where);
-      assertArrayEquals(block.memory, other.memory, where + ", block " + block.serial);
+      assertArrayEquals(block.memory(), other.memory(), where + ", block " + block.serial);
     }
   }
 }

@@ -118,9 +118,9 @@ final class Decoders {
     plan.walk(0, new UnitCheck(cursor, vector.<List<?>>context("slots", List.of()).size()));
     if (!cursor.isAtEnd()) throw InterweaveException.malformed("data continues");
     CopiedBlock block = new CopiedBlock(1, type, count, "");
-    plan.walk(0, new UnitPlacing(new Cursor(bytes), block.memory));
+    plan.walk(0, new UnitPlacing(new Cursor(bytes), block.memory()));
     ByteWriter again = new ByteWriter();
-    plan.walk(0, new UnitCollecting(block.memory, again));
+    plan.walk(0, new UnitCollecting(block.memory(), again));
     Units units = new Units(block);
     Object meaning = Map.of("values", units.values(), "slots", Shown.hex(units.slotForm()));
     return new Decoded(meaning, again.finish());

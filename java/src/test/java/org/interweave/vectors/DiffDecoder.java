@@ -95,7 +95,7 @@ final class DiffDecoder {
     Run run = Run.next(block.units(), 0, change.runs());
     while (run != null) {
       CopiedBlock alone = new CopiedBlock(1, block.type, block.count, "");
-      UnitPlacing placing = new UnitPlacing(change.runs(), alone.memory);
+      UnitPlacing placing = new UnitPlacing(change.runs(), alone.memory());
       alone.plan().walk(run.first(), run.count(), 0, placing);
       List<Object> values = new Units(alone).values();
       Object own = new ArrayList<>(values.subList((int) run.first(), (int) run.end()));

@@ -51,7 +51,7 @@ final class Units {
   }
 
   private Object scalar(Type type, Leaf leaf, int at) {
-    byte[] memory = block.memory;
+    byte[] memory = block.memory();
     return switch (leaf.kind) {
       case BOOL -> LittleEndian.getInt(memory, at) != 0;
       case ENUM -> (long) LittleEndian.getInt(memory, at);
@@ -67,7 +67,7 @@ final class Units {
   }
 
   private Object union(Type.Choice choice, int at) {
-    int value = LittleEndian.getInt(block.memory, at);
+    int value = LittleEndian.getInt(block.memory(), at);
     Type.Member arm = choice.selected(value);
     boolean isVoid = arm == null || arm.type() == null;
     boolean isUnsigned = choice.discriminant().type().primitive() == Primitive.UINT;
@@ -80,7 +80,7 @@ final class Units {
   }
 
   private Object number(Primitive primitive, int at) {
-    byte[] memory = block.memory;
+    byte[] memory = block.memory();
     return switch (primitive) {
       case CHAR -> (long) memory[at];
       case UCHAR -> memory[at] & 0xffL;
@@ -116,11 +116,11 @@ final class Units {
   /** Writes a unit to its slot; how many bytes it took. */
   private int place(Leaf leaf, int at, byte[] slots, int to) {
     if (leaf.kind != Leaf.Kind.UNION) {
-      System.arraycopy(block.memory, at, slots, to, (int) leaf.width);
+      System.arraycopy(block.memory(), at, slots, to, (int) leaf.width);
       return (int) leaf.width;
     }
-    System.arraycopy(block.memory, at, slots, to, 4);
-    Plan arm = leaf.choice.selected(LittleEndian.getInt(block.memory, at));
+    System.arraycopy(block.memory(), at, slots, to, 4);
+    Plan arm = leaf.choice.selected(LittleEndian.getInt(block.memory(), at));
     int[] out = {4};
     if (arm == null || arm == Plan.VOID) return out[0];
     arm.walk(

@@ -55,4 +55,21 @@ public class node extends IW_Object {
     value = iw_m.i32(0, value);
     next = iw_m.reference(8, next, node.class);
   }
+
+  @Override
+  public int iw_direct() {
+    return 1;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    value = iw_i32(iw_bytes, iw_at);
+    next = iw_m.reference(8, next, node.class);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, value);
+    next = iw_m.reference(8, next, node.class);
+  }
 }

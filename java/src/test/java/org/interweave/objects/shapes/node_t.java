@@ -56,4 +56,21 @@ public class node_t extends IW_Object {
     key = iw_m.i32(0, key);
     next = iw_m.reference(8, next, node_t.class);
   }
+
+  @Override
+  public int iw_direct() {
+    return 1;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    key = iw_i32(iw_bytes, iw_at);
+    next = iw_m.reference(8, next, node_t.class);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, key);
+    next = iw_m.reference(8, next, node_t.class);
+  }
 }

@@ -55,4 +55,21 @@ public class point extends IW_Object {
     x = iw_m.i32(0, x);
     y = iw_m.i32(4, y);
   }
+
+  @Override
+  public int iw_direct() {
+    return 2;
+  }
+
+  @Override
+  public void iw_load(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    x = iw_i32(iw_bytes, iw_at);
+    y = iw_i32(iw_bytes, iw_at + 4);
+  }
+
+  @Override
+  public void iw_store(IW_Memory iw_m, byte[] iw_bytes, int iw_at) {
+    iw_i32(iw_bytes, iw_at, x);
+    iw_i32(iw_bytes, iw_at + 4, y);
+  }
 }

@@ -18,6 +18,8 @@ public final class shapes_x {
             "x int y uint")
           .structure("node", node.class,
             "value int next *node")
+          .structure("pair", pair.class,
+            "i int d double")
           .named("grid", grid.class,
             "[4]double")
           .named("strip", strip.class,

@@ -1,0 +1,41 @@
+package org.interweave.diff;
+
+import java.lang.ref.SoftReference;
+
+/**
+ * Arrays of large diffs that were sent, for the next ones: fresh memory costs several times as much
+ * as the copy. There are at most two, because one holds what was sent last, and the next one is
+ * filled. The collector takes them when memory is short.
+ */
+final class DiffArrays {
+  /** Smaller ones are not kept. */
+  private static final int LARGE = 1 << 16;
+
+  private SoftReference<byte[]> one;
+  private SoftReference<byte[]> other;
+
+  /** An array of that length, which may hold anything. */
+  synchronized byte[] take(int length) {
+    byte[] found = of(one);
+    if (found != null && found.length == length) {
+      one = other;
+      other = null;
+      return found;
+    }
+    found = of(other);
+    if (found == null || found.length != length) return new byte[length];
+    other = null;
+    return found;
+  }
+
+  private static byte[] of(SoftReference<byte[]> reference) {
+    return reference == null ? null : reference.get();
+  }
+
+  /** The one that came before the last goes. */
+  synchronized void keep(byte[] array) {
+    if (array.length < LARGE) return;
+    other = one;
+    one = new SoftReference<>(array);
+  }
+}

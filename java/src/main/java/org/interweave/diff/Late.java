@@ -1,0 +1,55 @@
+package org.interweave.diff;
+
+/**
+ * Bytes of a block that lie in a diff so far: those from `begin` up to `end` of its memory are
+ * those of `from` from `at` on. Nothing else of the memory is old. A row of numbers that is sent or
+ * that comes whole is so copied once, between the diff and the array of the program, and memory
+ * gets it when somebody looks.
+ */
+record Late(byte[] from, int at, int begin, int end, Room room) {
+  boolean covers(int first, int last) {
+    return begin <= first && end >= last;
+  }
+
+  void settle(byte[] memory) {
+    System.arraycopy(from, at, memory, begin, end - begin);
+    left();
+  }
+
+  /** The block does not need the diff any more. */
+  void left() {
+    if (room != null) room.left();
+  }
+
+  /** A diff of this copy, whose array serves again once no block needs it. */
+  static final class Room {
+    private final DiffArrays arrays;
+    private final byte[] array;
+    private int users;
+    private boolean mayServeAgain;
+
+    Room(DiffArrays arrays, byte[] array) {
+      this.arrays = arrays;
+      this.array = array;
+    }
+
+    synchronized void used() {
+      ++users;
+    }
+
+    synchronized void left() {
+      --users;
+      giveBack();
+    }
+
+    /** Nobody but blocks of the copy has the array. */
+    synchronized void isReturned() {
+      mayServeAgain = true;
+      giveBack();
+    }
+
+    private void giveBack() {
+      if (users == 0 && mayServeAgain) arrays.keep(array);
+    }
+  }
+}

@@ -1,0 +1,32 @@
+package org.interweave.diff;
+
+import java.lang.ref.SoftReference;
+import org.interweave.wire.ByteWriter;
+
+/**
+ * Writers of large diffs that are finished, whose memory serves the next ones. The collector takes
+ * them when memory is short.
+ */
+final class SpareWriters {
+  /** Of smaller writers none is kept. */
+  private static final int LARGE = 1 << 16;
+  private static final SoftReference<ByteWriter> NONE = new SoftReference<>(null);
+
+  private SoftReference<ByteWriter> one = NONE;
+  private SoftReference<ByteWriter> other = NONE;
+
+  /** Holds nothing. */
+  ByteWriter take() {
+    ByteWriter found = one.get();
+    one = other;
+    other = NONE;
+    return found == null ? new ByteWriter() : found;
+  }
+
+  void keep(ByteWriter writer) {
+    if (writer.room() < LARGE) return;
+    writer.clear();
+    other = one;
+    one = new SoftReference<>(writer);
+  }
+}

@@ -1,0 +1,41 @@
+package org.interweave.objects;
+
+import java.util.Arrays;
+import org.interweave.IW_Object;
+
+/** Objects with marks, in the order of their first ones. Threads of one writer lock add them. */
+final class Marked {
+  private static final int FEW = 64;
+  private static final IW_Object[] NONE = {};
+
+  private IW_Object[] objects = NONE;
+  private int count;
+
+  synchronized void add(IW_Object object) {
+    if (count == objects.length) objects = Arrays.copyOf(objects, Math.max(FEW, 2 * count));
+    objects[count++] = object;
+  }
+
+  /** All, which are here no longer; null stands behind the last. */
+  synchronized IW_Object[] take() {
+    IW_Object[] taken = objects;
+    int there = count;
+    objects = NONE;
+    count = 0;
+    return there == taken.length ? Arrays.copyOf(taken, there + 1) : taken;
+  }
+
+  /** Those of `taken` from `begin` on come back, before any that came since. */
+  synchronized void back(IW_Object[] taken, int begin) {
+    IW_Object[] since = take();
+    for (int i = begin; taken[i] != null; ++i) add(taken[i]);
+    for (int i = 0; since[i] != null; ++i) add(since[i]);
+  }
+
+  /** What `take` gave serves again, if nothing came since. */
+  synchronized void reuse(IW_Object[] taken) {
+    if (count > 0) return;
+    Arrays.fill(taken, null);
+    objects = taken;
+  }
+}
