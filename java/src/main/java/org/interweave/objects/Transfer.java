@@ -323,7 +323,7 @@ final class Transfer extends IW_Memory {
   }
 
   /** The same of a string of few letters, which mostly are ASCII. */
-  @SuppressWarnings("deprecation") // The constructor takes bytes as letters, without a look at them.
+  @SuppressWarnings("deprecation") // The constructor takes bytes as they are for letters.
   private static String shortText(byte[] bytes, int at, int most) {
     int length = 0;
     int all = 0;

@@ -129,4 +129,23 @@ class SparseRowTest {
     }
     compare("at the end");
   }
+
+  /** The row has 1 MiB. It goes into the memory of a diff before, which no connection has. */
+  @Test
+  void aReleaseOfARewrittenRowTakesLittleMemory() {
+    var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    for (int round = 1; round <= 10; ++round) {
+      int[] before = field.owned.clone();
+      long taken = threads.getCurrentThreadAllocatedBytes();
+      try (WriteLock lock = own.write()) {
+        for (int i = 0; i < field.owned.length; ++i) field.owned[i] += round;
+        if (round % 5 == 0) lock.abort();
+        else lock.release();
+      }
+      taken = threads.getCurrentThreadAllocatedBytes() - taken;
+      if (round % 5 == 0) assertArrayEquals(before, field.owned, "undone in round " + round);
+      if (round > 6) assertTrue(taken < MOST_BYTES / 4, "round " + round + ": " + taken + " bytes");
+      compare("round " + round);
+    }
+  }
 }
