@@ -1,8 +1,8 @@
 // The cost of very many segments for a client that uses one. A store has 100, 10,000 or 100,000
-// small segments. The client's lock and release is measured alone, then while programs ask for
-// /status all the time, then while a writer fills the log. The server's stop and start are measured
-// after that. Writes segments.csv: segments,measure,value. The rival is the same server with 100
-// segments.
+// small segments. Two clients measure lock and release of a segment each, one MEMORY and one
+// SYNCED. They measure alone, then while programs ask for /status all the time, then while a writer
+// fills the log. The server's stop and start are measured after that. Writes segments.csv:
+// segments,measure,value. The rival is the same server with 100 segments.
 //   bench_segments [SEGMENTS...]
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/child_server.h"
@@ -120,8 +121,9 @@ Latency parse_latency(const std::string& line) {
 
 // Lock, a change and release of a segment of its own, with a pause after each; a line for each
 // phase.
-void probe(const std::string& server, std::FILE* out) {
-  const IW_handle_t segment = bench::open_segment(server + "/probe");
+void probe(const std::string& server, int durability, std::FILE* out) {
+  const std::string path = durability == IW_SYNCED ? "/probe-synced" : "/probe";
+  const IW_handle_t segment = bench::open_segment(server + path, durability);
   int* const ints = first_ints(segment, 16);
   for (;;) {
     std::vector<double> samples;
@@ -140,6 +142,22 @@ void probe(const std::string& server, std::FILE* out) {
     say(out, bench::format("%f %f %f", at(0.5), at(0.99), at(1)));
   }
 }
+
+// Two clients that probe at the same time.
+class Probers {
+ public:
+  explicit Probers(const std::string& server)
+      : memory_([&](std::FILE* out) { probe(server, IW_MEMORY, out); }),
+        synced_([&](std::FILE* out) { probe(server, IW_SYNCED, out); }) {}
+  // What they measured in the phase that ends next.
+  std::pair<Latency, Latency> next() {
+    const Latency memory = parse_latency(memory_.line());
+    return {memory, parse_latency(synced_.line())};
+  }
+
+ private:
+  Child memory_, synced_;
+};
 
 // The port of `interweave serve` for HTTP.
 int free_port() {
@@ -239,27 +257,32 @@ class Measurement {
     note("server_mib", static_cast<double>(bench::resident_bytes(server.pid())) / 1048576);
     note("client_mib", static_cast<double>(bench::resident_bytes(fillers[0]->pid())) / 1048576);
     fillers.clear();
-    Child prober([&](std::FILE* out) { probe(address, out); });
-    prober.line();  // the server forgets the sessions of those who made the segments
-    phase("idle", prober);
+    Probers probers(address);
+    probers.next();  // the server forgets the sessions of those who made the segments
+    phase("idle", probers);
     {
       std::vector<std::unique_ptr<Child>> askers;
       for (int i = 0; i < kAskers; i++) {
         askers.push_back(std::make_unique<Child>([&](std::FILE* out) { ask(http_port_, out); }));
         askers.back()->line();
       }
-      prober.line();
-      phase("status", prober);
+      probers.next();
+      phase("status", probers);
     }
-    prober.line();
+    probers.next();
     Child writer([&](std::FILE* out) { write_much(address, out); });
-    prober.line();
-    phase("full_log", prober);
+    probers.next();
+    phase("full_log", probers);
     note("write_320_mib_s", std::stod(writer.line()));
   }
 
-  void phase(const std::string& name, Child& prober) {
-    const Latency found = parse_latency(prober.line());
+  void phase(const std::string& name, Probers& probers) {
+    const auto [memory, synced] = probers.next();
+    note_latency(name, memory);
+    note_latency(name + "_synced", synced);
+  }
+
+  void note_latency(const std::string& name, const Latency& found) {
     note(name + "_p50_us", found.p50_us);
     note(name + "_p99_us", found.p99_us);
     note(name + "_max_us", found.max_us);
@@ -274,7 +297,7 @@ class Measurement {
   }
 
   void note(const std::string& measure, double value) {
-    std::printf("  %-16s %12.3f\n", measure.c_str(), value);
+    std::printf("  %-22s %12.3f\n", measure.c_str(), value);
     std::fflush(stdout);
     csv_.row(bench::format("%d,%s,%.3f", segments_, measure.c_str(), value));
   }

@@ -214,6 +214,7 @@ std::shared_ptr<Segment> Runtime::known_or_made(const types::Url& url,
   }
   Server& server = server_for(url, credentials);
   auto segment = std::make_shared<Segment>(*this, url, *server.link);
+  join(*segment);
   segments_.emplace(segment->name(), segment);
   ++server.segments;
   return segment;
@@ -382,13 +383,68 @@ void Runtime::serve() {
   }
 }
 
-void Runtime::serve_once() {
-  Due due = run_timers(now_ns());
-  if (due.change_ns <= now_ns()) {
-    tell_of_changes();
-    due.change_ns = platform::never_ns;  // a later one wakes us
+void Runtime::serve_once() { wait_and_read(sleep_until(run_timers(now_ns()))); }
+
+// Tells of callbacks that are due. An entry of an agenda that is made from now on wakes the
+// library's thread, if it is due before the moment that is returned.
+std::int64_t Runtime::sleep_until(std::int64_t due_ns) {
+  bool are_calls_due = false;
+  {
+    const MutexLock lock(agenda_mutex_);
+    are_calls_due = calls_.next_due_ns() <= now_ns();
+    // Whoever calls them wakes us for the others.
+    if (!are_calls_due) due_ns = std::min(due_ns, calls_.next_due_ns());
+    due_ns = std::min(due_ns, looks_.next_due_ns());
+    asleep_until_ns_ = due_ns;
   }
-  wait_and_read(std::min(due.timers_ns, due.change_ns));
+  if (are_calls_due) tell_of_changes();
+  return due_ns;
+}
+
+// ---- what is due for segments ----
+
+// Until then nothing is due for it. If it throws std::bad_alloc, the segment ends.
+void Runtime::join(Segment& segment) {
+  const MutexLock lock(agenda_mutex_);
+  looks_.join(segment.look());
+  calls_.join(segment.call());
+}
+
+void Runtime::leave(Segment& segment) noexcept {
+  const MutexLock lock(agenda_mutex_);
+  looks_.leave(segment.look());
+  calls_.leave(segment.call());
+}
+
+void Runtime::look_by(Segment& segment, std::int64_t due_ns) noexcept {
+  const MutexLock lock(agenda_mutex_);
+  looks_.put(segment.look(), due_ns);
+  wake_by(due_ns);
+}
+
+void Runtime::call_by(Segment& segment, std::int64_t due_ns) noexcept {
+  const MutexLock lock(agenda_mutex_);
+  calls_.put(segment.call(), due_ns);
+  wake_by(due_ns);
+}
+
+void Runtime::call_next(Segment& segment, std::int64_t due_ns) noexcept {
+  const MutexLock lock(agenda_mutex_);
+  calls_.put(segment.call(), due_ns);
+}
+
+void Runtime::wake_by(std::int64_t due_ns) noexcept {
+  if (due_ns >= asleep_until_ns_) return;
+  asleep_until_ns_ = due_ns;
+  wake();
+}
+
+// Of those that end just now nothing is due any more.
+std::shared_ptr<Segment> Runtime::take_due(Segment::Places& places, std::int64_t now) noexcept {
+  while (Segment* const one = places.take(now)) {
+    if (std::shared_ptr<Segment> kept = one->shared(); kept != nullptr) return kept;
+  }
+  return nullptr;
 }
 
 void Runtime::tell_of_changes() {
@@ -490,25 +546,58 @@ std::int64_t Runtime::reconnect(std::map<std::string, session::Reconnection>& pa
   return next_ns;
 }
 
-// Once over all that is open: with many segments that is most of what the thread does.
-Runtime::Due Runtime::run_timers(std::int64_t now) {
-  Due due{forget_unused(now), platform::never_ns};
-  for (const auto& link : links()) due.timers_ns = std::min(due.timers_ns, link->run_timers(now));
-  bool is_connection_wanted = false;
-  for (const auto& segment : segments()) {
-    due.timers_ns = std::min(due.timers_ns, segment->run_timers(now));
-    due.change_ns = std::min(due.change_ns, segment->change_due_ns());
-    is_connection_wanted = is_connection_wanted || segment->wants_connection();
-  }
-  if (is_connection_wanted) due.timers_ns = std::min(due.timers_ns, keep_connected(now));
-  return due;
+std::int64_t Runtime::run_timers(std::int64_t now) {
+  std::int64_t due_ns = forget_unused(now);
+  for (const auto& link : links()) due_ns = std::min(due_ns, link->run_timers(now));
+  look_at_due(now);
+  return due_ns;
 }
 
+// Entries that are made meanwhile are due later than `now`, and so the loop ends.
+void Runtime::look_at_due(std::int64_t now) {
+  while (true) {
+    std::shared_ptr<Segment> segment;
+    {
+      const MutexLock sharing(mutex_);
+      const MutexLock lock(agenda_mutex_);
+      asleep_until_ns_ = 0;
+      segment = take_due(looks_, now);
+    }
+    if (segment == nullptr) return;
+    try {
+      look_at(*segment, now);
+    } catch (const std::bad_alloc&) {
+      look_by(*segment, now);  // it is still due
+      throw;
+    }
+  }
+}
+
+void Runtime::look_at(Segment& segment, std::int64_t now) {
+  std::int64_t due_ns = segment.run_timers(now);
+  if (segment.wants_connection()) due_ns = std::min(due_ns, keep_connected(now));
+  look_by(segment, due_ns);
+}
+
+// In the order in which they became due.
 void Runtime::run_callbacks() {
-  for (const auto& segment : segments()) {
-    const LocksBefore locks;
-    segment->call_due_change(now_ns());
-    locks.restore(segment->name());
+  const std::int64_t began_ns = now_ns();
+  while (true) {
+    std::shared_ptr<Segment> segment;
+    {
+      const MutexLock sharing(mutex_);
+      const MutexLock lock(agenda_mutex_);
+      segment = take_due(calls_, began_ns);
+      if (segment == nullptr) return wake_by(calls_.next_due_ns());
+    }
+    try {
+      const LocksBefore locks;
+      segment->call_due_change(now_ns());
+      locks.restore(segment->name());
+    } catch (const std::bad_alloc&) {
+      call_next(*segment, began_ns);  // it is still due
+      throw;
+    }
   }
 }
 

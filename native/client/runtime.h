@@ -8,8 +8,11 @@
 //
 // Segments and links are kept while somebody needs them; handles are kept for ever (handle.h).
 // Whoever works with a segment shares it, or is inside a call on its handle; the maps' own share is
-// dropped only when no other is left, and shares are taken from the maps under mutex_ only. That
-// mutex is taken with a copy's mutex held, and so never held while a segment's is waited for.
+// dropped only when no other is left, and shares are taken under mutex_ only. That mutex is taken
+// with a copy's mutex held, and so never held while a segment's is waited for.
+//
+// The library's thread looks at segments that have something to do, and at no others. A segment
+// puts itself on an agenda, and is on it until it is looked at (agenda.h).
 //
 // Never destroyed once it has begun: threads may use it until the process ends. A forked child
 // makes a new one.
@@ -23,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/agenda.h"
 #include "client/credentials.h"
 #include "client/handle.h"
 #include "client/segment.h"
@@ -59,6 +63,15 @@ class Runtime {
   // The library's thread has something new to do.
   void wake() const { wake_.signal(); }
 
+  // ---- what is due for segments. Any thread, also with the segment's mutex ----
+  // A segment ends.
+  void leave(Segment& segment) noexcept;
+  // The library's thread looks at it then; or its callback may be due then.
+  void look_by(Segment& segment, std::int64_t due_ns) noexcept;
+  void call_by(Segment& segment, std::int64_t due_ns) noexcept;
+  // The same, by a thread that is in dispatch() before its callbacks.
+  void call_next(Segment& segment, std::int64_t due_ns) noexcept;
+
   // There is a thread for callbacks, or the program runs them itself. NO_MEMORY otherwise.
   Result prepare_callbacks();
   // From now on the program runs them.
@@ -74,11 +87,6 @@ class Runtime {
     std::size_t segments = 0;  // that have the link
   };
   using Need = Segment::Need;
-  // When the library's thread has to look again, and when callbacks are due.
-  struct Due {
-    std::int64_t timers_ns;
-    std::int64_t change_ns;
-  };
   // Taken out under the mutex, to end without it.
   struct Forgotten {
     std::shared_ptr<Segment> segment;
@@ -89,7 +97,14 @@ class Runtime {
   Result begin();
   void serve();
   void serve_once();
-  Due run_timers(std::int64_t now_ns);
+  std::int64_t run_timers(std::int64_t now_ns);
+  void join(Segment& segment);
+  void look_at_due(std::int64_t now_ns);
+  void look_at(Segment& segment, std::int64_t now_ns);
+  std::shared_ptr<Segment> take_due(Segment::Places& places, std::int64_t now_ns) noexcept
+      IW_REQUIRES(mutex_, agenda_mutex_);
+  void wake_by(std::int64_t due_ns) noexcept IW_REQUIRES(agenda_mutex_);
+  std::int64_t sleep_until(std::int64_t due_ns);
   void tell_of_changes();
   void run_callbacks();
   void read_dispatched();
@@ -123,6 +138,13 @@ class Runtime {
   Handles handles_ IW_GUARDED_BY(mutex_);  // by their own names
   std::multimap<std::string_view, std::unique_ptr<IW_segment>> lost_handles_ IW_GUARDED_BY(mutex_);
   std::atomic<bool> has_unused_{false};  // a segment to forget, that was still looked at
+
+  // Taken with a segment's mutex or mutex_ held; no other is taken with it held.
+  platform::Mutex agenda_mutex_;
+  Segment::Places looks_ IW_GUARDED_BY(agenda_mutex_);
+  Segment::Places calls_ IW_GUARDED_BY(agenda_mutex_);
+  // The library's thread sleeps until then at most; while it is awake, it looks again before.
+  std::int64_t asleep_until_ns_ IW_GUARDED_BY(agenda_mutex_) = 0;
 
   platform::WakeUp wake_;
   platform::EventDescriptor events_;        // readable when dispatch() has something to do

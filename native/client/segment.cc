@@ -36,6 +36,12 @@ Segment::Segment(Runtime& runtime, types::Url url, ServerLink& link)
       fork_count_(platform::fork_count()),
       talk_(begins_at) {}
 
+Segment::~Segment() { runtime_.leave(*this); }
+
+std::shared_ptr<Segment> Segment::shared() {
+  return std::static_pointer_cast<Segment>(weak_from_this().lock());
+}
+
 Result Segment::check_usable() const {
   if (fork_count_ != platform::fork_count()) {
     return {error_code::FORKED,
@@ -99,7 +105,7 @@ Segment::Said Segment::carry_out(session::Effects& effects) {
   session::Effect effect;
   while (effects.take(effect)) {
     if (effect.kind == Kind::wake) {
-      runtime_.wake();
+      look_now();
     } else if (effect.kind == Kind::look_again) {
       changed_.notify_all();
     } else {
@@ -108,6 +114,8 @@ Segment::Said Segment::carry_out(session::Effects& effects) {
         outcome = say(effect);
       }
       talk_.said(effect, outcome, effects);
+      // The library's thread tries it again.
+      if (outcome == Said::no_memory) look_by(now_ns() + scarcity_pause_ns);
     }
   }
   if (talk_.life().is_lost() && !talk_.life().must_tell()) is_lost_ = true;

@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/agenda.h"
 #include "client/handle.h"
 #include "client/holds.h"
 #include "client/server_link.h"
@@ -68,6 +69,7 @@ struct Pin {
 class Segment final : public Listener {
  public:
   Segment(Runtime& runtime, types::Url url, ServerLink& link);
+  ~Segment();
 
   [[nodiscard]] const types::Url& url() const { return url_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -129,12 +131,18 @@ class Segment final : public Listener {
   // Kept alive; null: nothing is known of the segment.
   [[nodiscard]] std::shared_ptr<memory::Heap> heap();
 
+  // Keeps it. Null: nobody else keeps it any more.
+  [[nodiscard]] std::shared_ptr<Segment> shared();
+
   // ---- the library's thread ----
+  using Places = Agenda<Segment>;
+  // When it is to be looked at, and when a callback may be due. Runtime guards them.
+  [[nodiscard]] Places::Entry& look() { return look_; }
+  [[nodiscard]] Places::Entry& call() { return call_; }
   // Renewals, late grants, subscriptions. Returns when to be called again.
   std::int64_t run_timers(std::int64_t now_ns);
   // Calls the callback if it is due, on this thread.
   void call_due_change(std::int64_t now_ns);
-  [[nodiscard]] std::int64_t change_due_ns();
 
   // ---- the thread that reconnects ----
   // Somebody listens, and it is open on no connection [CONN-1].
@@ -250,10 +258,13 @@ class Segment final : public Listener {
   void leave_writing();
 
   // segment_messages.cc
+  void look_by(std::int64_t due_ns) noexcept IW_REQUIRES(mutex_);
+  void look_now() noexcept IW_REQUIRES(mutex_);
+  [[nodiscard]] std::int64_t call_due_ns() const IW_REQUIRES(mutex_);
   [[nodiscard]] IW_connection_t connection_state() const IW_REQUIRES(mutex_);
   [[nodiscard]] bool is_connection_news() const IW_REQUIRES(mutex_);
   template <typename Callback>
-  void call(const Callback& callback) IW_REQUIRES(mutex_);
+  void call_program(const Callback& callback) IW_REQUIRES(mutex_);
   void wait_for_callback() IW_REQUIRES(mutex_);
   [[nodiscard]] bool has_unsaid() const IW_REQUIRES(mutex_);
 
@@ -263,6 +274,8 @@ class Segment final : public Listener {
   const std::string name_;  // url_ as text
   ServerLink& link_;
   const unsigned fork_count_;
+  Places::Entry look_{*this};
+  Places::Entry call_{*this};
 
   mutable platform::Mutex mutex_;
   platform::Condition changed_;  // of threads_, and of whether it is open

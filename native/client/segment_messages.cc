@@ -32,8 +32,27 @@ void Segment::absorb(session::Incoming& incoming, bool is_late) {
     while (effects.take(effect)) {
       if (effect.kind == session::Effect::Kind::look_again) changed_.notify_all();
     }
+    runtime_.call_next(*this, call_due_ns());
+    if (!talk_.is_at_rest()) look_by(now_ns() + live_->heartbeat_ns());
   }
   carry_out(effects);  // none of them is a message
+  look_by(talk_.due_ns());
+}
+
+// The library's thread looks at it then, or earlier if that was said before.
+void Segment::look_by(std::int64_t due_ns) noexcept {
+  if (due_ns < look_.due_ns()) runtime_.look_by(*this, due_ns);
+}
+
+void Segment::look_now() noexcept {
+  look_by(now_ns());
+  if (const std::int64_t due_ns = call_due_ns(); due_ns < call_.due_ns()) {
+    runtime_.call_by(*this, due_ns);
+  }
+}
+
+std::int64_t Segment::call_due_ns() const {
+  return is_connection_news() ? now_ns() : talk_.change_due_ns();
 }
 
 // A callback that runs on another thread may use its argument until it returns.
@@ -53,7 +72,7 @@ void Segment::set_change_fn(IW_change_fn function, void* arg) {
   talk_.watch(effects);
   carry_out(effects);
   look_for_lost_connection();  // one that was lost before anybody listened
-  runtime_.wake();
+  look_now();
 }
 
 void Segment::set_connection_fn(IW_connection_fn function, void* arg) {
@@ -63,7 +82,7 @@ void Segment::set_connection_fn(IW_connection_fn function, void* arg) {
   look_for_lost_connection();
   connection_told_ = connection_state();
   wait_for_callback();
-  runtime_.wake();
+  look_now();
 }
 
 IW_connection_t Segment::connection_state() const {
@@ -78,7 +97,8 @@ bool Segment::is_connection_news() const {
 
 // ---- the library's thread ----
 
-// Messages that could not be sent for lack of memory are sent after a pause.
+// Messages that could not be sent for lack of memory are sent after a pause. Of a segment at rest
+// nothing is looked at until somebody uses it: a program may have very many of them.
 std::int64_t Segment::run_timers(std::int64_t now) {
   const MutexLock lock(mutex_);
   if (talk_.must_close()) tell_closed();
@@ -96,8 +116,9 @@ std::int64_t Segment::run_timers(std::int64_t now) {
   session::Effects effects;
   talk_.tick(moment(), effects);
   carry_out(effects);
-  const std::int64_t due_ns = std::max(talk_.renewal_due_ns(), after_pause_ns);
-  return has_unsaid() ? after_pause_ns : due_ns;
+  const std::int64_t due_ns = std::max(talk_.due_ns(), after_pause_ns);
+  if (has_unsaid()) return after_pause_ns;
+  return talk_.is_at_rest() ? due_ns : std::min(due_ns, now + live_->heartbeat_ns());
 }
 
 // Of what the library's thread has just tried to say.
@@ -107,14 +128,9 @@ bool Segment::has_unsaid() const {
   return is_late_kept || is_strict_kept || talk_.has_unsaid();
 }
 
-std::int64_t Segment::change_due_ns() {
-  const MutexLock lock(mutex_);
-  return is_connection_news() ? 0 : talk_.change_due_ns();
-}
-
 // The program's function, without the mutex.
 template <typename Callback>
-void Segment::call(const Callback& callback) {
+void Segment::call_program(const Callback& callback) {
   calling_ = std::this_thread::get_id();
   {
     const MutexUnlock calling(mutex_);
@@ -128,21 +144,21 @@ void Segment::call(const Callback& callback) {
 void Segment::call_due_change(std::int64_t now) {
   const MutexLock lock(mutex_);
   const bool is_change_due = talk_.change_due_ns() <= now && change_fn_ != nullptr;
-  if (calling_ != std::thread::id() || !(is_change_due || is_connection_news())) return;
+  if (calling_ != std::thread::id()) return;
+  if (!is_change_due && !is_connection_news()) return runtime_.call_by(*this, call_due_ns());
   IW_segment* const handle = handle_;
   if (is_connection_news()) {
     connection_told_ = connection_state();
-    call([handle, function = connection_fn_, told = connection_told_, arg = connection_arg_] {
-      function(handle, told, arg);
-    });
+    call_program([handle, function = connection_fn_, told = connection_told_,
+                  arg = connection_arg_] { function(handle, told, arg); });
   }
   const bool is_due = talk_.change_due_ns() <= now && change_fn_ != nullptr;
   if (is_due && calling_ == std::thread::id()) {
-    call([handle, function = change_fn_, version = talk_.take_change(), arg = change_arg_] {
+    call_program([handle, function = change_fn_, version = talk_.take_change(), arg = change_arg_] {
       function(handle, version, arg);
     });
   }
-  if (talk_.change_due_ns() != platform::never_ns || is_connection_news()) runtime_.wake();
+  if (call_due_ns() != platform::never_ns) look_now();
 }
 
 void Segment::fill_stats(IW_stats_t& out) {

@@ -82,8 +82,9 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
         });
         if (life.stage() == Opening::Stage::opening) life.refused();  // memory ended in it
         changed_.notify_all();
-        if (!opened) return opened;
-        continue;
+        if (opened) continue;
+        look_now();  // those who listen may want another connection
+        return opened;
       }
       case Opening::Step::not_open:
         return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};

@@ -64,7 +64,7 @@ Result Segment::acquire_writer(const Wish& wish) {
   if (!result) {
     threads_.leave(Role::writer);
     changed_.notify_all();
-    if (talk_.has_late_grant()) runtime_.wake();
+    if (talk_.has_late_grant()) look_now();
     // Another thread's CLOSE_SEGMENT has ended the question [LOST-4].
     if (talk_.life().is_lost()) return lost();
   }
@@ -132,10 +132,7 @@ Result Segment::begin_writing(const Wish& wish) {
   talk_.begin_writing();
   add_hold({this, 0, 1, false, opening_});
   show_access(track::Access::write);
-  // The library's thread looks at its timers once a heartbeat; is that soon enough for the lease?
-  if (live_ == nullptr || talk_.renewal_due_ns() < now_ns() + live_->heartbeat_ns()) {
-    runtime_.wake();
-  }
+  look_by(talk_.due_ns());
   return {};
 }
 
@@ -435,6 +432,7 @@ void Segment::leave_writing() {
   }
   changed_.notify_all();
   carry_out(effects);
+  look_by(talk_.due_ns());
 }
 
 Result Segment::drop_writer() {

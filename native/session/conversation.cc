@@ -425,6 +425,12 @@ void Conversation::tick(const Moment& moment, Effects& effects) {
   follow_bound(effects);
 }
 
+bool Conversation::is_at_rest() const {
+  const bool has_lock = grant_.is_held() || grant_.is_kept();
+  return !wants_.listens && !must_close_ && !has_lock && late_fence_ == 0 && !has_unused_strict_ &&
+         !is_subscription_unwanted();
+}
+
 // ---- wishes ----
 
 void Conversation::set_bound(const coherence::Bound& bound, bool decides_itself,

@@ -96,6 +96,7 @@
 // many_clients_test.cc hosts many conversations.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -193,9 +194,15 @@ class Conversation {
   // A message about the segment, with its diff moved out. Effects are wake and look_again only,
   // because the thread that reads may not send. Throws std::bad_alloc: the message is lost.
   Brought heard(Incoming& incoming, bool is_late, const Moment& moment, Effects& effects);
-  // Renewals and subscriptions.
+  // Renewals, subscriptions, and a kept grant that nobody uses.
   void tick(const Moment& moment, Effects& effects);
-  [[nodiscard]] std::int64_t renewal_due_ns() const { return grant_.renewal_due_ns(); }
+  // When time alone gives a tick something to do; never, as long as nothing else happens.
+  [[nodiscard]] std::int64_t due_ns() const {
+    return std::min(grant_.renewal_due_ns(), grant_.idle_due_ns());
+  }
+  // Without a message and without a call of the program, later ticks have nothing to do. Otherwise
+  // they may have something to try again.
+  [[nodiscard]] bool is_at_rest() const;
   // There is a subscription to ask for, or to end, and a tick could not say so.
   [[nodiscard]] bool has_unsaid() const {
     return wants_.listens ? lacks_subscription() : is_subscription_unwanted();

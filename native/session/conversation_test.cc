@@ -743,6 +743,20 @@ TEST(Conversation, Lock15AnUnusedGrantIsGivenBackAfterASecond) {
   EXPECT_TRUE(talk.machine().has_late_grant());
 }
 
+// The library's thread looks at a conversation when it is due, and at rest not at all.
+TEST(Conversation, SaysWhenATickIsDueAndThatNoneIsAtRest) {
+  Talk talk;
+  EXPECT_TRUE(talk.machine().is_at_rest());
+  keep(talk);
+  EXPECT_FALSE(talk.machine().is_at_rest());
+  EXPECT_EQ(talk.machine().due_ns(), second_ns);
+  talk.machine().tick({.now_ns = second_ns}, talk.effects());
+  EXPECT_FALSE(talk.machine().is_at_rest()) << "the grant is to be given back";
+  talk.said(talk.returned_late().at(0), Said::sent);
+  EXPECT_TRUE(talk.machine().is_at_rest());
+  EXPECT_EQ(talk.machine().due_ns(), Conversation::never_due_ns);
+}
+
 TEST(Conversation, Lock16AKeptGrantEndsWithItsConnection) {
   for (const bool is_resumed : {false, true}) {
     Talk talk;

@@ -96,10 +96,11 @@ class WriterGrant {
   [[nodiscard]] bool is_leased(std::int64_t now_ns) const {
     return now_ns < std::min(counted_from_ns_ + lease_ns_, hold_ends_ns_);
   }
-  // No section has begun for so long that others shall not wait for the grant.
-  [[nodiscard]] bool is_idle(std::int64_t now_ns) const {
-    return is_kept() && now_ns >= used_ns_ + longest_idle_ns;
+  // When no section has begun for so long that others shall not wait for the grant.
+  [[nodiscard]] std::int64_t idle_due_ns() const {
+    return is_kept() ? used_ns_ + longest_idle_ns : never_due_ns;
   }
+  [[nodiscard]] bool is_idle(std::int64_t now_ns) const { return now_ns >= idle_due_ns(); }
   // It is the first section of the grant, which brings its serials.
   [[nodiscard]] bool is_first() const { return is_first_; }
   // A third of the lease after it was last counted from; never after the longest hold [LOCK-3].
