@@ -37,7 +37,7 @@ bool Client::step_releasing() {
 // One attempt.
 bool Client::step_release() {
   Release& release = segment().talk.release();
-  if (!release.has_sequence()) release.number(identity_.id, ++sequence_);
+  if (!release.has_sequence()) release.number(identity_.id, ++sequence_, now_ns_);
   const Reached reached = reach();
   if (reached != Reached::ready) return reached == Reached::moved;
   switch (release.way(identity_.id)) {

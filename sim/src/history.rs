@@ -322,13 +322,18 @@ impl SegmentHistory {
         Ok(())
     }
 
-    /// The writer lock was granted. Grants of other clients may be known that came later.
+    /// The server said then that it granted the writer lock. Grants of other clients may be known
+    /// that came later.
     pub fn granted(
         &mut self,
-        fence: u64,
-        stamp: &VersionStamp,
+        said_ns: u64,
+        (fence, stamp): (u64, &VersionStamp),
         serials: (u64, u64),
     ) -> Checked<()> {
+        // What was lost since may be the version that it was granted on.
+        if said_ns < self.lost_ns {
+            return Ok(());
+        }
         let of_now = |grant: &&Granted| grant.losses == self.losses;
         let before = self
             .grants

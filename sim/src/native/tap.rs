@@ -290,7 +290,7 @@ impl Tap {
                 let granted: WriterAcquired = decoded(message)?;
                 let history = &mut env.history[segment];
                 let serials = (granted.first_serial, u64::from(granted.serial_count));
-                history.granted(granted.fence, &granted.now, serials)?;
+                history.granted(self.heard_of_ns, (granted.fence, &granted.now), serials)?;
                 history.check_floor("writers have the newest", &granted.now, floor, 0)?;
                 history.see(&granted.now)?;
                 self.grants[segment] = Some((granted.fence, granted.now));
