@@ -408,10 +408,10 @@ impl NativeClient {
             (Kind::Release, Some(part)) => part.diff.clone(),
             _ => Bytes::new(),
         };
-        // A release is waited for long, but not for ever unless it insists.
+        // A release is waited for long, but not for ever: its segment may be damaged meanwhile.
         let leases = match (kind, self.insists) {
-            (Kind::Release, true) => u64::MAX / 4 / self.lease_ns,
-            (Kind::Release, false) => self.random.between(2, 20),
+            (Kind::Release, true) => 4,
+            (Kind::Release, false) => self.random.between(2, 6),
             _ => 2,
         };
         let action = Action {
