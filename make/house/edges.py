@@ -17,6 +17,7 @@ NATIVE_EDGES = {
     "diff": {"platform", "track", "runs", "types", "memory", "swizzle", "protocol"},
     "coherence": {"protocol"},
     "session": {"platform", "types", "coherence", "protocol"},
+    "sim": {"platform", "types", "coherence", "session", "protocol"},
     "copy": {"platform", "track", "runs", "types", "memory", "swizzle", "diff", "protocol"},
     "client": {"platform", "track", "types", "memory", "swizzle", "diff", "coherence", "session",
                "copy", "protocol"},

@@ -300,7 +300,7 @@ void Segment::number_release() {
   protocol::session_id session{};
   const std::uint64_t sequence = link_.next_sequence(session);
   const MutexLock lock(mutex_);
-  talk_.release().number(session, sequence);
+  talk_.release().number(session, sequence, now_ns());
 }
 
 Result Segment::send_release_on(const std::shared_ptr<Live>& live,

@@ -248,12 +248,12 @@ void Conversation::heard_release(const Incoming& incoming, const Moment& moment)
   protocol::writer_released released;
   protocol::writer_kept kept;
   if (body_of(incoming, message_type::WRITER_RELEASED, released) && !released.versions.empty()) {
-    state_.released(released.versions.front(), incoming.sent_ns);
+    state_.released(released.versions.front(), as_of_release_ns(incoming.sent_ns));
     grant_.settled();
   }
   if (body_of(incoming, message_type::WRITER_KEPT, kept) && !kept.versions.empty()) {
     granted_.now = kept.versions.front();
-    state_.released(granted_.now, incoming.sent_ns);
+    state_.released(granted_.now, as_of_release_ns(incoming.sent_ns));
     if (incoming.connection == life_.connection()) grant_.stays(incoming.sent_ns, moment.now_ns);
   }
 }

@@ -270,7 +270,7 @@ class Conversation {
   [[nodiscard]] protocol::resolve_release resolve_question() const;
   // RESOLVE_RELEASE was answered: committed.
   void resolved(const protocol::version_stamp& version, std::int64_t sent_ns) {
-    state_.released(version, sent_ns);
+    state_.released(version, as_of_release_ns(sent_ns));
     grant_.settled();
   }
 
@@ -285,6 +285,9 @@ class Conversation {
   void heard_grant(Incoming& incoming, bool is_late, const Moment& moment, Effects& effects,
                    Brought& brought);
   void heard_release(const Incoming& incoming, const Moment& moment);
+  [[nodiscard]] std::int64_t as_of_release_ns(std::int64_t sent_ns) const {
+    return std::min(sent_ns, release_.since_ns());
+  }
   void heard_renewal(const Incoming& incoming);
   void heard_recall(const Incoming& incoming, Effects& effects);
   void heard_subscribed(const Incoming& incoming, Effects& effects);

@@ -341,6 +341,18 @@ TEST(Conversation, Coh5UnderTemporalAChangeIsDueWhenTheCopysTimeEnds) {
   }
 }
 
+// Others may have written since it was committed.
+TEST(Conversation, Fresh2ARepeatedReleaseConfirmsTheCopyAsOfItsFirstSending) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.machine().release().number(first_session, 1, 100);
+  talk.answered(message_type::RELEASE_WRITER,
+                {.type = message_type::WRITER_RELEASED, .number = 4, .sent_ns = 9'000}, 1);
+  EXPECT_EQ(talk.machine().knowledge({}).confirmed_ns, 100);
+  talk.machine().resolved(model::stamp(5), 9'000);
+  EXPECT_EQ(talk.machine().knowledge({}).confirmed_ns, 100);
+}
+
 TEST(Conversation, AnAnswerWhoseDiffFitsNothingIsAskedForAgain) {
   Talk talk;
   EXPECT_TRUE(talk.machine().must_ask_again({model::stamp(3), true}));

@@ -243,7 +243,7 @@ inline bool Client::write(Server& server, Thread& thread) {
 }
 
 inline bool Client::try_release(Server& server, Thread& thread, bool is_cut) {
-  if (!talk_.release().has_sequence()) talk_.release().number(id_of(session_), ++sequence_);
+  if (!talk_.release().has_sequence()) talk_.release().number(id_of(session_), ++sequence_, 0);
   if (!reach(server)) return false;
   switch (talk_.release().way(id_of(session_))) {
     case Release::Way::send:

@@ -45,8 +45,10 @@ Next after_resolve(Code code) {
 
 }  // namespace
 
-void Release::number(const protocol::session_id& session, std::uint64_t sequence) {
+void Release::number(const protocol::session_id& session, std::uint64_t sequence,
+                     std::int64_t now_ns) {
   session_ = session;
+  since_ns_ = now_ns;
   sequence_ = sequence;
 }
 

@@ -34,6 +34,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 #include "protocol/error.gen.h"
 #include "protocol/session.gen.h"
@@ -62,7 +63,8 @@ class Release {
 
   void begin() { *this = {}; }
   [[nodiscard]] bool has_sequence() const { return sequence_ != 0; }
-  void number(const protocol::session_id& session, std::uint64_t sequence);
+  // It is about to be sent for the first time.
+  void number(const protocol::session_id& session, std::uint64_t sequence, std::int64_t now_ns);
 
   // On a connection of this session.
   [[nodiscard]] Way way(const protocol::session_id& session) const;
@@ -74,6 +76,9 @@ class Release {
   [[nodiscard]] bool was_sent() const { return was_sent_; }
   [[nodiscard]] const protocol::session_id& session() const { return session_; }
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
+  // It was not committed before. An answer to a later attempt confirms the version as of then, and
+  // not as of that attempt: others may have written since [FRESH-2].
+  [[nodiscard]] std::int64_t since_ns() const { return since_ns_; }
 
   friend auto operator<=>(const Release&, const Release&) = default;
 
@@ -83,6 +88,7 @@ class Release {
 
   std::uint64_t sequence_ = 0;  // 0: none yet
   protocol::session_id session_{};
+  std::int64_t since_ns_ = std::numeric_limits<std::int64_t>::max();
   bool was_sent_ = false;
 };
 

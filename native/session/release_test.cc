@@ -54,7 +54,7 @@ const std::vector<Row> rows{
 
 Release release(bool was_sent) {
   Release one;
-  one.number(mine, 3);
+  one.number(mine, 3, 0);
   one.sent(was_sent);
   return one;
 }

@@ -2,8 +2,8 @@
 //! it does at a time. It speaks the protocol as the client libraries do, and checks all that it is
 //! told ([history](crate::history)).
 
-mod copy;
-mod reading;
+pub(crate) mod copy;
+pub(crate) mod reading;
 mod writing;
 
 use crate::env::{Env, Event, MS};

@@ -322,13 +322,18 @@ impl SegmentHistory {
         Ok(())
     }
 
-    /// The writer lock was granted. Grants of other clients may be known that came later.
+    /// The server said then that it granted the writer lock. Grants of other clients may be known
+    /// that came later.
     pub fn granted(
         &mut self,
-        fence: u64,
-        stamp: &VersionStamp,
+        said_ns: u64,
+        (fence, stamp): (u64, &VersionStamp),
         serials: (u64, u64),
     ) -> Checked<()> {
+        // What was lost since may be the version that it was granted on.
+        if said_ns < self.lost_ns {
+            return Ok(());
+        }
         let of_now = |grant: &&Granted| grant.losses == self.losses;
         let before = self
             .grants
@@ -360,7 +365,7 @@ impl SegmentHistory {
     }
 
     /// Serials were lent. Where creations may be lost, so may be what was lent before.
-    fn lent(&mut self, (first, count): (u64, u64)) -> Checked<()> {
+    pub fn lent(&mut self, (first, count): (u64, u64)) -> Checked<()> {
         if self.losses > 0 {
             return Ok(());
         }
@@ -377,6 +382,19 @@ impl SegmentHistory {
     /// The segment was made.
     pub fn created(&mut self) {
         self.serials.clear();
+    }
+
+    /// Whether the segment, or versions of it, may be gone.
+    #[cfg(feature = "native")]
+    pub fn may_have_gone(&self) -> bool {
+        self.losses > 0 || self.may_be_damaged
+    }
+
+    /// No newer version is known to be acknowledged.
+    #[cfg(feature = "native")]
+    pub fn is_newest(&self, name: Name) -> bool {
+        let last = self.acknowledged.last();
+        last.is_none_or(|(_, newest)| newest.0 <= name.0)
     }
 
     /// The copy holds what the version does.

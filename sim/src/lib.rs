@@ -4,11 +4,14 @@
 //! No code here reads a clock or starts a thread, and every choice is made of a seed. So a seed's
 //! run can be repeated.
 
+mod actor;
 mod client;
 mod content;
 mod disk;
 mod env;
 mod history;
+#[cfg(feature = "native")]
+mod native;
 mod network;
 pub mod plan;
 mod random;

@@ -1,6 +1,7 @@
 //! One run: brings each event to whom it concerns, and looks after it whether all promises hold.
 
-use crate::client::{Client, Ending, Op};
+use crate::actor::Actor;
+use crate::client::{Ending, Op};
 use crate::disk::{Faults, SimDisk};
 use crate::env::{Counts, Env, Event, MS, SECOND};
 use crate::history::{violation, Checked, Floor, SegmentHistory, Violation};
@@ -38,7 +39,7 @@ struct World<'a> {
     is_starting: bool,
     starts: u64,
     random: Random,
-    clients: Vec<Client>,
+    clients: Vec<Actor>,
     within_store: Option<Within>,
     is_calm: bool,
     /// The newest acknowledged versions when the faults were over.
@@ -70,8 +71,8 @@ impl World<'_> {
         let history = paths.map(|(i, durable)| SegmentHistory::new(format!("/s{i}"), *durable));
         let lease_ns = u64::from(plan.lease_ms) * MS;
         let client = |number| {
-            let random = Random::of(seed, &format!("client {number}"));
-            Client::new(number, random, (lease_ns, plan.durable.clone()))
+            let about = (lease_ns, plan.durable.clone());
+            Actor::new(seed, (number, number == plan.clients), about)
         };
         World {
             plan,
@@ -460,7 +461,7 @@ impl World<'_> {
         for client in 0..self.plan.clients {
             self.clients[client].restart();
             self.clients[client].forget_ops();
-            self.clients[client].insists = true;
+            self.clients[client].insist();
             self.clients[client].resume(&mut self.env)?;
             for segment in 0..self.plan.durable.len() {
                 let op = Op::Write {
@@ -487,13 +488,13 @@ impl World<'_> {
         }
         for client in &self.clients {
             if !client.is_idle() {
-                let text = format!("client {} is not done", client.number);
+                let text = format!("client {} is not done", client.number());
                 return violation("liveness", text);
             }
             if let Some(segment) = client.has_heard_of_all(&self.env) {
                 let text = format!(
                     "client {} has not heard of segment {segment}",
-                    client.number
+                    client.number()
                 );
                 return violation("listeners hear", text);
             }

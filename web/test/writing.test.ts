@@ -39,6 +39,8 @@ class Section {
   committed = 0;
   ended = 0;
   forgotten = 0;
+  /** How many attempts were left when the release was about to be sent for the first time. */
+  readonly begun: number[] = [];
   readonly writing: Writing;
   private readonly live = { isLost: false };
 
@@ -52,6 +54,7 @@ class Section {
       granted: grant,
       state,
       link: { session: new Uint8Array(16), nextSequence: () => 1n },
+      releasing: () => void this.begun.push(this.attempts.length),
       liveAndOpen: () => this.reach(),
       callOn: () => this.call(),
     } as unknown as Conversation;
@@ -120,6 +123,12 @@ test("a refused connection does not say what became of a release [LOCK-9]", asyn
     assert.equal(await section.writing.release(FOREVER), 6);
     assert.deepEqual(section.fates, COMMITTED, reach);
   }
+});
+
+test("a release that is repeated confirms as of its first sending [FRESH-2]", async () => {
+  const section = new Section([{ lost: true }, { lost: true }, { answer: "OK" }]);
+  assert.equal(await section.writing.release(FOREVER), 6);
+  assert.deepEqual(section.begun, [3]);
 });
 
 test("a server that stops leaves open what became of a release [LOCK-9]", async () => {

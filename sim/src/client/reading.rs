@@ -8,10 +8,10 @@ use interweave_wire::protocol::*;
 use interweave_wire::Message;
 
 /// A model, its x, and whether the newest version is asked for.
-type Wish = (CoherenceModel, u64, bool);
+pub type Wish = (CoherenceModel, u64, bool);
 
 /// How many versions a copy may lack under the model.
-fn slack((model, x, fresh): Wish) -> u64 {
+pub fn slack((model, x, fresh): Wish) -> u64 {
     match model {
         _ if fresh => 0,
         CoherenceModel::Delta => x,

@@ -159,7 +159,7 @@ impl Client {
         let granted: WriterAcquired = decoded(message)?;
         let history = &mut env.history[segment];
         let serials = (granted.first_serial, u64::from(granted.serial_count));
-        history.granted(granted.fence, &granted.now, serials)?;
+        history.granted(self.heard_of_ns, (granted.fence, &granted.now), serials)?;
         history.check_floor("writers have the newest", &granted.now, floor, 0)?;
         let copy = &mut self.copies[segment];
         history.see(&granted.now)?;

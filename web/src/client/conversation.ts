@@ -80,6 +80,8 @@ export class Conversation implements Listener {
   private opening: Promise<SegmentOpened> | null = null;
   private wantedPromise: Bound | null = null;
   private isSubscribing = false;
+  /** When the last release was first sent. */
+  private releaseSince = Infinity;
   /** Grants of the writer lock for which no task waited any more. */
   private lateGrants = 0;
 
@@ -325,6 +327,18 @@ export class Conversation implements Listener {
     this.post(MessageType.ABORT_WRITER, abortWriter, (segment) => ({ segment, fence }));
   }
 
+  /**
+   * A release is about to be sent for the first time. Answers to later attempts confirm the version
+   * as of now: others may have written since it was committed [FRESH-2].
+   */
+  releasing(): void {
+    this.releaseSince = now();
+  }
+
+  releasedAs(version: VersionStamp, sentAt: number): void {
+    this.state.released(version, Math.min(sentAt, this.releaseSince));
+  }
+
   // ---- hearing ----
 
   private answered(type: MessageType, answer: Answer, isLate: boolean): void {
@@ -341,7 +355,7 @@ export class Conversation implements Listener {
       else this.granted.renewed(decodeBody(message, writerRenewed).lease_ms, sentAt);
     } else if (type === MessageType.RELEASE_WRITER && found === MessageType.WRITER_RELEASED) {
       const version = decodeBody(message, writerReleased).versions[0];
-      if (version !== undefined) this.state.released(version, sentAt);
+      if (version !== undefined) this.releasedAs(version, sentAt);
     } else if (type === MessageType.SUBSCRIBE) {
       this.isSubscribing = false;
       if (found !== MessageType.SUBSCRIBED || this.wantedPromise === null) return;

@@ -174,6 +174,7 @@ export class Writing {
     if (this.sequence === 0n) {
       this.sequence = link.nextSequence();
       this.#session = link.session;
+      this.conversation.releasing();
     }
     // Another session cannot repeat the release: it can only ask what became of it.
     if (!isSame(link.session, this.#session)) return this.resolve(deadline);
@@ -231,7 +232,7 @@ export class Writing {
           "were undone: take the lock and make them again",
       );
     }
-    this.conversation.state.released(resolved.version, answer.sentAt);
+    this.conversation.releasedAs(resolved.version, answer.sentAt);
     return resolved.version;
   }
 

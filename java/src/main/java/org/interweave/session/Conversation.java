@@ -6,6 +6,7 @@ import java.util.Queue;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Bound;
+import org.interweave.coherence.Freshness;
 import org.interweave.wire.Cursor;
 import org.interweave.wire.Message;
 import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
@@ -76,6 +77,8 @@ public final class Conversation {
   /** Grants for which no thread waited any more. */
   private long lateGrants;
   private int strictReaders;
+  /** When the last release was first sent. */
+  private long releaseSince = Freshness.FOREVER;
 
   public Conversation(String path) {
     this.path = path;
@@ -302,12 +305,12 @@ public final class Conversation {
     if (grant != null) grant.staysNot();
     if (answer.is(MessageType.WRITER_RELEASED)) {
       List<VersionStamp> versions = answer.decode(WriterReleased.CODEC).versions();
-      if (!versions.isEmpty()) state.released(versions.get(0), sentAt);
+      if (!versions.isEmpty()) state.released(versions.get(0), Math.min(sentAt, releaseSince));
       if (grant != null) grant.settled();
     } else if (answer.is(MessageType.WRITER_KEPT)) {
       List<VersionStamp> versions = answer.decode(WriterKept.CODEC).versions();
       if (versions.isEmpty()) return;
-      state.released(versions.get(0), sentAt);
+      state.released(versions.get(0), Math.min(sentAt, releaseSince));
       if (grant != null) grant.stays(versions.get(0), sentAt, now);
     }
   }
@@ -427,9 +430,17 @@ public final class Conversation {
     if (aborts > 0 && --aborts == 0) owedFence = 0;
   }
 
+  /**
+   * A release is about to be sent for the first time. Answers to later attempts confirm the version
+   * as of now: others may have written since it was committed [FRESH-2].
+   */
+  public void releasing(long now) {
+    releaseSince = now;
+  }
+
   /** RESOLVE_RELEASE was answered: committed. */
   public void resolved(VersionStamp version, long sentAt) {
-    state.released(version, sentAt);
+    state.released(version, Math.min(sentAt, releaseSince));
     if (grant != null) grant.settled();
   }
 

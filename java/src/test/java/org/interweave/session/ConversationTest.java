@@ -138,6 +138,21 @@ class ConversationTest {
     assertEquals(List.of(), sent());
   }
 
+  /** [FRESH-2]: others may have written since it was committed. */
+  @Test
+  void aRepeatedReleaseConfirmsTheCopyAsOfItsFirstSending() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
+    conversation.releasing(2 * SECOND);
+    conversation.resolved(version(2), 9 * SECOND);
+    assertEquals(2 * SECOND, Freshness.confirmedAt(conversation.state().knowledge(0, 0)));
+    WriterReleased body = new WriterReleased(List.of(version(3)));
+    Message answer = message(MessageType.WRITER_RELEASED, WriterReleased.CODEC, body);
+    conversation.releasing(10 * SECOND);
+    hear(MessageType.RELEASE_WRITER, answer, false, 20 * SECOND);
+    assertEquals(10 * SECOND, Freshness.confirmedAt(conversation.state().knowledge(0, 0)));
+  }
+
   /** [LOCK-3] */
   @Test
   void theLeaseIsRenewedAfterAThirdAndNotTwice() {

@@ -1,0 +1,102 @@
+//! A client of either kind: the model (client.rs), or the engine in C++ (native.rs). The seed says
+//! which clients are of which kind.
+
+use crate::client::{Client, Op};
+use crate::env::{Env, Event};
+use crate::history::Checked;
+#[cfg(feature = "native")]
+use crate::native::NativeClient;
+use crate::random::Random;
+use interweave_wire::protocol::Durability;
+
+pub enum Actor {
+    Model(Box<Client>),
+    #[cfg(feature = "native")]
+    Native(Box<NativeClient>),
+}
+
+/// Does the same with either kind.
+macro_rules! either {
+    ($actor:expr, $client:ident => $deed:expr) => {
+        match $actor {
+            Actor::Model($client) => $deed,
+            #[cfg(feature = "native")]
+            Actor::Native($client) => $deed,
+        }
+    };
+}
+
+/// Whether the seed has that client driven by the engine in C++: no client, half of them, or all.
+#[cfg(feature = "native")]
+fn is_native(seed: u64, number: usize) -> bool {
+    let kind = Random::of(seed, "native").below(3);
+    let half = Random::of(seed, &format!("native {number}")).one_in(2);
+    kind == 2 || kind == 1 && half
+}
+
+impl Actor {
+    /// `is_auditor`: it only looks, at the end, and is a model.
+    pub fn new(
+        seed: u64,
+        (number, is_auditor): (usize, bool),
+        about: (u64, Vec<Durability>),
+    ) -> Actor {
+        let random = Random::of(seed, &format!("client {number}"));
+        #[cfg(feature = "native")]
+        if !is_auditor && is_native(seed, number) {
+            return Actor::Native(Box::new(NativeClient::new(number, random, about)));
+        }
+        let _ = is_auditor;
+        Actor::Model(Box::new(Client::new(number, random, about)))
+    }
+
+    pub fn number(&self) -> usize {
+        either!(self, client => client.number)
+    }
+
+    pub fn add(&mut self, env: &mut Env, op: Op) -> Checked<()> {
+        either!(self, client => client.add(env, op))
+    }
+
+    pub fn forget_ops(&mut self) {
+        either!(self, client => client.forget_ops());
+    }
+
+    pub fn is_idle(&self) -> bool {
+        either!(self, client => client.is_idle())
+    }
+
+    pub fn connection(&self) -> Option<u64> {
+        either!(self, client => client.connection())
+    }
+
+    pub fn kill(&mut self, env: &mut Env) {
+        either!(self, client => client.kill(env));
+    }
+
+    pub fn restart(&mut self) {
+        either!(self, client => client.restart());
+    }
+
+    pub fn pause(&mut self) {
+        either!(self, client => client.pause());
+    }
+
+    pub fn resume(&mut self, env: &mut Env) -> Checked<()> {
+        either!(self, client => client.resume(env))
+    }
+
+    pub fn take(&mut self, env: &mut Env, event: Event) -> Checked<()> {
+        either!(self, client => client.take(env, event))
+    }
+
+    /// From now on it asks again when it is refused.
+    pub fn insist(&mut self) {
+        either!(self, client => client.insists = true);
+    }
+
+    /// A segment that it watches and of whose newest version it does not know.
+    pub fn has_heard_of_all(&self, env: &Env) -> Option<usize> {
+        either!(self, client => client.has_heard_of_all(env))
+    }
+}
