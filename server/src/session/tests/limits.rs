@@ -182,6 +182,7 @@ fn lim_4_segments_of_before_the_start_count_for_nobody() {
     });
     let before = interweave_store::RecoveredSegment {
         segment_id: 1,
+        epoch: FIRST_FENCE >> 32,
         path: "/before".to_string(),
         durable: Durability::Synced,
         quota_bytes: 1 << 20,
