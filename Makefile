@@ -8,9 +8,10 @@ FRAMES ?=
 PROBLEM ?= lw3
 SIMULATOR ?=
 TARGET ?=
+ROOM   ?= server/master
 export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup build python java dist docs demo test test-deep test-machines test-rdma test-long bench sim fuzz tidy format \
+.PHONY: help setup build python java dist docs demo test test-deep test-machines test-rdma test-long test-mutants bench sim fuzz tidy format \
   generate install clean
 
 help:  ## show this list
@@ -69,6 +70,10 @@ test-long:  ## the longer campaigns: 200 server kills, a million edits on ten ma
 	@make/setup.sh test-deep test-machines
 	@make/build.sh tests
 	@make/test_long.sh
+
+test-mutants:  ## do a room's tests see changes of its sources? ROOM=server/master|server/lock|native/session|...: minutes to hours
+	@make/setup.sh test
+	@make/mutants.sh $(ROOM)
 
 bench:  ## the figures and their rivals' in one run; ONLY=update|frame|read_lock|memory|translate|... for one
 	@make/setup.sh bench

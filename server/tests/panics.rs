@@ -5,7 +5,7 @@ use interweave_server::client::{Client, Copy, Greeting, OpenOptions};
 use interweave_server::net::{self, ListenAddress, ServeError, ServeOptions};
 use interweave_server::session::Config;
 use interweave_store::{
-    Checkpoint, Done, Next, Record, SegmentStore, StoreError, StoreStatus, Want,
+    Checkpoint, Done, Next, Record, SegmentStore, Settled, StoreError, StoreStatus, Want,
 };
 use interweave_wire::mip::Address;
 use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode};
@@ -37,6 +37,10 @@ impl SegmentStore for Faulty {
             Fault::Panics => panic!("told by the test"),
             Fault::LetsGo => drop(done),
         }
+    }
+
+    fn settle(&self, _: Vec<u64>, settled: Settled) {
+        settled(Err(StoreError::Closed));
     }
 
     fn checkpoint(&self, _: Checkpoint, done: Done) {

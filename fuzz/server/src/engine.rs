@@ -687,7 +687,7 @@ impl World {
         self.engine = engine(self.stored, self.starts);
         self.engine.set_access(self.now_ns, self.access.clone());
         if self.stored {
-            let found = self.disk.found(clean);
+            let found = self.disk.found(self.starts, clean);
             let remarks = self.engine.recover(self.now_ns, found);
             assert!(remarks.is_empty(), "{remarks:?}");
         }

@@ -343,6 +343,28 @@ mod tests {
     }
 
     #[test]
+    fn blocks_close_up_when_more_than_64_and_an_eighth_of_all_places_are_free() {
+        for (count, freed, closes_up) in [
+            (100, 64, false),
+            (100, 65, true),
+            (528, 66, false),
+            (528, 67, true),
+            (20, 10, false),
+        ] {
+            let mut blocks = blocks(1..=count);
+            for serial in 1..=freed {
+                let place = Finder::new().find(&blocks, serial).unwrap();
+                blocks.free(place);
+            }
+            blocks.close_up();
+            let left = count - freed;
+            let places = if closes_up { left } else { count };
+            assert_eq!(u64::from(blocks.places), places, "{freed} of {count}");
+            assert_eq!(u64::from(blocks.len()), left);
+        }
+    }
+
+    #[test]
     fn serials_that_do_not_ascend_are_taken_in_too() {
         let mut blocks = blocks([5, 20, 10].into_iter());
         let new = [15, 1, 30].map(|serial| Block::new(serial, 5, 1, false, 2));

@@ -249,7 +249,7 @@ fn what_does_not_fit_the_segment_is_refused() {
     type Build = fn(&mut DiffBuilder);
     let run: &[u8] = &[0, 1, 1, 0, 0, 0];
     assert!(commit(&mut segment, |diff| diff.change(1, run)).is_ok());
-    let cases: [(&str, ErrorCode, Build); 17] = [
+    let cases: [(&str, ErrorCode, Build); 18] = [
         ("no block", ErrorCode::Malformed, |d| {
             d.change(3, &[0, 1, 1, 0, 0, 0])
         }),
@@ -268,6 +268,10 @@ fn what_does_not_fit_the_segment_is_refused() {
         ("a block twice", ErrorCode::Malformed, |d| {
             d.change(2, &[]);
             d.change(1, &[]);
+            d.change(2, &[]);
+        }),
+        ("a block twice at once", ErrorCode::Malformed, |d| {
+            d.change(2, &[]);
             d.change(2, &[]);
         }),
         ("freed and changed", ErrorCode::Malformed, |d| {

@@ -196,3 +196,41 @@ fn a_watch_without_push_is_pushed_nothing() {
     };
     assert!(!Watch::new(bound, false, 100).can_push(1));
 }
+
+#[test]
+fn versions_are_the_same_in_messages() {
+    let version = Version {
+        incarnation: 3,
+        number: 4,
+        chain: 5,
+    };
+    let stamp = VersionStamp::from(version);
+    assert_eq!((stamp.incarnation, stamp.number, stamp.chain), (3, 4, 5));
+    assert_eq!(Version::from(&stamp), version);
+}
+
+#[test]
+fn a_bound_has_meaning_to_its_ends() {
+    for (model, x, is_valid) in [
+        (CoherenceModel::Delta, 0.0, true),
+        (CoherenceModel::Temporal, 0.0, true),
+        (CoherenceModel::Temporal, -0.1, false),
+        (CoherenceModel::Diff, 0.0, true),
+        (CoherenceModel::Diff, 100.0, true),
+        (CoherenceModel::Diff, -0.1, false),
+    ] {
+        assert_eq!(Bound { model, x }.is_valid(), is_valid, "{model:?} {x}");
+    }
+}
+
+#[test]
+fn coh_7_diff_is_not_asked_of_a_copy_of_another_incarnation_or_above_the_newest() {
+    let bound = Bound {
+        model: CoherenceModel::Diff,
+        x: 100.0,
+    };
+    let mut other = copy_of(5);
+    other.stamp.incarnation = 9;
+    assert!(!bound.allows(&other, &newest(6)));
+    assert!(!bound.allows(&copy_of(6), &newest(5)));
+}

@@ -487,3 +487,185 @@ fn lock_16_a_lock_in_its_first_section_outlives_its_connection() {
     ask(&mut lock, 2, Kind::Writer);
     assert_eq!(granted(&mut lock, 0), None);
 }
+
+#[test]
+fn what_a_lock_says_of_its_holder_and_of_those_who_wait() {
+    let mut lock = lock();
+    assert!(!lock.is_write_locked() && !lock.concerns(1));
+    assert_eq!((lock.writing_session(), lock.waiting_writers()), (None, 0));
+    for (session, kind) in [
+        (1, Kind::Writer),
+        (2, Kind::Writer),
+        (3, Kind::StrictReader),
+        (4, Kind::Writer),
+    ] {
+        ask(&mut lock, session, kind);
+    }
+    assert_eq!(granted(&mut lock, 0), Some(1));
+    let fence = fence_of(&lock, 1);
+    assert_eq!(lock.writing_session(), Some(1));
+    assert!(lock.holds_fence(fence) && !lock.holds_fence(fence + 1));
+    assert_eq!(lock.waiting_writers(), 2);
+    assert_eq!(lock.waiting_sessions().collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(lock.queued_sessions().collect::<Vec<_>>(), [2, 3, 4]);
+    assert!((1..=4).all(|session| lock.concerns(session)));
+    assert!(!lock.concerns(5));
+    assert!(lock.waits_to_write(ticket(2)) && !lock.waits_to_write(ticket(1)));
+    assert!(!lock.waits_to_write(ticket(3)), "it waits to read");
+    assert_eq!(
+        lock.refuse_waiters(),
+        [ticket(2), ticket(3), ticket(4)],
+        "all who wait are told"
+    );
+    assert_eq!(lock.queued_sessions().count(), 0);
+    assert_eq!(lock.refuse_waiters(), []);
+}
+
+#[test]
+fn a_strict_reader_is_a_concern_until_it_ends() {
+    let mut lock = lock();
+    assert!(!lock.release_strict(1), "nobody reads");
+    ask(&mut lock, 1, Kind::StrictReader);
+    assert_eq!(granted(&mut lock, 0), Some(1));
+    assert!(lock.concerns(1) && !lock.concerns(2));
+    assert!(!lock.release_strict(2), "another one's");
+    assert!(lock.release_strict(1));
+    assert!(!lock.release_strict(1), "it has ended");
+    assert!(!lock.concerns(1));
+}
+
+#[test]
+fn rule_7_the_lock_is_taken_back_from_its_holder_alone_and_not_during_a_commit() {
+    let mut lock = lock();
+    assert_eq!(lock.take_back(1), None);
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    let fence = fence_of(&lock, 1);
+    assert_eq!(lock.take_back(2), None);
+    lock.begin_commit(1, fence);
+    assert_eq!(lock.take_back(1), None, "its release is on its way");
+    lock.commit_failed(fence, 0);
+    assert_eq!(lock.take_back(1), Some(fence));
+    assert!(!lock.is_write_locked());
+}
+
+#[test]
+fn a_grant_is_said_to_be_kept_only_while_its_client_may_give_it_back() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    assert!(!lock.is_kept() && !lock.is_kept_away());
+    let fence = fence_of(&lock, 1);
+    lock.release(1, fence);
+    let fence = kept(&mut lock, 0);
+    assert!(lock.is_kept());
+    lock.begin_commit(1, fence);
+    assert!(!lock.is_kept(), "a release is on its way");
+    lock.keep(fence);
+    lock.end_commit(1, fence, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    assert!(lock.recall().is_some());
+    assert!(lock.is_kept(), "it was recalled");
+    assert!(lock.disconnect(1, 0), "somebody waits for it");
+    assert!(!lock.is_kept() && lock.is_kept_away());
+}
+
+#[test]
+fn a_failed_commit_of_another_fence_changes_nothing() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    let fence = fence_of(&lock, 1);
+    lock.begin_commit(1, fence);
+    lock.commit_failed(fence + 1, 0);
+    lock.keep(fence + 1);
+    assert_eq!(lock.expire(10 * HOLD_NS, silent), [], "it is being logged");
+    lock.end_commit(1, fence, 0);
+    assert!(!lock.is_write_locked(), "it was not kept");
+}
+
+#[test]
+fn a_failed_commit_moves_the_hold_time_no_further_than_the_lease() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    let fence = fence_of(&lock, 1);
+    lock.begin_commit(1, fence);
+    lock.commit_failed(fence, HOLD_NS);
+    assert_eq!(lock.renew(1, fence, HOLD_NS + 1), Ok(LEASE_NS - 1));
+    assert_eq!(
+        lock.renew(1, fence, HOLD_NS + LEASE_NS),
+        Err(Refusal::HeldTooLong)
+    );
+}
+
+#[test]
+fn waiting_ends_at_the_deadline_to_the_tick() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    lock.request(2, ticket(2), Kind::Writer, 50);
+    lock.request(3, ticket(3), Kind::StrictReader, 60);
+    assert_eq!(lock.next_deadline_ns(), Some(50));
+    assert_eq!(lock.expire(49, silent), []);
+    let waiter = |session| Expired::Waiter {
+        session,
+        ticket: ticket(session),
+    };
+    assert_eq!(lock.expire(50, silent), [waiter(2)]);
+    lock.disconnect(3, 50);
+    assert_eq!(lock.expire(60, silent), [], "there is nobody to be told");
+    assert_eq!(lock.queued_sessions().count(), 0);
+    assert_eq!(lock.next_deadline_ns(), Some(LEASE_NS));
+}
+
+#[test]
+fn lock_16_the_next_deadline_is_the_grace_only_if_somebody_waits() {
+    let mut lock = lock();
+    kept(&mut lock, 0);
+    assert!(!lock.disconnect(1, 0), "nobody waits");
+    assert_eq!(lock.next_deadline_ns(), Some(LEASE_NS));
+    ask(&mut lock, 2, Kind::Writer);
+    assert_eq!(lock.next_deadline_ns(), Some(GRACE_NS));
+}
+
+#[test]
+fn lock_11_the_next_deadline_of_a_strict_reader_is_its_lease() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::StrictReader);
+    assert_eq!(granted(&mut lock, 5), Some(1));
+    assert_eq!(lock.next_deadline_ns(), Some(5 + LEASE_NS));
+    assert_eq!(lock.expire(5 + LEASE_NS - 1, silent), []);
+    let ended = [Expired::StrictReader { session: 1 }];
+    assert_eq!(lock.expire(5 + LEASE_NS, silent), ended);
+}
+
+#[test]
+fn a_session_that_ends_takes_only_its_own_locks_and_places() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    ask(&mut lock, 3, Kind::Writer);
+    lock.end_session(2);
+    assert!(lock.is_write_locked());
+    assert_eq!(lock.queued_sessions().collect::<Vec<_>>(), [3]);
+    lock.end_session(1);
+    assert!(!lock.is_write_locked());
+}
+
+#[test]
+fn lock_1_a_lost_place_is_taken_up_by_the_same_request_of_the_same_session_alone() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    lock.disconnect(1, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    lock.request(1, ticket(8), Kind::StrictReader, FOREVER_NS);
+    assert_eq!(lock.queued_sessions().collect::<Vec<_>>(), [1, 2, 1]);
+    lock.request(1, ticket(9), Kind::Writer, FOREVER_NS);
+    assert_eq!(lock.queued_sessions().collect::<Vec<_>>(), [1, 2, 1]);
+    lock.request(1, ticket(10), Kind::Writer, FOREVER_NS);
+    let all = lock.queued_sessions().collect::<Vec<_>>();
+    assert_eq!(all, [1, 2, 1, 1], "its first place is not free");
+    assert!(lock.waits_to_write(ticket(9)) && lock.waits_to_write(ticket(10)));
+}

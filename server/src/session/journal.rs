@@ -256,10 +256,17 @@ impl Journal {
         self.pending.len()
     }
 
-    /// Notes that the store is gone for good, if the error says so. A store that only refuses
-    /// writes, because of damage, is still read from.
+    /// Notes that the store is gone for good, if the error says so, or that only the next start can
+    /// tell what it has. A store that only refuses writes, because of damage, is still read from.
     pub fn store_stopped(&mut self, why: StoreError) {
-        if matches!(why, StoreError::Fenced(_) | StoreError::Ended(_)) {
+        let is_lost = matches!(
+            why,
+            StoreError::Fenced(_)
+                | StoreError::SegmentsFenced(_)
+                | StoreError::Unknown(_)
+                | StoreError::Ended(_)
+        );
+        if is_lost {
             self.lost_store.get_or_insert(why);
         }
     }

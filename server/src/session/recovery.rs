@@ -80,7 +80,7 @@ impl Engine {
         };
         let first_fence = match planted::is_in(Defect::FencesBeginAnew) {
             true => 0,
-            false => self.config.first_fence,
+            false => found.epoch << 32,
         };
         let next_serial = found.serials_below.max(master.next_serial());
         let creator = self.account_of_creator(found.creator.as_deref());

@@ -33,7 +33,11 @@ pub fn record(segment_id: u64, body: LogBody) -> Record {
 pub fn rejection(error: &StoreError) -> Rejection {
     let code = match error {
         StoreError::Full(_) | StoreError::Io(_) => ErrorCode::StoreFull,
-        StoreError::Fenced(_) | StoreError::Ended(_) | StoreError::Closed => ErrorCode::Stopping,
+        StoreError::Fenced(_)
+        | StoreError::SegmentsFenced(_)
+        | StoreError::Unknown(_)
+        | StoreError::Ended(_)
+        | StoreError::Closed => ErrorCode::Stopping,
         StoreError::Damaged { .. } | StoreError::NotWhole { .. } => ErrorCode::Damaged,
         StoreError::TooLarge { .. } => ErrorCode::TooLarge,
     };
@@ -80,8 +84,9 @@ impl Engine {
         }
     }
 
-    /// Notes that the store is gone for good, if the error says so: the server must stop then. A
-    /// store that only refuses writes, because of damage, is still read from.
+    /// Notes that the store is gone for good, if the error says so: the server must stop then. So
+    /// it must after an unknown outcome, which the next start reads in the store [STORE-4]. A store
+    /// that only refuses writes, because of damage, is still read from.
     pub fn store_stopped(&mut self, why: StoreError) {
         self.journal.store_stopped(why);
     }

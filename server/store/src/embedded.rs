@@ -32,7 +32,7 @@ use crate::scan::read_head;
 use crate::space::{self, Space};
 use crate::status::Status;
 use crate::store::{
-    Checkpoint, Done, Next, Record, RecoveredSegment, SegmentStore, StoreStatus, Want,
+    Checkpoint, Done, Next, Record, RecoveredSegment, SegmentStore, Settled, StoreStatus, Want,
 };
 use crate::tail::{Parts, Tail};
 use crate::turns::Turns;
@@ -158,8 +158,8 @@ impl EmbeddedStore {
             Some((writer, _)) => writer.send(message).map_err(|unsent| unsent.0),
             None => Err(message),
         };
-        if let Err(Some(done)) = unsent.map_err(Message::into_done) {
-            done(Err(self.stopped().unwrap_or(StoreError::Closed)));
+        if let Err(message) = unsent {
+            message.refuse(&self.stopped().unwrap_or(StoreError::Closed));
         }
     }
 
@@ -201,6 +201,10 @@ impl SegmentStore for EmbeddedStore {
             durable,
             done,
         });
+    }
+
+    fn settle(&self, segments: Vec<u64>, settled: Settled) {
+        self.send(Message::Settle { segments, settled });
     }
 
     fn checkpoint(&self, checkpoint: Checkpoint, done: Done) {
@@ -498,7 +502,8 @@ impl Opened {
         let owned = (owner, status, catalogue);
         let kept = (packs, to_forget);
         let opened = Opened::with(disk, options, owned, kept, (&found, log, space, identity));
-        Ok((opened, recovered(found, &listed.entries)))
+        let epoch = opened.epoch;
+        Ok((opened, recovered(found, &listed.entries, epoch)))
     }
 
     fn with(
@@ -630,12 +635,12 @@ fn start_writing(mut worker: Writer, status: Arc<Status>) -> io::Result<JoinHand
         .spawn(write)
 }
 
-fn recovered(found: Found, entries: &BTreeMap<u64, Entry>) -> Vec<RecoveredSegment> {
+fn recovered(found: Found, entries: &BTreeMap<u64, Entry>, epoch: u64) -> Vec<RecoveredSegment> {
     let clean = found.clean;
     let kept = found.histories.into_iter().filter(|(_, h)| !h.removed);
     kept.map(|(segment_id, mut history)| {
         let path = entries.get(&segment_id).map(|entry| entry.path.as_str());
-        history.recovered(path, clean)
+        history.recovered(path, (epoch, clean))
     })
     .collect()
 }

@@ -11,6 +11,11 @@ pub enum StoreError {
     Io(String),
     /// Another server has taken the store over; this one must stop.
     Fenced(String),
+    /// Another server owns these segments of the group. Nothing of the group was kept.
+    SegmentsFenced(Vec<u64>),
+    /// The group may be kept, now or later. [`SegmentStore::settle`](crate::SegmentStore::settle)
+    /// decides.
+    Unknown(String),
     /// Bytes on the disk are not those that were written. Only the segments concerned stop.
     Damaged {
         file: String,
@@ -36,6 +41,14 @@ impl fmt::Display for StoreError {
                 f,
                 "another server owns the store now: {text}; stop this one"
             ),
+            StoreError::SegmentsFenced(segments) => write!(
+                f,
+                "another server owns segments of the group now: {segments:?}"
+            ),
+            StoreError::Unknown(text) => write!(
+                f,
+                "it is not known whether the store has kept the change: {text}"
+            ),
             StoreError::Damaged { file, offset, what } => {
                 write!(f, "{file} is damaged at byte {offset}: {what}")
             }
@@ -55,6 +68,24 @@ impl fmt::Display for StoreError {
                  was acknowledged is there"
             ),
             StoreError::Closed => f.write_str("the store is closed"),
+        }
+    }
+}
+
+impl StoreError {
+    /// Whether nothing of a group that was answered so is kept, now or later [STORE-4].
+    pub fn is_final(&self) -> bool {
+        match self {
+            StoreError::Full(_)
+            | StoreError::Io(_)
+            | StoreError::TooLarge { .. }
+            | StoreError::Damaged { .. }
+            | StoreError::NotWhole { .. }
+            | StoreError::SegmentsFenced(_) => true,
+            StoreError::Unknown(_)
+            | StoreError::Fenced(_)
+            | StoreError::Ended(_)
+            | StoreError::Closed => false,
         }
     }
 }

@@ -75,7 +75,7 @@ pub struct History {
     /// The crc of the last record; without records, the checkpoint's parent.
     chain: Option<u32>,
     pub version: u64,
-    incarnation: u64,
+    pub incarnation: u64,
     pub serials_below: u64,
     releases: Vec<Released>,
     pub uncovered: Vec<Uncovered>,
@@ -299,8 +299,13 @@ impl History {
         }
     }
 
-    /// The segment as the server gets it. `path` is used if no record here has the path.
-    pub fn recovered(&mut self, path: Option<&str>, clean: bool) -> RecoveredSegment {
+    /// The segment as the server of that epoch gets it. `path` is used if no record here has the
+    /// path.
+    pub fn recovered(
+        &mut self,
+        path: Option<&str>,
+        (epoch, clean): (u64, bool),
+    ) -> RecoveredSegment {
         let releases = self.take_releases();
         let taken = self.checkpoint.as_mut();
         let pieces = taken.map_or(Vec::new(), |loaded| std::mem::take(&mut loaded.pieces));
@@ -309,6 +314,7 @@ impl History {
         let creator = head.and_then(|head| creator_of(&head.fields));
         RecoveredSegment {
             segment_id: self.segment_id,
+            epoch,
             path: self.path().or(path).map(String::from).unwrap_or_default(),
             durable: head
                 .map(|head| head.durable)

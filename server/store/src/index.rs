@@ -10,6 +10,7 @@ use crate::damage::Damage;
 use crate::history::{Effect, History, Uncovered, REMOVE};
 use crate::holders::{Hold, Holders};
 use crate::saver::Saved;
+use crate::store::End;
 use crate::StoreError;
 
 #[derive(Debug, Default)]
@@ -18,6 +19,7 @@ struct Segment {
     chain: u32,
     /// The crc of the last record that a checkpoint covers.
     covered: u32,
+    incarnation: u64,
     version: u64,
     checkpointed: u64,
     checkpoint_bytes: u64,
@@ -138,6 +140,7 @@ impl Index {
         let segment = Segment {
             chain: history.chain(),
             covered: head.map_or(0, |head| head.parent),
+            incarnation: history.incarnation,
             version: history.version,
             checkpointed: head.map_or(0, |head| head.at.number),
             checkpoint_bytes: head.map_or(0, |head| head.diff_bytes),
@@ -177,6 +180,16 @@ impl Index {
 
     pub fn chain(&self, segment_id: u64) -> u32 {
         self.segments.get(&segment_id).map_or(0, |s| s.chain)
+    }
+
+    /// Where the segment ends.
+    pub fn end(&self, segment_id: u64) -> End {
+        let segment = self.segments.get(&segment_id).filter(|s| !s.removed);
+        segment.map_or(End::Absent, |segment| End::At {
+            incarnation: segment.incarnation,
+            version: segment.version,
+            serials_below: segment.serials_below,
+        })
     }
 
     pub fn log_bytes(&self, segment_id: u64) -> u64 {
@@ -341,9 +354,13 @@ impl Segment {
         self.chain = record.crc;
         match &record.body {
             LogBody::Release(release) => self.version = release.version,
-            LogBody::Incarnation(stamp) => self.version = stamp.number,
+            LogBody::Incarnation(stamp) => {
+                self.incarnation = stamp.incarnation;
+                self.version = stamp.number;
+            }
             LogBody::Serials(below) => self.serials_below = self.serials_below.max(*below),
-            LogBody::Create(_) | LogBody::Other(_) => {}
+            LogBody::Create(create) => self.incarnation = create.incarnation,
+            LogBody::Other(_) => {}
         }
         if record.body == REMOVE {
             self.removed = true;

@@ -57,6 +57,7 @@ pub use memory::MemoryStore;
 pub use ordered::{in_order, Threads};
 pub use salvage::LeftOut;
 pub use store::{
-    Checkpoint, Done, Full, Next, Piece, Record, RecoveredSegment, SegmentStore, StoreStatus, Want,
+    Checkpoint, Done, End, Full, Next, Piece, Record, RecoveredSegment, SegmentStore, Settled,
+    StoreStatus, Want,
 };
 pub use turns::Turns;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use interweave_wire::protocol::{CheckpointHead, Durability};
 
 use crate::identity::Identity;
-use crate::store::{Checkpoint, Done, Next, Record, SegmentStore, StoreStatus, Want};
+use crate::store::{Checkpoint, Done, Next, Record, SegmentStore, Settled, StoreStatus, Want};
 use crate::StoreError;
 
 #[derive(Debug, Default)]
@@ -36,6 +36,12 @@ impl SegmentStore for MemoryStore {
     fn append(&self, _group: Vec<Record>, _durable: Durability, done: Done) {
         self.groups.fetch_add(1, Ordering::Relaxed);
         done(Ok(()));
+    }
+
+    /// It never leaves an outcome open, and does not know where a segment ends.
+    fn settle(&self, _segments: Vec<u64>, settled: Settled) {
+        let text = "the store keeps nothing, so it cannot tell where a segment ends";
+        settled(Err(StoreError::Io(text.to_string())));
     }
 
     fn checkpoint(&self, _checkpoint: Checkpoint, done: Done) {

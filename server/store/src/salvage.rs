@@ -43,7 +43,7 @@ pub fn salvage(from: &Path, listed: &Listed, to: &Path) -> Result<Vec<LeftOut>, 
     let (store, _) = EmbeddedStore::open_any(&to, options)?;
     let whole = found.histories.into_iter();
     for (_, mut history) in whole.filter(|(_, h)| !h.removed && h.damage.is_none()) {
-        take_over(&store, history.recovered(None, found.clean))?;
+        take_over(&store, history.recovered(None, (0, found.clean)))?;
     }
     Box::new(store).close(true)?;
     Ok(left_out)

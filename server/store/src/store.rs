@@ -14,6 +14,23 @@ use crate::StoreError;
 /// on the caller's), so it must not wait; sending a message is what it is for.
 pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
+/// Where a segment ends, once that is decided [STORE-11].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    At {
+        incarnation: u64,
+        version: u64,
+        serials_below: u64,
+    },
+    /// The store does not have the segment.
+    Absent,
+    /// Another server owns the segment now, and only that one can tell.
+    Fenced,
+}
+
+/// Hears where segments end, by their ids. As `Done`, it must not wait.
+pub type Settled = Box<dyn FnOnce(Result<Vec<(u64, End)>, StoreError>) + Send>;
+
 /// One record of the log. REMOVE is `LogBody::Other(LogKind::Remove as i32)`.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -59,7 +76,7 @@ pub type Want = Box<dyn Fn() + Send>;
 
 /// Keeps segments. Appends take effect in the order of the calls; so do their `done`s.
 pub trait SegmentStore: Send {
-    /// The number of this start of the store; it grows [LOG-9].
+    /// The number of this start of the store; it grows [LOG-9] [STORE-1].
     fn owner_epoch(&self) -> u64;
 
     /// Which store this is; it stays so [LOG-16].
@@ -67,8 +84,14 @@ pub trait SegmentStore: Send {
 
     /// Keeps the records, all or none, and calls `done` once they are as durable as asked [LOG-1].
     /// With `Memory`, RELEASE records are not kept at all; others are, as if WRITTEN. A segment is
-    /// created by a CREATE record; release versions follow one another without a gap.
+    /// created by a CREATE record; release versions follow one another without a gap. After an
+    /// error that is not final ([`StoreError::is_final`]) the group is not to be sent again before
+    /// [`SegmentStore::settle`] or an open has told what became of it [STORE-4].
     fn append(&self, group: Vec<Record>, durable: Durability, done: Done);
+
+    /// Decides what became of earlier appends to these segments: says where each ends, and ends
+    /// what is still on its way [STORE-11].
+    fn settle(&self, segments: Vec<u64>, settled: Settled);
 
     /// Keeps the segment as a whole, so that its older log records are no longer needed [LOG-5].
     fn checkpoint(&self, checkpoint: Checkpoint, done: Done);
@@ -150,6 +173,8 @@ pub struct StoreStatus {
 #[derive(Debug, Clone)]
 pub struct RecoveredSegment {
     pub segment_id: u64,
+    /// Of this owner's claim of the segment. Fences are (epoch << 32) + a counter.
+    pub epoch: u64,
     /// Empty if damage has destroyed it.
     pub path: String,
     pub durable: Durability,

@@ -127,6 +127,8 @@ impl Tail {
         if let (Err(error), true) = (&outcome, self.log.is_abandoned()) {
             self.status
                 .error(&failed("writing", &self.log.path(), error));
+            // A newer owner may have read this file, and has files of its own behind it.
+            self.owner.check().map_err(|error| self.stop(error))?;
             self.read_again(now)?;
             outcome = self.try_write(groups, now);
         }
@@ -205,10 +207,15 @@ impl Tail {
         }
     }
 
-    /// Answers the groups that failed, once the file is cut before them.
+    /// Answers the groups that failed, once the file is cut before them. A newer owner may have
+    /// taken them for good: then the file is that owner's, and is not cut.
     fn answer_failed(&mut self) {
-        if self.log.is_uncut() && self.log.cut().is_err() {
-            return;
+        if self.log.is_uncut() {
+            match self.owner.check() {
+                Err(error) => drop(self.stop(error)),
+                Ok(()) if self.log.cut().is_err() => return,
+                Ok(()) => {}
+            }
         }
         let refused = self.refusal.as_ref().map(|refusal| refusal.error.clone());
         let error = refused.unwrap_or_else(|| StoreError::Io("it could not be written".into()));
@@ -224,6 +231,15 @@ impl Tail {
         synced.map_err(|error| failed("syncing", &self.log.path(), &error))?;
         self.witness_sync();
         Ok(())
+    }
+
+    /// As [`Tail::sync`]; besides, no group that failed can come back [STORE-11].
+    pub fn settle(&mut self) -> Result<(), StoreError> {
+        self.answer_failed();
+        match (&self.refusal, self.failed_uncut.is_empty()) {
+            (Some(refusal), false) => Err(refusal.error.clone()),
+            _ => self.sync(),
+        }
     }
 
     /// Goes on in a new file with room for so many bytes of records: a smaller one where space is
@@ -389,7 +405,9 @@ impl Tail {
     pub fn close(&mut self, clean: bool, now: Instant) -> Result<(), StoreError> {
         self.answer_failed();
         for done in self.failed_uncut.drain(..) {
-            done(Err(StoreError::Io("only the next start can tell".into())));
+            done(Err(StoreError::Unknown(
+                "only the next start can tell".into(),
+            )));
         }
         if let Some(refusal) = &self.refusal {
             return Err(refusal.error.clone());

@@ -19,7 +19,7 @@ use crate::index::Admission;
 use crate::pieces;
 use crate::saver::{Job, Saved, SaverThread, Waiting};
 use crate::status::Status;
-use crate::store::{Checkpoint, Done, Next, Record, Want};
+use crate::store::{Checkpoint, Done, End, Next, Record, Settled, Want};
 use crate::tail::Tail;
 use crate::StoreError;
 
@@ -57,6 +57,10 @@ pub enum Message {
         segment_id: u64,
         reply: SyncSender<u64>,
     },
+    Settle {
+        segments: Vec<u64>,
+        settled: Settled,
+    },
     Close {
         clean: bool,
         reply: SyncSender<Result<(), StoreError>>,
@@ -64,13 +68,16 @@ pub enum Message {
 }
 
 impl Message {
-    /// Of a message of the store's handle: what tells how its request ended.
-    pub fn into_done(self) -> Option<Done> {
+    /// Answers a request with an error.
+    pub fn refuse(self, error: &StoreError) {
         match self {
             Message::Append { done, .. }
             | Message::Checkpoint { done, .. }
-            | Message::CheckpointInPieces { done, .. } => Some(done),
-            _ => None,
+            | Message::CheckpointInPieces { done, .. } => done(Err(error.clone())),
+            Message::Settle { settled, .. } => settled(Err(error.clone())),
+            // who asks these hears that nobody is left to answer
+            Message::CountLog { .. } | Message::Close { .. } => {}
+            Message::Next { .. } | Message::Saved(_) | Message::Forgotten { .. } => {}
         }
     }
 }
@@ -165,6 +172,7 @@ impl Writer {
                 // whoever asked may be gone
                 let _ = reply.send(self.tail.index.log_bytes(segment_id));
             }
+            Message::Settle { segments, settled } => settled(self.settle(&segments)),
             Message::Close { clean, reply } => {
                 let _ = reply.send(self.close(clean));
                 return true;
@@ -178,12 +186,8 @@ impl Writer {
     pub fn refuse(&mut self, error: &StoreError) {
         while let Ok(message) = self.inbox.recv() {
             match message {
-                Message::Append { done, .. }
-                | Message::Checkpoint { done, .. }
-                | Message::CheckpointInPieces { done, .. } => done(Err(error.clone())),
                 Message::Next { segment_id, .. } => self.next(segment_id, Next::Nothing),
                 Message::Saved(saved) => (saved.done)(saved.result),
-                Message::Forgotten { .. } | Message::CountLog { .. } => {}
                 Message::Close { reply, .. } => {
                     // whoever asked may open the store again: the lock must be free
                     self.saver.finish();
@@ -195,6 +199,7 @@ impl Writer {
                     let _ = reply.send(Err(error.clone()));
                     return;
                 }
+                request => request.refuse(error),
             }
         }
     }
@@ -370,6 +375,13 @@ impl Writer {
         Ok(())
     }
 
+    /// Every append before was answered. All of the log is brought to the disk, so that it stays.
+    fn settle(&mut self, segments: &[u64]) -> Result<Vec<(u64, End)>, StoreError> {
+        self.tail.settle()?;
+        let index = &self.tail.index;
+        Ok(segments.iter().map(|&id| (id, index.end(id))).collect())
+    }
+
     fn saved(&mut self, saved: Saved) {
         match &saved.result {
             Ok(()) => {
@@ -401,11 +413,7 @@ impl Writer {
                 Message::Saved(saved) => self.saved(saved),
                 Message::Forgotten { segment_id } => self.forgotten(segment_id),
                 // the handle says nothing after Close
-                Message::Append { done, .. }
-                | Message::Checkpoint { done, .. }
-                | Message::CheckpointInPieces { done, .. } => done(Err(StoreError::Closed)),
-                Message::Next { .. } | Message::CountLog { .. } => {}
-                Message::Close { reply, .. } => drop(reply),
+                other => other.refuse(&StoreError::Closed),
             }
         }
         self.tail.close(clean, (self.now)())

@@ -75,6 +75,7 @@ impl Disk {
         if let LogBody::Create(create) = &record.body {
             let segment = RecoveredSegment {
                 segment_id: id,
+                epoch: 0,
                 path: create.path.clone(),
                 durable: create.durable,
                 quota_bytes: create.quota_bytes,
@@ -123,12 +124,15 @@ impl Disk {
         segment.pieces = pieces;
     }
 
-    /// The segments for an engine that starts now. `clean`: the last one had stopped in order.
-    pub fn found(&self, clean: bool) -> Vec<RecoveredSegment> {
-        let found = self.segments.values().cloned();
-        found
-            .map(|segment| RecoveredSegment { clean, ..segment })
-            .collect()
+    /// The segments for an engine that starts now, as an owner with that epoch. `clean`: the last
+    /// one had stopped in order.
+    pub fn found(&self, epoch: u64, clean: bool) -> Vec<RecoveredSegment> {
+        let of_owner = |segment| RecoveredSegment {
+            epoch,
+            clean,
+            ..segment
+        };
+        self.segments.values().cloned().map(of_owner).collect()
     }
 }
 

@@ -72,17 +72,25 @@ fn other_failures_give_the_lock_back() {
     assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
 }
 
+/// Only the next start can tell what the store has, or another server has it [STORE-4].
 #[test]
-fn a_store_that_was_taken_over_ends_the_server() {
-    let mut world = World::new(true);
-    let segment = world.clients(1, Durability::Synced);
-    let grant = world.lock(1, segment);
-    let releasing = world.release(1, segment, &grant, 1);
-    let asked = world.asked.remove(0);
-    assert_eq!(world.engine.lost_store(), None);
-    world.stored(&asked, Err(StoreError::Fenced("by 2".to_string())));
-    assert!(world.engine.lost_store().is_some());
-    assert_eq!(world.answer(releasing).error(), ErrorCode::Stopping);
+fn a_store_that_was_taken_over_or_whose_outcome_is_unknown_ends_the_server() {
+    for error in [
+        StoreError::Fenced("by 2".to_string()),
+        StoreError::SegmentsFenced(vec![1]),
+        StoreError::Unknown("the commit was cancelled".to_string()),
+        StoreError::Ended("it has panicked".to_string()),
+    ] {
+        let mut world = World::new(true);
+        let segment = world.clients(1, Durability::Synced);
+        let grant = world.lock(1, segment);
+        let releasing = world.release(1, segment, &grant, 1);
+        let asked = world.asked.remove(0);
+        assert_eq!(world.engine.lost_store(), None);
+        world.stored(&asked, Err(error.clone()));
+        assert_eq!(world.engine.lost_store(), Some(&error));
+        assert_eq!(world.answer(releasing).error(), ErrorCode::Stopping);
+    }
 }
 
 #[test]
@@ -428,6 +436,7 @@ fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegme
     let stamp = world.newest(1, segment);
     let recovered = RecoveredSegment {
         segment_id: 1,
+        epoch: (FIRST_FENCE >> 32) + 1,
         path: "/list".to_string(),
         durable,
         quota_bytes: 1 << 20,
@@ -441,6 +450,18 @@ fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegme
         damage: None,
     };
     (recovered, stamp)
+}
+
+#[test]
+fn fences_begin_with_the_epoch_of_the_segments_claim() {
+    let mut before = World::new(true);
+    let (mut segment, _) = found(&mut before, true, Durability::Synced);
+    segment.epoch = 77;
+    let (mut world, _) = restarted(segment);
+    let number = world.clients(1, Durability::Synced);
+    world.store_all();
+    let grant = world.lock(1, number);
+    assert_eq!(grant.fence, (77 << 32) + 1);
 }
 
 /// A server that starts with that.

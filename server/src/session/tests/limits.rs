@@ -193,6 +193,7 @@ fn started_with(found: Vec<RecoveredSegment>, rules: &str) -> World {
 fn segment_of(id: u64, path: &str, creator: Option<IdentityField>) -> RecoveredSegment {
     RecoveredSegment {
         segment_id: id,
+        epoch: FIRST_FENCE >> 32,
         path: path.to_string(),
         durable: Durability::Synced,
         quota_bytes: 1 << 20,

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Changes a room of native/ in one place after the other, and says which changes no test sees.
+
+  make/mutants/native.py native/session              all changes
+  make/mutants/native.py native/session --every 5    each fifth
+  make/mutants/native.py native/session --list       says them, and does nothing
+
+It works on a copy of native/ in $BUILD/mutants. What it found is in $BUILD/mutants/ROOM/unseen.txt.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from changes import changes_of
+
+# A test that takes so many times as long as without a change does not end.
+PATIENCE = 4
+LEAST_SECONDS = 20
+
+
+class Copy:
+    """The copy of native/ that is changed, and its build."""
+
+    def __init__(self, room, folder):
+        self.source = folder / "native"
+        self.build = folder / "native-build"
+        self.test = f"{room}_test"
+        self.folder = folder
+
+    def make(self):
+        names = output(["git", "ls-files", "native"]).split()
+        for name in names:
+            path = self.folder / name
+            new = pathlib.Path(name).read_bytes()
+            # A file that did not change is not compiled again.
+            if not path.exists() or path.read_bytes() != new:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(new)
+        self.run(["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", "-DIW_TESTS=ON",
+                  "-DIW_READ_HEADERS_ONCE=OFF", "-DIW_RELEASE_FLAGS=-O1"])
+
+    def run(self, command):
+        log = self.folder / "log"
+        with open(log, "wb") as output_file:
+            if subprocess.run(command, stdout=output_file, stderr=output_file).returncode != 0:
+                sys.exit(f"mutants: {command[0]} failed; see {log}")
+
+    def compiles(self):
+        command = ["ninja", "-C", self.build, "-j", os.environ.get("JOBS", "1"), self.test]
+        return subprocess.run(command, capture_output=True).returncode == 0
+
+    def program(self):
+        found = sorted(self.build.rglob(self.test))
+        return str(next(path for path in found if path.is_file()))
+
+    def holds(self, seconds):
+        """Whether the tests hold. A test that does not end does not."""
+        try:
+            done = subprocess.run([self.program(), "--gtest_brief=1", "--gtest_break_on_failure"],
+                                  capture_output=True, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+
+def output(command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def product_files(room):
+    """The sources of a room that are not its tests'."""
+    words = ("test", "fixture", "bench", "sample", "random_values")
+    files = sorted(pathlib.Path(room).glob("*.cc")) + sorted(pathlib.Path(room).glob("*.h"))
+    return [path for path in files if not any(word in path.name for word in words)]
+
+
+def try_all(copy, changes, seconds, report):
+    counts = collections.Counter()
+    for number, (path, change) in enumerate(changes, 1):
+        changed = copy.folder / path
+        original = changed.read_text(encoding="utf-8")
+        try:
+            changed.write_text(change.apply(original), encoding="utf-8")
+            if not copy.compiles():
+                outcome = "unviable"
+            else:
+                outcome = "unseen" if copy.holds(seconds) else "caught"
+        finally:
+            changed.write_text(original, encoding="utf-8")
+        counts[outcome] += 1
+        if outcome == "unseen":
+            report.write(f"{path}:{change.line}: {change.text}\n")
+            report.flush()
+        if number % 20 == 0:
+            print(f"{number} of {len(changes)}: {dict(counts)}", flush=True)
+    return counts
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("room", type=lambda text: text.rstrip("/"))
+    arguments.add_argument("--every", type=int, default=1)
+    arguments.add_argument("--list", action="store_true")
+    options = arguments.parse_args()
+    os.chdir(pathlib.Path(__file__).resolve().parents[2])
+    changes = []
+    for path in product_files(options.room):
+        changes += [(path, change) for change in changes_of(path.read_text(encoding="utf-8"))]
+    changes = changes[::options.every]
+    if not changes:
+        sys.exit(f"mutants: {options.room} has nothing to change")
+    if options.list:
+        for path, change in changes:
+            print(f"{path}:{change.line}: {change.text}")
+        return
+    folder = pathlib.Path(os.environ.get("BUILD", "build")).resolve() / "mutants"
+    folder.mkdir(parents=True, exist_ok=True)
+    copy = Copy(options.room.split("/")[1], folder)
+    copy.make()
+    began = time.monotonic()
+    if not copy.compiles() or not copy.holds(600):
+        sys.exit("mutants: the tests do not hold without a change")
+    began = time.monotonic()
+    copy.holds(600)
+    seconds = max(LEAST_SECONDS, PATIENCE * (time.monotonic() - began))
+    found = folder / options.room.replace("/", "-")
+    found.mkdir(exist_ok=True)
+    with open(found / "unseen.txt", "w", encoding="utf-8") as report:
+        counts = try_all(copy, changes, seconds, report)
+    viable = counts["caught"] + counts["unseen"]
+    share = 100 * counts["caught"] / max(viable, 1)
+    print(f"{options.room}: {counts['caught']} of {viable} viable changes are caught "
+          f"({share:.1f} %), {counts['unviable']} do not compile")
+    print(f"the others: {found / 'unseen.txt'}")
+
+
+if __name__ == "__main__":
+    main()
