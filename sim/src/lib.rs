@@ -5,10 +5,12 @@
 //! run can be repeated.
 
 mod client;
+mod clock;
 mod content;
 mod disk;
 mod env;
 mod history;
+mod leases;
 mod network;
 pub mod plan;
 mod random;
