@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The simulator (sim/README.md): the server's engine and the store in a world that breaks.
 #
-#   make/sim.sh            MINUTES minutes of seeds (default 2), from FROM on; or SEED alone
+#   make/sim.sh            MINUTES minutes of seeds (default 2), from FROM on, JOBS at a time
+#                          (default: one a core); or SEED alone
 #   make/sim.sh --short    the seeds of `make test-deep`, and the planted defects
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,10 +16,11 @@ cmake -S native -B "$IW_SIM_ENGINE" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   >"$IW_SIM_ENGINE/configure.log" 2>&1 || { cat "$IW_SIM_ENGINE/configure.log"; exit 1; }
 ninja -C "$IW_SIM_ENGINE" -j "$JOBS" "${quiet_ninja[@]}" iw_sim
 cargo build --release --locked --quiet --package interweave-sim --features native
+workers=(--workers "${JOBS:-$(nproc)}")
 program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
 if [ "${1:-}" = --short ]; then
   # The same ones each time, so that a change is not blamed for what another seed finds.
-  "$program" --from 1 --seeds 100
+  "$program" --from 1 --seeds 100 "${workers[@]}"
   # With debug assertions in one crate the build is not a release build, which could not have the
   # defects. The other crates are as they are built already.
   exec cargo test --release --locked --quiet --package interweave-sim --features planted \
@@ -29,4 +31,4 @@ if [ -n "${SEED:-}" ]; then
   exec "$program" --seed "$SEED"
 fi
 # Without FROM each day has other seeds.
-exec "$program" --from "${FROM:-$(date +%Y%m%d000)}" --minutes "${MINUTES:-2}"
+exec "$program" --from "${FROM:-$(date +%Y%m%d000)}" --minutes "${MINUTES:-2}" "${workers[@]}"

@@ -295,7 +295,7 @@ std::int64_t Client::due_of(const Segment& segment) const {
     due_ns = std::min(due_ns, segment.reopening.due_ns());
   }
   if (talk.wants().listens) due_ns = std::min(due_ns, talk.change_due_ns());
-  if (talk.life().is_open()) due_ns = std::min(due_ns, talk.renewal_due_ns());
+  if (talk.life().is_open()) due_ns = std::min(due_ns, talk.due_ns());
   return due_ns;
 }
 

@@ -3,7 +3,7 @@
 
 use crate::client::{Client, Op};
 use crate::env::{Env, Event};
-use crate::history::Checked;
+use crate::history::{Checked, Floor};
 #[cfg(feature = "native")]
 use crate::native::NativeClient;
 use crate::random::Random;
@@ -58,8 +58,10 @@ impl Actor {
         either!(self, client => client.add(env, op))
     }
 
-    pub fn forget_ops(&mut self) {
-        either!(self, client => client.forget_ops());
+    /// The faults are over: it leaves undone all that is not begun, ends what it is at, and
+    /// listens from now on.
+    pub fn grow_calm(&mut self) {
+        either!(self, client => client.grow_calm());
     }
 
     pub fn is_idle(&self) -> bool {
@@ -78,6 +80,10 @@ impl Actor {
         either!(self, client => client.restart());
     }
 
+    pub fn is_paused(&self) -> bool {
+        either!(self, client => client.is_paused)
+    }
+
     pub fn pause(&mut self) {
         either!(self, client => client.pause());
     }
@@ -90,13 +96,13 @@ impl Actor {
         either!(self, client => client.take(env, event))
     }
 
-    /// From now on it asks again when it is refused.
-    pub fn insist(&mut self) {
-        either!(self, client => client.insists = true);
-    }
-
     /// A segment that it watches and of whose newest version it does not know.
     pub fn has_heard_of_all(&self, env: &Env) -> Option<usize> {
         either!(self, client => client.has_heard_of_all(env))
+    }
+
+    /// The segment of which the client listens to nothing, or knows less than that.
+    pub fn is_deaf_to(&self, env: &Env, floors: &[Floor]) -> Option<usize> {
+        either!(self, client => client.is_deaf_to(env, floors))
     }
 }

@@ -3,6 +3,8 @@
 //! told ([history](crate::history)).
 
 pub(crate) mod copy;
+mod keeping;
+mod op;
 pub(crate) mod reading;
 mod writing;
 
@@ -17,40 +19,10 @@ use interweave_wire::fields::field;
 use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
-use std::collections::{BTreeMap, VecDeque};
+use keeping::Kept;
+pub use op::{Ending, Op, Watching};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use writing::{Release, Writing};
-
-/// A thing that a client is to do.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Op {
-    /// Takes the locks of these segments, in this order, changes them, and gives the locks back.
-    Write {
-        segments: Vec<usize>,
-        hold_ns: u64,
-        ending: Ending,
-    },
-    Read {
-        segment: usize,
-        model: CoherenceModel,
-        x: u64,
-        fresh: bool,
-    },
-    Subscribe {
-        segment: usize,
-        push: bool,
-    },
-    Unsubscribe {
-        segment: usize,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    Release,
-    Abort,
-    /// Gives the lock back by a release without a change.
-    Nothing,
-}
 
 /// The subject of a request that is not answered.
 #[derive(Debug)]
@@ -78,8 +50,10 @@ enum Asked {
     },
     Subscribe {
         segment: usize,
+        watching: Watching,
         floor: Floor,
     },
+    Remove,
     /// DONE, or whatever else: nothing follows from it.
     Anything,
 }
@@ -111,11 +85,15 @@ enum Doing {
     },
     Subscribing {
         segment: usize,
-        push: bool,
+        watching: Watching,
         is_asked: bool,
     },
     Unsubscribing {
         segment: usize,
+    },
+    Removing {
+        segment: usize,
+        is_asked: bool,
     },
 }
 
@@ -127,6 +105,7 @@ impl Doing {
             Doing::Reading { segment, .. }
             | Doing::Subscribing { segment, .. }
             | Doing::Unsubscribing { segment } => vec![*segment],
+            Doing::Removing { .. } => Vec::new(),
         }
     }
 }
@@ -156,6 +135,10 @@ pub struct Client {
     copies: Vec<Copy>,
     ops: VecDeque<Op>,
     doing: Option<Doing>,
+    /// By segment.
+    kept: BTreeMap<usize, Kept>,
+    /// The segments and fences of kept grants that are used, and that somebody waits for.
+    recalled: BTreeSet<(usize, u64)>,
     sequence: u64,
     connects_at_ns: u64,
     pinged_ns: u64,
@@ -164,9 +147,11 @@ pub struct Client {
     /// When the server sent what was heard last.
     heard_of_ns: u64,
     is_down: bool,
-    is_paused: bool,
+    pub is_paused: bool,
     /// It asks again when it is refused.
     pub insists: bool,
+    /// It watches all segments, also over its next connection [CONN-1].
+    listens: bool,
     waiting: Vec<Event>,
 }
 
@@ -192,6 +177,8 @@ impl Client {
             asked: BTreeMap::new(),
             ops: VecDeque::new(),
             doing: None,
+            kept: BTreeMap::new(),
+            recalled: BTreeSet::new(),
             sequence: 0,
             connects_at_ns: 0,
             pinged_ns: 0,
@@ -201,6 +188,7 @@ impl Client {
             is_down: false,
             is_paused: false,
             insists: false,
+            listens: false,
             waiting: Vec::new(),
             random,
         }
@@ -216,9 +204,13 @@ impl Client {
         self.go_on(env)
     }
 
-    /// Leaves undone all that is not begun.
-    pub fn forget_ops(&mut self) {
+    /// The faults are over: it leaves undone all that is not begun, ends what it is at, and
+    /// listens from now on.
+    pub fn grow_calm(&mut self) {
         self.ops.clear();
+        self.insists = true;
+        self.listens = true;
+        self.end_section();
     }
 
     pub fn is_idle(&self) -> bool {
@@ -311,6 +303,7 @@ impl Client {
             }
             self.wake(env, env.now_ns + self.lease_ns / 4);
         }
+        self.give_unused_back(env);
         self.on_time_writing(env)
     }
 
@@ -359,6 +352,7 @@ impl Client {
         for copy in &mut self.copies {
             copy.connection_lost();
         }
+        self.forget_kept();
         self.lost_while_doing(env);
         let ns = self.random.skewed(MS, PAUSE_NS);
         self.connects_at_ns = env.now_ns + ns;
@@ -385,12 +379,14 @@ impl Client {
                 fresh,
                 is_asked: false,
             }),
-            Some(Doing::Subscribing { segment, push, .. }) => Some(Doing::Subscribing {
+            Some(Doing::Subscribing {
+                segment, watching, ..
+            }) => Some(Doing::Subscribing {
                 segment,
-                push,
+                watching,
                 is_asked: false,
             }),
-            Some(Doing::Unsubscribing { .. }) | None => None,
+            Some(Doing::Unsubscribing { .. } | Doing::Removing { .. }) | None => None,
         };
     }
 
@@ -433,12 +429,13 @@ impl Client {
                 bytes.extend_from_slice(&piece);
             }
         }
-        send_in_parts(env, connection, Side::Server, bytes.into(), env.now_ns);
+        send_in_parts(env, connection, Side::Server, bytes.into(), env.world_ns);
     }
 
     fn received(&mut self, env: &mut Env, bytes: &[u8], sent_ns: u64) -> Checked<()> {
         self.heard_ns = env.now_ns;
         self.heard_of_ns = self.heard_of_ns.max(sent_ns);
+        env.is_said(self.heard_of_ns);
         self.decoder.push(bytes);
         while self.connection.is_some() {
             match self.decoder.next_message() {
@@ -501,7 +498,12 @@ impl Client {
             }
             Asked::Open { segment, .. } if code == ErrorCode::Damaged => {
                 self.copies[segment].is_opening = false;
-                self.doing = None;
+                let needs_it = |doing: &Doing| doing.segments().contains(&segment);
+                self.doing = self.doing.take().filter(|doing| !needs_it(doing));
+                Ok(())
+            }
+            Asked::Open { segment, .. } if code == ErrorCode::Removed => {
+                self.copies[segment].is_opening = false;
                 Ok(())
             }
             Asked::Open { .. } => {
@@ -520,7 +522,7 @@ impl Client {
                 self.lock_is_lost(env);
                 Ok(())
             }
-            Asked::Read { .. } | Asked::Subscribe { .. } => {
+            Asked::Read { .. } | Asked::Subscribe { .. } | Asked::Remove => {
                 self.doing = None;
                 Ok(())
             }
@@ -560,8 +562,14 @@ impl Client {
             }
             Asked::Release => self.released(env, message),
             Asked::Resolve { part } => self.resolved(env, part, &decoded(message)?),
-            Asked::Subscribe { segment, floor } => {
-                self.subscribed(env, (segment, floor), &decoded(message)?)
+            Asked::Subscribe {
+                segment,
+                watching,
+                floor,
+            } => self.subscribed(env, (segment, watching, floor), &decoded(message)?),
+            Asked::Remove => {
+                self.doing = None;
+                Ok(())
             }
             Asked::Anything => Ok(()),
         }
@@ -591,7 +599,10 @@ impl Client {
             }
             MessageType::WriterLost => {
                 let lost: WriterLost = decoded(message)?;
-                self.writer_lost(env, lost.fence);
+                if let Some(segment) = self.segment_of(lost.segment) {
+                    drop(self.forget_fence((segment, lost.fence)));
+                    self.writer_lost(env, (segment, lost.fence));
+                }
                 Ok(())
             }
             MessageType::RecallWriter => {
@@ -603,7 +614,12 @@ impl Client {
                 self.give_up_connection(env);
                 Ok(())
             }
-            MessageType::Heartbeat | MessageType::SegmentGone => Ok(()),
+            MessageType::SegmentGone => {
+                let gone: SegmentGone = decoded(message)?;
+                self.gone(env, gone.segment);
+                Ok(())
+            }
+            MessageType::Heartbeat => Ok(()),
             other => violation("messages", format!("{} is a notification", other.name())),
         }
     }
@@ -645,6 +661,7 @@ impl Client {
         if self.doing.is_some() {
             return true;
         }
+        self.listen_on(env);
         let Some(op) = self.ops.pop_front() else {
             return false;
         };
@@ -672,12 +689,16 @@ impl Client {
                 fresh,
                 is_asked: false,
             },
-            Op::Subscribe { segment, push } => Doing::Subscribing {
+            Op::Subscribe { segment, watching } => Doing::Subscribing {
                 segment,
-                push,
+                watching,
                 is_asked: false,
             },
             Op::Unsubscribe { segment } => Doing::Unsubscribing { segment },
+            Op::Remove { segment } => Doing::Removing {
+                segment,
+                is_asked: false,
+            },
         });
         true
     }
@@ -739,16 +760,16 @@ impl Client {
             },
             Doing::Subscribing {
                 segment,
-                push,
+                watching,
                 is_asked,
             } => {
                 if !is_asked {
-                    self.ask_to_subscribe(env, segment, push);
+                    self.ask_to_subscribe(env, segment, watching);
                 }
                 let is_asked = true;
                 let subscribing = Doing::Subscribing {
                     segment,
-                    push,
+                    watching,
                     is_asked,
                 };
                 Ok((Some(subscribing), true))
@@ -756,6 +777,16 @@ impl Client {
             Doing::Unsubscribing { segment } => {
                 self.unsubscribe(env, segment);
                 Ok((None, false))
+            }
+            Doing::Removing { segment, is_asked } => {
+                if !is_asked {
+                    let path = env.history[segment].path.clone();
+                    let body = RemoveSegment { path };
+                    let type_ = MessageType::RemoveSegment;
+                    self.ask(env, type_, &body, Bytes::new(), Asked::Remove);
+                }
+                let is_asked = true;
+                Ok((Some(Doing::Removing { segment, is_asked }), true))
             }
         }
     }

@@ -30,6 +30,23 @@ impl Content {
         Content(blocks.collect())
     }
 
+    pub fn units(&self) -> u64 {
+        self.0.values().map(|block| block.len() as u64).sum()
+    }
+
+    /// How many units of blocks that both have differ.
+    pub fn differs_in(&self, other: &Content) -> u64 {
+        let differ = |(serial, block): (&u64, &Rc<Vec<i32>>)| {
+            let both = other
+                .0
+                .get(serial)
+                .filter(|other| !Rc::ptr_eq(other, block));
+            let pairs = both.map(|other| block.iter().zip(other.iter()));
+            pairs.map_or(0, |pairs| pairs.filter(|(one, two)| one != two).count())
+        };
+        self.0.iter().map(differ).sum::<usize>() as u64
+    }
+
     /// Changes something, so that nothing else is like it. `mark` is written in any case.
     /// `serials`: the first of those for a new block.
     pub fn change(&mut self, base: u64, mark: u64, serial: u64, random: &mut Random) -> Bytes {

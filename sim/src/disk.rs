@@ -11,7 +11,7 @@ mod file;
 use crate::random::Random;
 use file::File;
 use interweave_store::disk::{Disk, How, OpenFile};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -29,7 +29,8 @@ struct Inode {
     kept: Vec<u8>,
     dirty: Vec<(usize, usize)>,
     links: u32,
-    locked: bool,
+    /// The process that has locked it.
+    locked: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +52,14 @@ pub struct Faults {
     pub drops_pages: bool,
 }
 
+/// A file of which a bit has changed.
+#[derive(Debug)]
+pub struct Flipped {
+    pub name: String,
+    /// It is the log that was written last.
+    pub is_newest: bool,
+}
+
 #[derive(Debug)]
 struct State {
     inodes: BTreeMap<u64, Inode>,
@@ -58,11 +67,18 @@ struct State {
     kept_names: BTreeMap<String, u64>,
     changes: Vec<NameChange>,
     last_inode: u64,
-    /// The process that may use the disk; calls of earlier ones fail.
+    last_process: u64,
+    /// The server's, if there are several.
     process: u64,
-    /// The power goes off, or the process ends, after so many calls.
+    /// Those that may use the disk. The calls of others fail.
+    living: BTreeSet<u64>,
+    /// Locks of others do not keep it out.
+    lawless: Option<u64>,
+    /// The power goes off, or the server's process ends, after so many of its calls.
     ends_after: Option<u64>,
     has_ended: bool,
+    /// An older state of all files.
+    copy: Option<BTreeMap<String, Vec<u8>>>,
     faults: Faults,
     /// Something may be lost although the power was never off.
     has_lost: bool,
@@ -85,9 +101,13 @@ impl SimDisk {
             kept_names: BTreeMap::new(),
             changes: Vec::new(),
             last_inode: 0,
+            last_process: 0,
             process: 0,
+            living: BTreeSet::new(),
+            lawless: None,
             ends_after: None,
             has_ended: false,
+            copy: None,
             faults: Faults::default(),
             has_lost: false,
             random,
@@ -102,19 +122,85 @@ impl SimDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The disk as a new process sees it. Files of earlier processes fail from now on.
+    /// The disk as a new process of a server sees it. All earlier processes have ended.
     pub fn of_new_process(&self) -> OfProcess {
+        self.state().living.clear();
+        let disk = self.of_further_process();
+        self.is_of_server(disk.process);
+        disk
+    }
+
+    /// The disk as a process sees it that begins while others live.
+    pub fn of_further_process(&self) -> OfProcess {
         let mut state = self.state();
-        state.process += 1;
-        state.has_ended = false;
-        state.ends_after = None;
-        for inode in state.inodes.values_mut() {
-            inode.locked = false;
-        }
+        state.last_process += 1;
+        let process = state.last_process;
+        state.living.insert(process);
         OfProcess {
             disk: self.clone(),
-            process: state.process,
+            process,
         }
+    }
+
+    /// From now on the process is the server's, and so are all locks.
+    pub fn is_of_server(&self, process: u64) {
+        let mut state = self.state();
+        state.process = process;
+        state.lawless = None;
+        for inode in state
+            .inodes
+            .values_mut()
+            .filter(|inode| inode.locked.is_some())
+        {
+            inode.locked = Some(process);
+        }
+        state.has_ended = false;
+        state.ends_after = None;
+    }
+
+    /// The process ends at once.
+    pub fn end(&self, process: u64) {
+        self.state().living.remove(&process);
+    }
+
+    /// Locks of files do not keep that process out.
+    pub fn let_in(&self, process: u64) {
+        self.state().lawless = Some(process);
+    }
+
+    /// Keeps a copy of all files, if nothing has the disk open.
+    pub fn copy(&self) {
+        let mut state = self.state();
+        let shown = |number| state.inodes.get(number).map(|inode| inode.shown.clone());
+        let files = state.names.iter();
+        let files = files.filter_map(|(name, number)| Some((name.clone(), shown(number)?)));
+        let files = files.collect();
+        state.copy = Some(files);
+    }
+
+    /// Puts the copy in the place of all files. False: no copy was made.
+    pub fn put_copy_back(&self) -> bool {
+        let mut state = self.state();
+        let Some(copy) = state.copy.clone() else {
+            return false;
+        };
+        state.inodes.clear();
+        state.names.clear();
+        state.changes.clear();
+        for (name, bytes) in copy {
+            state.last_inode += 1;
+            let number = state.last_inode;
+            let inode = Inode {
+                kept: bytes.clone(),
+                shown: bytes,
+                links: 1,
+                ..Inode::default()
+            };
+            state.inodes.insert(number, inode);
+            state.names.insert(name, number);
+        }
+        state.kept_names = state.names.clone();
+        true
     }
 
     /// The process ends after so many further calls; see [`SimDisk::has_ended`].
@@ -145,9 +231,8 @@ impl SimDisk {
         self.state().lose_power();
     }
 
-    /// A bit of a file that the store has finished changes. Returns the file's name; None: there is
-    /// no such file.
-    pub fn flip_bit(&self) -> Option<String> {
+    /// A bit of a file changes. None: there is no file.
+    pub fn flip_bit(&self) -> Option<Flipped> {
         self.state().flip_bit()
     }
 
@@ -161,12 +246,13 @@ impl SimDisk {
 impl State {
     /// The beginning of each call.
     fn begin(&mut self, process: u64) -> io::Result<()> {
-        if self.process != process || self.has_ended {
+        let is_servers = self.process == process;
+        if !self.living.contains(&process) || is_servers && self.has_ended {
             return Err(io::Error::other("the process has ended"));
         }
         self.calls += 1;
         self.cost_ns += CALL_NS;
-        if let Some(left) = &mut self.ends_after {
+        if let Some(left) = self.ends_after.as_mut().filter(|_| is_servers) {
             if *left == 0 {
                 self.has_ended = true;
                 return Err(io::Error::other("the process has ended"));
@@ -275,29 +361,36 @@ impl State {
         Err(io::Error::from_raw_os_error(5))
     }
 
-    fn flip_bit(&mut self) -> Option<String> {
+    /// By now all that was written has come to the disk.
+    fn flip_bit(&mut self) -> Option<Flipped> {
+        self.inodes.values_mut().for_each(Inode::take_over);
+        self.keep_names(self.changes.len());
         let log = |name: &&String| name.ends_with(".iwl");
         let newest = self.names.keys().rfind(log).cloned();
-        let is_cold = |name: &&String| {
-            let ends = [".iwl", ".iwk", ".iwp"];
-            Some(*name) != newest.as_ref() && ends.iter().any(|end| name.ends_with(end))
+        let may_flip = |name: &&String| {
+            let ends = [".iwl", ".iwk", ".iwp", ".iww", "catalogue", "owner"];
+            let is_end = Some(*name) == newest.as_ref() || *name == "catalogue";
+            // A write that failed may have been the one that would tell of the damage.
+            ends.iter().any(|end| name.ends_with(end)) && !(is_end && self.failures > 0)
         };
-        let cold: Vec<String> = self.names.keys().filter(is_cold).cloned().collect();
-        if cold.is_empty() {
+        let names: Vec<String> = self.names.keys().filter(may_flip).cloned().collect();
+        if names.is_empty() {
             return None;
         }
-        let name = self.random.pick(&cold).clone();
+        let name = self.random.pick(&names).clone();
         let inode = self.inodes.get_mut(&self.names[&name])?;
-        if !inode.dirty.is_empty() || inode.shown.is_empty() {
+        if inode.shown.is_empty() {
             return None;
         }
-        let at = self.random.below(inode.shown.len() as u64) as usize;
+        // Heads and first records are as likely as all that follows.
+        let at = self.random.skewed(1, inode.shown.len() as u64) as usize - 1;
         let bit = 1 << self.random.below(8);
         inode.shown[at] ^= bit;
         if let Some(byte) = inode.kept.get_mut(at) {
             *byte ^= bit;
         }
-        Some(name)
+        let is_newest = Some(&name) == newest.as_ref();
+        Some(Flipped { name, is_newest })
     }
 
     fn lose_power(&mut self) {
@@ -313,7 +406,7 @@ impl State {
         for (number, inode) in &mut self.inodes {
             inode.lose_power(&mut self.random);
             inode.links = links[number];
-            inode.locked = false;
+            inode.locked = None;
         }
     }
 }
@@ -363,7 +456,7 @@ impl Inode {
 /// The disk as one process has it.
 pub struct OfProcess {
     disk: SimDisk,
-    process: u64,
+    pub process: u64,
 }
 
 impl OfProcess {

@@ -1,11 +1,13 @@
 //! The things that all parts of the world share: time, plans, the network, the history.
 
+use crate::clock::Clock;
 use crate::history::SegmentHistory;
 use crate::network::{Item, Network, Side};
 use crate::server::Stored;
 use crate::trace::Trace;
+use interweave_wire::planted::{self, Defect};
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -50,12 +52,26 @@ pub enum Event {
     },
     /// The faults are over.
     Calm,
+    /// By now everything must be as before the faults.
+    Soon,
     /// Everybody has had time to do what is left.
     Rest,
     End,
 }
 
 impl Event {
+    /// The machine whose clock brings it.
+    fn timer_of(&self) -> Option<Machine> {
+        match self {
+            Event::Deadline { .. }
+            | Event::Write { .. }
+            | Event::Save { .. }
+            | Event::Answered { .. } => Some(Machine::Server),
+            Event::Client { client, .. } => Some(Machine::Client(*client)),
+            _ => None,
+        }
+    }
+
     /// Tells kinds of events apart.
     fn kind(&self) -> u64 {
         match self {
@@ -72,6 +88,7 @@ impl Event {
             Event::Calm => 9,
             Event::Rest => 10,
             Event::End => 11,
+            Event::Soon => 12,
         }
     }
 }
@@ -104,20 +121,66 @@ impl Ord for Entry {
     }
 }
 
+/// Times of two clocks differ by as much less than they should.
+const ROUNDING_NS: u64 = 4;
+
+/// A computer with a clock of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Machine {
+    Server,
+    Client(usize),
+}
+
 /// Numbers for the report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     pub operations: u64,
     pub releases: u64,
     pub reads: u64,
-    pub faults: u64,
+    /// By kind.
+    pub faults: BTreeMap<&'static str, u64>,
     pub starts: u64,
     pub messages: u64,
 }
 
+impl Counts {
+    pub fn fault(&mut self, kind: &'static str) {
+        self.add_faults(kind, 1);
+    }
+
+    pub fn add_faults(&mut self, kind: &'static str, count: u64) {
+        if count > 0 {
+            *self.faults.entry(kind).or_default() += count;
+        }
+    }
+
+    pub fn all_faults(&self) -> u64 {
+        self.faults.values().sum()
+    }
+
+    /// Adds those of another run.
+    pub fn add(&mut self, one: &Counts) {
+        self.operations += one.operations;
+        self.releases += one.releases;
+        self.reads += one.reads;
+        self.starts += one.starts;
+        self.messages += one.messages;
+        for (kind, count) in &one.faults {
+            self.add_faults(kind, *count);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Env {
+    /// The time, as the machine that acts sees it.
     pub now_ns: u64,
+    /// The time of the world, which no machine knows.
+    pub world_ns: u64,
+    acts: Option<Machine>,
+    clocks: BTreeMap<Machine, Clock>,
+    /// How far the wall clock of the server's machine is off. Nobody may count by it.
+    wall_ns: i64,
     queue: BinaryHeap<Entry>,
     order: u64,
     pub net: Network,
@@ -127,9 +190,18 @@ pub struct Env {
 }
 
 impl Env {
-    pub fn new(net: Network, trace: Trace, history: Vec<SegmentHistory>) -> Env {
+    pub fn new(
+        net: Network,
+        trace: Trace,
+        history: Vec<SegmentHistory>,
+        clocks: BTreeMap<Machine, Clock>,
+    ) -> Env {
         Env {
             now_ns: SECOND,
+            world_ns: SECOND,
+            acts: None,
+            clocks,
+            wall_ns: 0,
             queue: BinaryHeap::new(),
             order: 0,
             net,
@@ -139,10 +211,62 @@ impl Env {
         }
     }
 
+    /// From now on times are those of that machine; None: those of the world.
+    pub fn act_as(&mut self, machine: Option<Machine>) {
+        self.acts = machine;
+        self.now_ns = self.own(self.world_ns);
+    }
+
+    fn own(&self, world_ns: u64) -> u64 {
+        let clock = self.acts.and_then(|machine| self.clocks.get(&machine));
+        let own_ns = clock.map_or(world_ns, |clock| clock.own(world_ns));
+        own_ns.saturating_add_signed(self.wall_error_ns())
+    }
+
+    /// The moment of the world at which the machine that acts has that time.
+    pub fn world_at(&self, own_ns: u64) -> u64 {
+        let own_ns = own_ns.saturating_add_signed(-self.wall_error_ns());
+        let clock = self.acts.and_then(|machine| self.clocks.get(&machine));
+        clock.map_or(own_ns, |clock| clock.world(own_ns))
+    }
+
+    /// 0, unless the server counts by its wall clock.
+    fn wall_error_ns(&self) -> i64 {
+        let is_wrong = planted::is_in(Defect::LeaseByWallClock);
+        match self.acts == Some(Machine::Server) && is_wrong {
+            true => self.wall_ns,
+            false => 0,
+        }
+    }
+
+    /// Somebody sets the wall clock of the server's machine.
+    pub fn set_wall_clock(&mut self, by_ns: i64) {
+        self.wall_ns = by_ns;
+    }
+
+    /// The clock of a suspended machine stands still, and all its timers with it.
+    pub fn stand_still(&mut self, machine: Machine, ns: u64) {
+        if let Some(clock) = self.clocks.get_mut(&machine) {
+            clock.stand(self.world_ns, ns);
+        }
+        let entries = std::mem::take(&mut self.queue).into_iter();
+        let later = entries.map(|mut entry| {
+            if entry.event.timer_of() == Some(machine) {
+                entry.at_ns += ns + ROUNDING_NS;
+            }
+            entry
+        });
+        self.queue = later.collect();
+    }
+
     pub fn at(&mut self, at_ns: u64, event: Event) {
+        self.at_world(self.world_at(at_ns), event);
+    }
+
+    fn at_world(&mut self, at_ns: u64, event: Event) {
         self.order += 1;
         self.queue.push(Entry {
-            at_ns: at_ns.max(self.now_ns),
+            at_ns: at_ns.max(self.world_ns),
             order: self.order,
             event,
         });
@@ -155,25 +279,32 @@ impl Env {
     /// The next event; its time is now.
     pub fn next(&mut self) -> Option<Event> {
         let entry = self.queue.pop()?;
-        self.now_ns = entry.at_ns;
+        self.world_ns = entry.at_ns;
+        self.act_as(None);
         self.trace.note(entry.at_ns, &[entry.event.kind()]);
         Some(entry.event)
     }
 
+    /// The message that a client hears now was said then.
+    pub fn is_said(&mut self, said_ns: u64) {
+        let all = self.history.iter_mut();
+        all.for_each(|history| history.said_ns = said_ns);
+    }
+
     pub fn say(&mut self, text: impl FnOnce() -> String) {
-        self.trace.say(self.now_ns, text);
+        self.trace.say(self.world_ns, text);
     }
 
     /// Puts something on a connection.
     pub fn send(&mut self, connection: u64, to: Side, item: Item) {
-        self.send_said(connection, to, item, self.now_ns);
+        self.send_said(connection, to, item, self.world_ns);
     }
 
-    /// Puts something on a connection that was said then.
+    /// Puts something on a connection that was said at that moment of the world.
     pub fn send_said(&mut self, connection: u64, to: Side, item: Item, said_ns: u64) {
-        let now_ns = self.now_ns;
+        let now_ns = self.world_ns;
         match self.net.send(now_ns, connection, to, &item) {
-            Some(at_ns) => self.at(
+            Some(at_ns) => self.at_world(
                 at_ns,
                 Event::Arrives {
                     connection,
@@ -209,8 +340,8 @@ impl Env {
         for side in sides {
             for (connection, item, sent_ns) in self.net.heal(client, *side) {
                 let to = *side;
-                self.at(
-                    self.now_ns,
+                self.at_world(
+                    self.world_ns,
                     Event::Arrives {
                         connection,
                         to,

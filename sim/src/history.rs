@@ -71,6 +71,8 @@ pub struct Floor {
     name: Name,
     /// How often the segment may have lost versions until then.
     losses: u64,
+    /// Incarnations up to this one were removed.
+    gone: u64,
 }
 
 /// A grant of the writer lock.
@@ -92,6 +94,12 @@ pub struct SegmentHistory {
     losses: u64,
     /// When it may have lost versions last.
     lost_ns: u64,
+    /// Incarnations up to this one were removed.
+    gone: u64,
+    /// When it was removed, or an older copy of the store was put in its place.
+    renewed_ns: u64,
+    /// The message that is heard now was said then.
+    pub said_ns: u64,
     /// Stored bytes may have been changed.
     pub may_be_damaged: bool,
     /// The server said that it is.
@@ -122,6 +130,9 @@ impl SegmentHistory {
             acknowledged: Vec::new(),
             losses: 0,
             lost_ns: 0,
+            gone: 0,
+            renewed_ns: 0,
+            said_ns: 0,
             may_be_damaged: false,
             is_damaged: false,
             grants: BTreeMap::new(),
@@ -130,7 +141,10 @@ impl SegmentHistory {
     }
 
     pub fn floor(&self) -> Floor {
-        self.floor_of(self.acknowledged.last())
+        Floor {
+            gone: self.gone,
+            ..self.floor_of(self.acknowledged.last())
+        }
     }
 
     /// The floor as it was then.
@@ -145,6 +159,8 @@ impl SegmentHistory {
         Floor {
             name: last.map_or(EMPTY, |(_, name)| *name),
             losses: self.losses,
+            // A client that asks nobody may not have heard of a removal.
+            gone: 0,
         }
     }
 
@@ -156,6 +172,48 @@ impl SegmentHistory {
         for version in self.versions.values_mut() {
             version.is_seen = false;
         }
+    }
+
+    /// An older state of the store came back, with what was refused since. Numbers, fences and
+    /// incarnations are given anew [COH-11].
+    pub fn put_back(&mut self, now_ns: u64) {
+        self.may_have_lost(now_ns);
+        self.renewed_ns = now_ns;
+        self.gone = 0;
+        self.seen.clear();
+        self.grants.clear();
+        for version in self.versions.values_mut() {
+            if version.fate == Fate::Refused {
+                version.fate = Fate::Sent;
+            }
+        }
+    }
+
+    /// The segment was removed, or nobody knows whether it was.
+    pub fn removed(&mut self, now_ns: u64, is_known: bool) {
+        self.may_have_lost(now_ns);
+        self.renewed_ns = now_ns;
+        self.grants.clear();
+        if is_known {
+            let last = self.seen.keys().next_back();
+            self.gone = last.map_or(self.gone, |(incarnation, _)| *incarnation);
+            self.is_damaged = false;
+        }
+    }
+
+    pub fn is_renewed_since(&self, at_ns: u64) -> bool {
+        self.renewed_ns > at_ns
+    }
+
+    /// The message that is heard now is of the segment as it was before.
+    fn is_of_before(&self) -> bool {
+        self.said_ns <= self.renewed_ns
+    }
+
+    pub fn was_written_since(&self, at_ns: u64) -> bool {
+        self.acknowledged
+            .last()
+            .is_some_and(|(then, _)| *then > at_ns)
     }
 
     /// A client was told that the stored bytes are damaged.
@@ -202,14 +260,8 @@ impl SegmentHistory {
         Ok(())
     }
 
-    /// The client was told that the release is there. The server said so then, and the client heard
-    /// it now.
-    pub fn acknowledged(
-        &mut self,
-        (said_ns, now_ns): (u64, u64),
-        name: Name,
-        stamp: &VersionStamp,
-    ) -> Checked<()> {
+    /// The client was told that the release is there.
+    pub fn acknowledged(&mut self, now_ns: u64, name: Name, stamp: &VersionStamp) -> Checked<()> {
         if name_of(stamp) != name {
             let text = format!(
                 "{}: release of version {} (chain {:x}) was acknowledged as {} (chain {:x})",
@@ -225,8 +277,11 @@ impl SegmentHistory {
         version.fate = Fate::Acknowledged;
         self.is_damaged = false;
         let fence = version.fence;
+        if self.said_ns <= self.lost_ns {
+            return Ok(());
+        }
         let newest = self.acknowledged.last();
-        if said_ns >= self.lost_ns && newest.is_none_or(|(_, last)| last.0 < name.0) {
+        if newest.is_none_or(|(_, last)| last.0 < name.0) {
             self.acknowledged.push((now_ns, name));
         }
         self.check_fence(name, fence)
@@ -259,6 +314,9 @@ impl SegmentHistory {
             return violation("linear history", text);
         };
         let content = Rc::clone(&version.content);
+        if self.is_of_before() {
+            return Ok(content);
+        }
         let key = (stamp.incarnation, stamp.number);
         let first = *self.seen.entry(key).or_insert(stamp.chain);
         if first != stamp.chain {
@@ -303,6 +361,13 @@ impl SegmentHistory {
         floor: Floor,
         slack: u64,
     ) -> Checked<()> {
+        if stamp.incarnation <= floor.gone && stamp.number > 0 && !self.may_be_damaged {
+            let text = format!(
+                "{}: incarnation {:x} was given, and was removed before",
+                self.path, stamp.incarnation
+            );
+            return violation("removed is gone", text);
+        }
         if floor.losses != self.losses {
             return Ok(());
         }
@@ -322,16 +387,53 @@ impl SegmentHistory {
         Ok(())
     }
 
-    /// The server said then that it granted the writer lock. Grants of other clients may be known
-    /// that came later.
+    /// Of the units of that version no more than `x` per cent have changed since the copy's.
+    pub fn check_changed_to(&self, stamp: &VersionStamp, to: Name, x: u64) -> Checked<()> {
+        let units = self.versions.get(&to).map_or(0, |v| v.content.units());
+        self.check_changed(stamp, to, (x, units))
+    }
+
+    /// The same of a version that is not older than the floor, nobody knows which.
+    pub fn check_changed_by(&self, stamp: &VersionStamp, floor: Floor, x: u64) -> Checked<()> {
+        if floor.losses != self.losses {
+            return Ok(());
+        }
+        let later = self.versions.range((floor.name.0, 0)..);
+        let units = later.map(|(_, version)| version.content.units()).max();
+        self.check_changed(stamp, floor.name, (x, units.unwrap_or(0)))
+    }
+
+    fn check_changed(&self, stamp: &VersionStamp, to: Name, (x, units): (u64, u64)) -> Checked<()> {
+        let mut at = to;
+        let mut changed = 0;
+        while at.0 > stamp.number {
+            let Some(version) = self.versions.get(&at) else {
+                break;
+            };
+            let parent = self.versions.get(&version.parent);
+            changed += parent.map_or(0, |p| version.content.differs_in(&p.content));
+            at = version.parent;
+        }
+        if changed * 100 > x * units {
+            let text = format!(
+                "{}: of {units} units {changed} changed between version {} and version {}, {x} \
+                 per cent may",
+                self.path, stamp.number, to.0
+            );
+            return violation("freshness by units", text);
+        }
+        Ok(())
+    }
+
+    /// The writer lock was granted. Grants of other clients may be known that came later.
     pub fn granted(
         &mut self,
-        said_ns: u64,
-        (fence, stamp): (u64, &VersionStamp),
+        fence: u64,
+        stamp: &VersionStamp,
         serials: (u64, u64),
     ) -> Checked<()> {
         // What was lost since may be the version that it was granted on.
-        if said_ns < self.lost_ns {
+        if self.said_ns <= self.lost_ns {
             return Ok(());
         }
         let of_now = |grant: &&Granted| grant.losses == self.losses;

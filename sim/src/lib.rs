@@ -6,10 +6,12 @@
 
 mod actor;
 mod client;
+mod clock;
 mod content;
 mod disk;
 mod env;
 mod history;
+mod leases;
 #[cfg(feature = "native")]
 mod native;
 mod network;

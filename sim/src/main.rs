@@ -1,17 +1,23 @@
-//! Runs seeds one after the other, each twice, until the time is over or one fails.
+//! Runs seeds, each twice and several at a time, until the time is over or one fails.
 
 use interweave_sim::plan::Action;
 use interweave_sim::shrink::shrink;
 use interweave_sim::{run, Counts, Outcome, Plan};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
-interweave-sim [--seed N] [--from N] [--seeds N] [--minutes N] [--trace]
+interweave-sim [--seed N] [--from N] [--seeds N] [--minutes N] [--workers N] [--all]
   --seed N     run this seed alone, and say what happens
   --from N     begin with this seed (1)
   --seeds N    run so many seeds
   --minutes N  run so long (2)
+  --workers N  run so many seeds at a time (one a core)
+  --all        go on after a seed that fails, and name them all
   --no-shrink  do not look for a short way to what fails
 ";
 const SHRINKING_RUNS: usize = 2_000;
@@ -23,6 +29,8 @@ struct Wish {
     from: u64,
     seeds: u64,
     minutes: u64,
+    workers: usize,
+    goes_on: bool,
     shrinks: bool,
 }
 
@@ -32,12 +40,18 @@ fn wish() -> Option<Wish> {
         from: 1,
         seeds: u64::MAX,
         minutes: 2,
+        workers: thread::available_parallelism().map_or(1, usize::from),
+        goes_on: false,
         shrinks: true,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         if word == "--no-shrink" {
             wish.shrinks = false;
+            continue;
+        }
+        if word == "--all" {
+            wish.goes_on = true;
             continue;
         }
         let number: u64 = words.next()?.parse().ok()?;
@@ -49,6 +63,7 @@ fn wish() -> Option<Wish> {
                 wish.minutes = u64::MAX / 60;
             }
             "--minutes" => wish.minutes = number,
+            "--workers" => wish.workers = usize::try_from(number).ok().filter(|n| *n > 0)?,
             _ => return None,
         }
     }
@@ -96,26 +111,72 @@ fn is_repeated(plan: &Plan, first: &Outcome) -> bool {
     same
 }
 
+/// The work of all workers.
+#[derive(Default)]
+struct Campaign {
+    next_seed: AtomicU64,
+    sum: Mutex<Sum>,
+    /// The seeds that failed, and how.
+    failed: Mutex<BTreeMap<u64, String>>,
+}
+
 fn run_many(wish: &Wish) -> ExitCode {
+    let campaign = Campaign {
+        next_seed: AtomicU64::new(wish.from),
+        ..Campaign::default()
+    };
     let begin = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..wish.workers {
+            scope.spawn(|| work(&campaign, wish, begin));
+        }
+    });
+    let took = begin.elapsed();
+    let failed = campaign.failed.into_inner();
+    let failed = failed.unwrap_or_else(PoisonError::into_inner);
+    if let Some(&seed) = failed.keys().next() {
+        let plan = Plan::of(seed);
+        tell(&plan, &run(&plan, false), wish);
+    }
+    let sum = campaign.sum.into_inner();
+    let sum = sum.unwrap_or_else(PoisonError::into_inner);
+    sum.tell(took, wish.workers);
+    println!("violations       {}", failed.len());
+    for (seed, what) in &failed {
+        println!("seed {seed}: {what}");
+    }
+    match failed.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// Runs one seed after the other.
+fn work(campaign: &Campaign, wish: &Wish, begin: Instant) {
     let until = Duration::from_secs(wish.minutes.saturating_mul(60));
-    let mut sum = Sum::default();
-    for seed in (wish.from..).take(usize::try_from(wish.seeds).unwrap_or(usize::MAX)) {
-        if begin.elapsed() >= until {
-            break;
+    while begin.elapsed() < until {
+        let seed = campaign.next_seed.fetch_add(1, Ordering::Relaxed);
+        if seed - wish.from >= wish.seeds {
+            return;
         }
         let plan = Plan::of(seed);
         let outcome = run(&plan, false);
-        sum.add(&outcome);
         let is_repeated = is_repeated(&plan, &outcome);
-        if outcome.violation.is_some() || !is_repeated {
-            tell(&plan, &outcome, wish);
-            sum.tell(begin.elapsed());
-            return ExitCode::FAILURE;
+        let mut sum = campaign.sum.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.add(&outcome);
+        drop(sum);
+        let failed = campaign.failed.lock();
+        let mut failed = failed.unwrap_or_else(PoisonError::into_inner);
+        let what = match outcome.violation {
+            Some((_, violation)) => Some(format!("{}: {}", violation.checker, violation.text)),
+            None if !is_repeated => Some("two runs differ".to_string()),
+            None => None,
+        };
+        failed.extend(what.map(|what| (seed, what)));
+        if !failed.is_empty() && !wish.goes_on {
+            return;
         }
     }
-    sum.tell(begin.elapsed());
-    ExitCode::SUCCESS
 }
 
 /// The sums over all runs. Each was made twice, and counts once.
@@ -130,33 +191,38 @@ impl Sum {
     fn add(&mut self, outcome: &Outcome) {
         self.seeds += 1;
         self.simulated_ns += outcome.simulated_ns;
-        let (sum, one) = (&mut self.counts, outcome.counts);
-        sum.operations += one.operations;
-        sum.releases += one.releases;
-        sum.reads += one.reads;
-        sum.faults += one.faults;
-        sum.starts += one.starts;
-        sum.messages += one.messages;
+        self.counts.add(&outcome.counts);
     }
 
-    fn tell(&self, took: Duration) {
+    fn tell(&self, took: Duration, workers: usize) {
         let Counts {
             operations,
             releases,
             reads,
-            faults,
             starts,
             messages,
+            ..
         } = self.counts;
+        let faults = self.counts.all_faults();
         let seconds = took.as_secs_f64();
-        println!("seeds            {}", self.seeds);
+        let simulated = self.simulated_ns as f64 / 1e9;
+        println!("seeds            {}, each run twice", self.seeds);
+        println!("workers          {workers}");
         println!("operations       {operations} ({releases} releases, {reads} reads)");
         println!("messages         {messages}");
-        println!("faults           {faults}");
         println!("server starts    {starts}");
-        println!("simulated hours  {:.2}", self.simulated_ns as f64 / 3.6e12);
-        // each seed was run twice
-        println!("operations/s     {:.0}", 2.0 * operations as f64 / seconds);
+        println!("faults           {faults}");
+        for (kind, count) in &self.counts.faults {
+            println!("  {kind:24} {count}");
+        }
+        println!("simulated hours  {:.2}", simulated / 3600.0);
+        println!(
+            "  operations a simulated second  {:.1}",
+            operations as f64 / simulated
+        );
+        println!("real minutes     {:.1}", seconds / 60.0);
+        println!("  operations a second  {:.0}", operations as f64 / seconds);
+        println!("  faults a second      {:.0}", faults as f64 / seconds);
     }
 }
 

@@ -8,9 +8,9 @@ mod tap;
 mod writing;
 
 use crate::client::copy::Copy;
-use crate::client::Op;
+use crate::client::{Op, Watching};
 use crate::env::{Env, Event, MS};
-use crate::history::{violation, Checked};
+use crate::history::{name_of, violation, Checked, Floor};
 use crate::network::{Item, Side};
 use crate::random::Random;
 use crate::server::send_in_parts;
@@ -78,9 +78,9 @@ pub struct NativeClient {
     /// The next timer; u64::MAX: none.
     wakes_ns: u64,
     is_down: bool,
-    is_paused: bool,
-    /// It asks again when it is refused.
-    pub insists: bool,
+    pub is_paused: bool,
+    /// It asks again when it is refused, and listens to all segments.
+    insists: bool,
     waiting: Vec<Event>,
 }
 
@@ -125,9 +125,23 @@ impl NativeClient {
         }
     }
 
-    /// Leaves undone all that is not begun.
-    pub fn forget_ops(&mut self) {
+    /// The faults are over: it leaves undone all that is not begun, ends what it is at, and
+    /// listens from now on.
+    pub fn grow_calm(&mut self) {
         self.ops.clear();
+        self.insists = true;
+        let Some(doing) = &mut self.doing else {
+            return;
+        };
+        if let Op::Write { hold_ns, .. } = &mut doing.op {
+            *hold_ns = 0;
+        }
+        match &mut doing.step {
+            Step::Reads { until_ns }
+            | Step::Writes { until_ns }
+            | Step::Pauses { until_ns, .. } => *until_ns = 0,
+            Step::Begins | Step::Acts => {}
+        }
     }
 
     pub fn is_idle(&self) -> bool {
@@ -236,6 +250,7 @@ impl NativeClient {
         if self.is_down {
             return Ok(());
         }
+        env.is_said(self.tap.heard_of_ns);
         loop {
             self.carry_out(env)?;
             if !self.advance(env)? {
@@ -274,8 +289,8 @@ impl NativeClient {
                     let part = self.doing.as_ref().and_then(|doing| doing.part.as_ref());
                     self.tap.sends(env, &bytes, part)?;
                     if let Some(connection) = self.connection {
-                        let now_ns = env.now_ns;
-                        send_in_parts(env, connection, Side::Server, bytes.into(), now_ns);
+                        let said_ns = env.world_ns;
+                        send_in_parts(env, connection, Side::Server, bytes.into(), said_ns);
                     }
                 }
                 Said::Connect => {
@@ -333,14 +348,17 @@ impl NativeClient {
     }
 
     fn begin_next(&mut self, env: &mut Env) -> bool {
+        self.listen_on();
         let Some(op) = self.ops.pop_front() else {
             return false;
         };
         env.counts.operations += 1;
         let segment = match &op {
             Op::Write { segments, .. } => segments[0],
-            Op::Read { segment, .. } | Op::Subscribe { segment, .. } => *segment,
-            Op::Unsubscribe { segment } => *segment,
+            Op::Read { segment, .. }
+            | Op::Subscribe { segment, .. }
+            | Op::Unsubscribe { segment }
+            | Op::Remove { segment } => *segment,
         };
         self.doing = Some(Doing {
             op,
@@ -351,6 +369,15 @@ impl NativeClient {
             tries: 0,
         });
         true
+    }
+
+    /// Once the faults are over it listens to each segment.
+    fn listen_on(&mut self) {
+        let missed = self.listens.iter().position(|listens| !listens);
+        if let (Some(segment), true) = (missed, self.insists) {
+            let watching = Watching::default();
+            self.ops.push_front(Op::Subscribe { segment, watching });
+        }
     }
 
     fn begin(&mut self, env: &mut Env) {
@@ -364,6 +391,8 @@ impl NativeClient {
             Op::Read { .. } => Kind::Read,
             Op::Subscribe { .. } => Kind::Listen,
             Op::Unsubscribe { .. } => Kind::Ignore,
+            // The library removes nothing here; it is done with the segment.
+            Op::Remove { .. } => Kind::Close,
         };
         let segment = doing.segment;
         self.listens[segment] = match kind {
@@ -440,9 +469,7 @@ impl NativeClient {
         match (kind, error) {
             (Kind::Release, _) => self.released(env, done),
             (Kind::Close, _) => {
-                self.copies[done.segment] = Copy::default();
-                self.listens[done.segment] = false;
-                self.begin_again();
+                self.closed(done.segment);
                 Ok(())
             }
             (Kind::Serials, Some(_)) => {
@@ -467,9 +494,16 @@ impl NativeClient {
         }
     }
 
-    fn begin_again(&mut self) {
-        if let Some(doing) = &mut self.doing {
-            doing.step = Step::Begins;
+    fn closed(&mut self, segment: usize) {
+        self.copies[segment] = Copy::default();
+        self.listens[segment] = false;
+        match &mut self.doing {
+            Some(Doing {
+                op: Op::Remove { .. },
+                ..
+            }) => self.doing = None,
+            Some(doing) => doing.step = Step::Begins,
+            None => {}
         }
     }
 
@@ -508,7 +542,18 @@ impl NativeClient {
         (0..self.copies.len()).find(|&segment| {
             let known = self.engine.knowledge(segment);
             let history = &env.history[segment];
-            known.hears_of_all && !history.is_damaged && !history.is_newest(known.newest)
+            known.hears_of_all && !history.is_damaged && !history.is_newest(name_of(&known.newest))
         })
+    }
+
+    /// The segment of which it listens to nothing, or knows less than that.
+    pub fn is_deaf_to(&self, env: &Env, floors: &[Floor]) -> Option<usize> {
+        let is_deaf = |segment: &usize| {
+            let history = &env.history[*segment];
+            let newest = &self.engine.knowledge(*segment).newest;
+            let hears = || history.check_floor("", newest, floors[*segment], 0).is_ok();
+            !history.is_damaged && !(self.listens[*segment] && hears())
+        };
+        (0..self.copies.len()).find(is_deaf)
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! To add a fault: a variant of [`Fault`], its arm in `Plan::fault`, and its deed in world.rs.
 
-use crate::client::{Ending, Op};
+use crate::client::{Ending, Op, Watching};
 use crate::env::{MS, SECOND};
 use crate::network::Side;
 use crate::random::Random;
@@ -28,14 +28,33 @@ pub enum Fault {
     StopServer {
         down_ns: u64,
     },
+    /// The process stands still, or its machine does without its clock.
     PauseServer {
         ns: u64,
+    },
+    /// The machine stands still, and its clock with it.
+    SuspendServer {
+        ns: u64,
+    },
+    /// Somebody starts a second server on the same store. Without a lock that works, the first one
+    /// continues for so long.
+    SecondServer {
+        breaks_lock: bool,
+        ns: u64,
+    },
+    /// The wall clock of the server's machine is set, so that it is off by so much.
+    SetWallClock {
+        by_ns: i64,
     },
     KillClient {
         client: usize,
         down_ns: u64,
     },
     PauseClient {
+        client: usize,
+        ns: u64,
+    },
+    SuspendClient {
         client: usize,
         ns: u64,
     },
@@ -69,10 +88,42 @@ pub enum Fault {
     FailingSync {
         drops_pages: bool,
     },
-    /// The process ends, and a bit changes in a file that the store has finished.
+    /// The process ends, and a bit of a file changes.
     FlipBit {
         down_ns: u64,
     },
+    /// The process ends, and an older copy of the store's directory is put in its place.
+    CopyBack {
+        down_ns: u64,
+    },
+}
+
+impl Fault {
+    /// Its name in the report.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Fault::KillServer { .. } => "KillServer",
+            Fault::LosePower { .. } => "LosePower",
+            Fault::EndWithinStore { .. } => "EndWithinStore",
+            Fault::StopServer { .. } => "StopServer",
+            Fault::PauseServer { .. } => "PauseServer",
+            Fault::SuspendServer { .. } => "SuspendServer",
+            Fault::SecondServer { .. } => "SecondServer",
+            Fault::SetWallClock { .. } => "SetWallClock",
+            Fault::KillClient { .. } => "KillClient",
+            Fault::PauseClient { .. } => "PauseClient",
+            Fault::SuspendClient { .. } => "SuspendClient",
+            Fault::Partition { .. } => "Partition",
+            Fault::Reset { .. } => "Reset",
+            Fault::Cut { .. } => "Cut",
+            Fault::SlowReader { .. } => "SlowReader",
+            Fault::FullDisk { .. } => "FullDisk",
+            Fault::FailingWrites { .. } => "FailingWrites",
+            Fault::FailingSync { .. } => "FailingSync",
+            Fault::FlipBit { .. } => "FlipBit",
+            Fault::CopyBack { .. } => "CopyBack",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -92,8 +143,12 @@ pub struct Plan {
     pub seed: u64,
     pub clients: usize,
     pub durable: Vec<Durability>,
+    /// Segments are removed, too.
+    pub removes: bool,
     pub lease_ms: u32,
     pub delays_ns: (u64, u64),
+    /// By so many millionths the clocks are too fast: the server's, and each client's.
+    pub drifts_ppm: Vec<i64>,
     pub disk_bytes: usize,
     /// From then on nothing fails any more.
     pub calm_ns: u64,
@@ -101,7 +156,9 @@ pub struct Plan {
 }
 
 const BUSY_NS: u64 = 30 * SECOND;
-const KINDS: u64 = 15;
+const KINDS: u64 = 19;
+/// Clocks of real machines are off by a hundredth of that.
+const MOST_DRIFT_PPM: u64 = 20_000;
 
 impl Plan {
     /// Each seed has some kinds of faults, and not the others.
@@ -114,10 +171,15 @@ impl Plan {
             durable.push(*random.pick(&all));
         }
         let lease_ms = *random.pick(&[500, 1_000, 2_000]);
+        let most_ppm = *random.pick(&[0, 100, MOST_DRIFT_PPM]);
+        let mut drift = || random.between(0, 2 * most_ppm) as i64 - most_ppm as i64;
+        let drifts_ppm = (0..=clients + 1).map(|_| drift()).collect();
         let mut plan = Plan {
             seed,
+            drifts_ppm,
             clients,
             durable,
+            removes: random.one_in(3),
             lease_ms,
             delays_ns: (20_000, *random.pick(&[100_000, 2_000_000, 30_000_000])),
             disk_bytes: *random.pick(&[700 << 10, 4 << 20, 64 << 20]),
@@ -137,8 +199,11 @@ impl Plan {
     fn add_operations(&mut self, random: &mut Random) {
         let pause_ns = random.skewed(4 * MS, 100 * MS);
         let mut at_ns = SECOND;
-        while at_ns < self.calm_ns {
+        loop {
             at_ns += random.between(1, 2 * pause_ns);
+            if at_ns >= self.calm_ns {
+                return;
+            }
             let client = random.below(self.clients as u64) as usize;
             let op = self.operation(random);
             self.add(at_ns, Action::Do { client, op });
@@ -147,6 +212,9 @@ impl Plan {
 
     fn operation(&self, random: &mut Random) -> Op {
         let segment = random.below(self.durable.len() as u64) as usize;
+        if self.removes && random.one_in(80) {
+            return Op::Remove { segment };
+        }
         match random.below(12) {
             0..=5 => self.write(segment, random),
             6..=9 => {
@@ -158,17 +226,28 @@ impl Plan {
                     CoherenceModel::Strict,
                     CoherenceModel::NullCoherence,
                 ];
+                let model = *random.pick(&models);
                 Op::Read {
                     segment,
-                    model: *random.pick(&models),
-                    x: random.between(0, 3),
+                    model,
+                    x: bound(model, random),
                     fresh: random.one_in(8),
                 }
             }
-            10 => Op::Subscribe {
-                segment,
-                push: random.one_in(2),
-            },
+            10 => {
+                let models = [
+                    CoherenceModel::Full,
+                    CoherenceModel::Delta,
+                    CoherenceModel::Diff,
+                ];
+                let model = *random.pick(&models);
+                let watching = Watching {
+                    model,
+                    x: bound(model, random),
+                    push: random.one_in(2),
+                };
+                Op::Subscribe { segment, watching }
+            }
             _ => Op::Unsubscribe { segment },
         }
     }
@@ -212,12 +291,12 @@ impl Plan {
             }
             let kind = *random.pick(&kinds);
             let client = random.below(self.clients as u64) as usize;
-            let fault = self.fault(kind, client, random);
+            let fault = self.fault((at_ns, kind), client, random);
             self.add(at_ns, Action::Fault(fault));
         }
     }
 
-    fn fault(&self, kind: u64, client: usize, random: &mut Random) -> Fault {
+    fn fault(&self, (at_ns, kind): (u64, u64), client: usize, random: &mut Random) -> Fault {
         let lease_ns = u64::from(self.lease_ms) * MS;
         let down_ns = random.skewed(10 * MS, 3 * lease_ns);
         let ns = random.skewed(10 * MS, 3 * lease_ns);
@@ -264,7 +343,31 @@ impl Plan {
             13 => Fault::FailingSync {
                 drops_pages: random.one_in(2),
             },
-            _ => Fault::FlipBit { down_ns },
+            14 => Fault::FlipBit { down_ns },
+            15 => {
+                // A clock that stands still does not know when the faults are over.
+                let ns = ns.min(self.calm_ns - at_ns);
+                match random.one_in(2) {
+                    true => Fault::SuspendServer { ns },
+                    false => Fault::SuspendClient { client, ns },
+                }
+            }
+            16 => Fault::SetWallClock {
+                by_ns: random.between(0, 2 * 3_600) as i64 * SECOND as i64 - 3_600 * SECOND as i64,
+            },
+            17 => Fault::SecondServer {
+                breaks_lock: random.one_in(2),
+                ns: random.skewed(MS, 100 * MS),
+            },
+            _ => Fault::CopyBack { down_ns },
         }
+    }
+}
+
+/// Versions under Delta, seconds under Temporal, per cent under Diff.
+fn bound(model: CoherenceModel, random: &mut Random) -> u64 {
+    match model {
+        CoherenceModel::Diff => *random.pick(&[0, 2, 10, 40]),
+        _ => random.between(0, 3),
     }
 }

@@ -1,8 +1,10 @@
 //! The server: its engine and its store as they are, and in the place of net's sockets and tasks
 //! this shell, which carries effects out over the simulated network.
 
-use crate::disk::SimDisk;
+use crate::disk::{OfProcess, SimDisk};
 use crate::env::{Env, Event, MS};
+use crate::history::Checked;
+use crate::leases::Leases;
 use crate::network::{Item, Side};
 use crate::random::Random;
 use bytes::Bytes;
@@ -12,7 +14,7 @@ use interweave_server::session::{Config, Effect, Engine, Request};
 use interweave_store::{
     Done, EmbeddedStore, Identity, Options, Record, SegmentStore, StoreError, Threads, Turns,
 };
-use interweave_wire::protocol::Durability;
+use interweave_wire::protocol::{Durability, LogBody, LogKind};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
@@ -56,7 +58,7 @@ struct Connection {
     inbound: Inbound<Asking>,
     outbound: Outbound,
     is_touched: bool,
-    /// Since then something waits to be sent.
+    /// Since that moment of the world something waits to be sent.
     behind_ns: Option<u64>,
 }
 
@@ -77,6 +79,8 @@ enum Stopping {
 pub struct Server {
     /// Tells this server from those before.
     pub start: u64,
+    /// Its number at the disk.
+    pub process: u64,
     engine: Rc<RefCell<Engine>>,
     store: Option<Box<EmbeddedStore>>,
     turns: Turns,
@@ -99,6 +103,15 @@ pub struct Server {
     /// While it is paused, what comes waits.
     pub is_paused: bool,
     waiting: Vec<Event>,
+    leases: Leases,
+    /// The segment that the present request removes, and those whose removals the store has not
+    /// answered, by ticket.
+    removing: Option<usize>,
+    removals: BTreeMap<u64, usize>,
+    /// The first promise that its messages broke.
+    broken: Checked<()>,
+    /// It hears its clients no more since then, because another server owns its store.
+    deaf_ns: Option<u64>,
 }
 
 /// Each look at the store's wants that an answer causes comes so long after the last.
@@ -126,7 +139,7 @@ fn config(store: &EmbeddedStore, lease_ms: u32) -> Config {
 }
 
 /// The clock of the store: the world's time, and what the disk has taken of it since.
-fn options(disk: &SimDisk, clock: &Arc<AtomicU64>, random: &mut Random) -> Options {
+fn options(clock: &Arc<AtomicU64>, random: &mut Random) -> Options {
     let begin = base();
     let now = Arc::clone(clock);
     let chance = Mutex::new(Random::of(random.next(), "store"));
@@ -134,7 +147,6 @@ fn options(disk: &SimDisk, clock: &Arc<AtomicU64>, random: &mut Random) -> Optio
         server: random.bytes(),
         space: random.bytes(),
     };
-    let _ = disk;
     Options {
         log_file_bytes: LOG_FILE_BYTES,
         now: Arc::new(move || begin + Duration::from_nanos(now.load(Ordering::Relaxed))),
@@ -158,15 +170,19 @@ impl Server {
     /// Starts on what the disk has. An error: it does not start.
     pub fn begin(
         env: &mut Env,
-        disk: &SimDisk,
+        (disk, of_process): (&SimDisk, OfProcess),
         (start, lease_ms): (u64, u32),
         mut random: Random,
     ) -> Result<Server, StoreError> {
         let clock = Arc::new(AtomicU64::new(env.now_ns));
-        let options = options(disk, &clock, &mut random);
-        let of_process: Arc<dyn interweave_store::disk::Disk> = Arc::new(disk.of_new_process());
+        let options = options(&clock, &mut random);
+        let process = of_process.process;
+        let of_process: Arc<dyn interweave_store::disk::Disk> = Arc::new(of_process);
         let (store, turns, found) = EmbeddedStore::open_in_turns(&of_process, options)?;
-        let mut engine = Engine::new(config(&store, lease_ms));
+        let config = config(&store, lease_ms);
+        let (lease_ns, hold_ns) = (config.lease_ms, config.max_hold_ms);
+        let leases = Leases::new(u64::from(lease_ns) * MS, u64::from(hold_ns) * MS);
+        let mut engine = Engine::new(config);
         let segments = found.len() as u64;
         let remarks = engine.recover(env.now_ns, found);
         engine.set_access(env.now_ns, Arc::new(Access::open()));
@@ -177,6 +193,7 @@ impl Server {
         let took_ns = disk.take_cost_ns();
         let mut server = Server {
             start,
+            process,
             engine: Rc::new(RefCell::new(engine)),
             store: Some(Box::new(store)),
             turns,
@@ -196,6 +213,11 @@ impl Server {
             random,
             is_paused: false,
             waiting: Vec::new(),
+            leases,
+            removing: None,
+            removals: BTreeMap::new(),
+            broken: Ok(()),
+            deaf_ns: None,
         };
         server.event(env, |engine, now_ns| engine.advance(now_ns));
         Ok(server)
@@ -237,6 +259,7 @@ impl Server {
         let now_ns = env.now_ns;
         if let Some(absence) = self.punctuality.absence(self.armed_ns, now_ns) {
             self.engine.borrow_mut().was_absent(absence);
+            self.leases.excuse(absence);
         }
         if self.armed_ns <= now_ns {
             self.armed_ns = u64::MAX;
@@ -263,6 +286,8 @@ impl Server {
             if effects.is_empty() {
                 return;
             }
+            let heard = self.leases.heard(env.now_ns, &effects);
+            self.note(heard);
             let mut touched = Vec::new();
             for effect in effects.drain(..) {
                 self.carry_out_one(env, effect, &mut touched);
@@ -296,11 +321,16 @@ impl Server {
                 ticket,
                 group,
                 durable,
-            } => self.appends.push(Append {
-                group,
-                durable,
-                done: self.done(ticket),
-            }),
+            } => {
+                if let Some(segment) = self.removing.filter(|_| is_removal(&group)) {
+                    self.removals.insert(ticket, segment);
+                }
+                self.appends.push(Append {
+                    group,
+                    durable,
+                    done: self.done(ticket),
+                });
+            }
             Effect::Checkpoint { ticket, checkpoint } => {
                 self.hand_over(env);
                 let done = self.done(ticket);
@@ -335,6 +365,21 @@ impl Server {
             }
             Effect::LookAfterStore => self.look_after_store(env.now_ns),
         }
+    }
+
+    fn note(&mut self, checked: Checked<()>) {
+        if self.broken.is_ok() {
+            self.broken = checked;
+        }
+    }
+
+    /// Whether its messages keep what is promised of locks.
+    pub fn check_leases(&mut self, now_ns: u64) -> Checked<()> {
+        if !self.is_paused && self.deaf_ns.is_none() {
+            let checked = self.leases.check(now_ns);
+            self.note(checked);
+        }
+        std::mem::replace(&mut self.broken, Ok(()))
     }
 
     fn done(&self, ticket: u64) -> Done {
@@ -454,7 +499,12 @@ impl Server {
         if let Err(error) = &result {
             env.say(|| format!("store: ticket {ticket}: {error}"));
         }
+        let is_ok = result.is_ok();
         self.event(env, |engine, now_ns| engine.stored(now_ns, ticket, result));
+        if let Some(segment) = self.removals.remove(&ticket) {
+            let world_ns = env.world_ns;
+            env.history[segment].removed(world_ns, is_ok);
+        }
         let is_in_need = self.store.as_ref().is_some_and(|store| store.is_in_need());
         if env.now_ns >= self.looked_ns + LOOK_AGAIN_NS && is_in_need {
             self.look_after_store(env.now_ns);
@@ -506,6 +556,8 @@ impl Server {
             }
             for incoming in complete {
                 env.counts.messages += 1;
+                self.leases.asked(env.now_ns, connection, &incoming);
+                self.removing = removed_by(env, &incoming.request);
                 self.event(env, |engine, now_ns| {
                     engine.request(now_ns, connection, incoming);
                 });
@@ -556,7 +608,8 @@ impl Server {
         });
         let backlog = c.outbound.backlog();
         let now_ns = env.now_ns;
-        let said_ns = c.behind_ns.unwrap_or(now_ns);
+        let world_ns = self.deaf_ns.unwrap_or(env.world_ns);
+        let said_ns = c.behind_ns.unwrap_or(world_ns);
         c.behind_ns = (!c.outbound.is_empty()).then_some(said_ns);
         for piece in pieces {
             send_in_parts(env, connection, Side::Client, piece, said_ns);
@@ -568,6 +621,7 @@ impl Server {
 
     fn close(&mut self, env: &mut Env, connection: u64) {
         if self.connections.remove(&connection).is_some() {
+            self.leases.gone(connection);
             env.net.close(connection, Side::Server);
             env.send(connection, Side::Client, Item::Close);
         }
@@ -575,6 +629,7 @@ impl Server {
 
     fn lost(&mut self, env: &mut Env, connection: u64) {
         if self.connections.remove(&connection).is_some() {
+            self.leases.gone(connection);
             env.net.close(connection, Side::Server);
             self.event(env, |engine, now_ns| {
                 engine.disconnected(now_ns, connection);
@@ -582,8 +637,23 @@ impl Server {
         }
     }
 
+    /// Whether the connection is with this server.
+    pub fn has(&self, connection: u64) -> bool {
+        self.connections.contains_key(&connection)
+    }
+
+    /// Another server owns the store now. Nothing comes to this one any more, and what it says it
+    /// says of the time until now.
+    pub fn is_replaced(&mut self, env: &Env) {
+        self.deaf_ns = Some(env.world_ns);
+    }
+
     /// The process ends: its peers are told by the operating system.
     pub fn end(self, env: &mut Env) {
+        let world_ns = env.world_ns;
+        for segment in self.removals.values() {
+            env.history[*segment].removed(world_ns, false);
+        }
         for &connection in self.connections.keys() {
             env.break_connection(connection, &[Side::Client]);
         }
@@ -633,6 +703,21 @@ impl Server {
     pub fn waiting_bytes(&self) -> usize {
         self.engine.borrow().waiting_bytes()
     }
+}
+
+/// The segment that the request would remove.
+fn removed_by(env: &Env, request: &Request) -> Option<usize> {
+    let Request::RemoveSegment(r) = request else {
+        return None;
+    };
+    env.history
+        .iter()
+        .position(|history| history.path == r.path)
+}
+
+fn is_removal(group: &[Record]) -> bool {
+    let removal = LogBody::Other(LogKind::Remove as i32);
+    group.iter().any(|record| record.body == removal)
 }
 
 fn say(said: &Said, stored: Stored) {

@@ -2,14 +2,16 @@
 
 use crate::actor::Actor;
 use crate::client::{Ending, Op};
-use crate::disk::{Faults, SimDisk};
-use crate::env::{Counts, Env, Event, MS, SECOND};
+use crate::clock::Clock;
+use crate::disk::{Faults, OfProcess, SimDisk};
+use crate::env::{Counts, Env, Event, Machine, MS, SECOND};
 use crate::history::{violation, Checked, Floor, SegmentHistory, Violation};
 use crate::network::{Arrival, Item, Network, Side};
-use crate::plan::{Action, Fault, Plan};
+use crate::plan::{Action, Fault, Plan, Planned};
 use crate::random::Random;
 use crate::server::Server;
 use crate::trace::Trace;
+use interweave_store::StoreError;
 use interweave_wire::protocol::{CoherenceModel, Durability};
 
 /// How a run ended.
@@ -36,6 +38,10 @@ struct World<'a> {
     env: Env,
     disk: SimDisk,
     server: Option<Server>,
+    /// A server that does not know yet that another one owns its store.
+    older: Option<Server>,
+    /// Copies of the store are made while no server runs.
+    copies: bool,
     is_starting: bool,
     starts: u64,
     random: Random,
@@ -52,15 +58,19 @@ pub fn run(plan: &Plan, keeps_lines: bool) -> Outcome {
     let violation = world.run().err();
     let env = &mut world.env;
     let (_, failures) = world.disk.counts();
-    env.counts.faults += failures;
+    env.counts.add_faults("a call of the disk fails", failures);
     Outcome {
-        violation: violation.map(|violation| (env.now_ns, violation)),
+        violation: violation.map(|violation| (env.world_ns, violation)),
         hash: env.trace.hash(),
         events: env.trace.events(),
-        counts: env.counts,
+        counts: std::mem::take(&mut env.counts),
         lines: env.trace.take_lines(),
-        simulated_ns: env.now_ns,
+        simulated_ns: env.world_ns,
     }
+}
+
+fn is_start(server: &Option<Server>, start: u64) -> bool {
+    server.as_ref().is_some_and(|server| server.start == start)
 }
 
 impl World<'_> {
@@ -74,11 +84,22 @@ impl World<'_> {
             let about = (lease_ns, plan.durable.clone());
             Actor::new(seed, (number, number == plan.clients), about)
         };
+        let is_put_back =
+            |planned: &Planned| matches!(planned.action, Action::Fault(Fault::CopyBack { .. }));
+        let mut random = Random::of(seed, "clocks");
+        let mut clock = |ppm| Clock::new(ppm, random.skewed(SECOND, 1 << 50));
+        let machines = std::iter::once(Machine::Server);
+        let machines = machines.chain((0..=plan.clients).map(Machine::Client));
+        let clocks = machines.zip(&plan.drifts_ppm);
+        let clocks = clocks.map(|(machine, ppm)| (machine, clock(*ppm)));
+        let clocks = clocks.collect();
         World {
             plan,
-            env: Env::new(net, Trace::new(keeps_lines), history.collect()),
+            env: Env::new(net, Trace::new(keeps_lines), history.collect(), clocks),
             disk: SimDisk::new(Random::of(seed, "disk"), plan.disk_bytes),
             server: None,
+            older: None,
+            copies: plan.events.iter().any(is_put_back),
             is_starting: false,
             starts: 0,
             random: Random::of(seed, "world"),
@@ -130,32 +151,52 @@ impl World<'_> {
             | Event::Write { start }
             | Event::Save { start }
             | Event::Answered { start, .. } => {
-                if self
-                    .server
-                    .as_ref()
-                    .is_some_and(|server| server.start == start)
-                {
+                if is_start(&self.server, start) {
                     self.bring_to_server(event);
+                } else if let Some(older) = self.older.as_mut().filter(|s| s.start == start) {
+                    self.env.act_as(Some(Machine::Server));
+                    older.take(&mut self.env, event);
+                    self.env.act_as(None);
                 }
                 Ok(())
             }
             Event::StartServer => self.start_server(),
-            Event::Client { client, .. } => self.clients[client].take(&mut self.env, event),
+            Event::Client { client, .. } => self.bring_to_client(client, event),
             Event::Calm => self.begin_calm(),
+            Event::Soon => self.look_soon(),
             Event::Rest => self.begin_rest(),
             Event::End => Ok(()),
         }
     }
 
-    fn bring_to_server(&mut self, event: Event) {
+    /// Lets the server act, if it is there.
+    fn with_server(&mut self, act: impl FnOnce(&mut Server, &mut Env)) {
         if let Some(server) = &mut self.server {
-            server.take(&mut self.env, event);
+            self.env.act_as(Some(Machine::Server));
+            act(server, &mut self.env);
+            self.env.act_as(None);
         }
+    }
+
+    /// Lets the client act.
+    fn with_client<T>(&mut self, client: usize, act: impl FnOnce(&mut Actor, &mut Env) -> T) -> T {
+        self.env.act_as(Some(Machine::Client(client)));
+        let done = act(&mut self.clients[client], &mut self.env);
+        self.env.act_as(None);
+        done
+    }
+
+    fn bring_to_server(&mut self, event: Event) {
+        self.with_server(|server, env| server.take(env, event));
+    }
+
+    fn bring_to_client(&mut self, client: usize, event: Event) -> Checked<()> {
+        self.with_client(client, |client, env| client.take(env, event))
     }
 
     fn bring_to_client_of(&mut self, connection: u64, event: Event) -> Checked<()> {
         match self.env.net.client_of(connection) {
-            Some(client) => self.clients[client].take(&mut self.env, event),
+            Some(client) => self.bring_to_client(client, event),
             None => Ok(()),
         }
     }
@@ -172,18 +213,18 @@ impl World<'_> {
             item,
             sent_ns,
         };
-        match (to, &mut self.server) {
-            (Side::Server, Some(server)) => server.take(&mut self.env, event),
-            (Side::Server, None) => self.env.break_connection(connection, &[Side::Client]),
-            (Side::Client, _) => {
+        let is_deaf = self.older.as_ref().is_some_and(|s| s.has(connection));
+        match to {
+            Side::Server if is_deaf => {}
+            Side::Server if self.server.is_some() => self.bring_to_server(event),
+            Side::Server => self.env.break_connection(connection, &[Side::Client]),
+            Side::Client => {
                 self.bring_to_client_of(connection, event)?;
-                if let Some(server) = &mut self.server {
-                    server.has_room(&mut self.env, connection);
-                }
+                self.with_server(|server, env| server.has_room(env, connection));
             }
         }
         if is_cut {
-            self.env.counts.faults += 1;
+            self.env.counts.fault("a connection is cut");
             self.env
                 .break_connection(connection, &[Side::Client, Side::Server]);
         }
@@ -192,9 +233,14 @@ impl World<'_> {
 
     /// After each event: has the server ended?
     fn look_at_the_server(&mut self) -> Checked<()> {
-        let Some(server) = &self.server else {
+        self.look_at_the_older_server();
+        let Some(server) = &mut self.server else {
             return Ok(());
         };
+        self.env.act_as(Some(Machine::Server));
+        let checked = server.check_leases(self.env.now_ns);
+        self.env.act_as(None);
+        checked?;
         if self.disk.has_ended() {
             let ending = self.within_store.take().unwrap_or(Within {
                 loses_power: false,
@@ -204,7 +250,6 @@ impl World<'_> {
         } else if let Some(is_saved) = server.has_stopped() {
             self.env
                 .say(|| format!("server: it has stopped, saved: {is_saved}"));
-            let down_ns = self.random.skewed(10 * MS, SECOND);
             if let Some(server) = self.server.take() {
                 server.end(&mut self.env);
             }
@@ -212,6 +257,7 @@ impl World<'_> {
             if !is_saved || has_lost {
                 self.may_have_lost(has_lost);
             }
+            let down_ns = self.short_pause();
             self.start_after(down_ns);
         } else if server.has_lost_store() {
             self.env.say(|| "server: its store is lost".to_string());
@@ -219,10 +265,34 @@ impl World<'_> {
         } else if let Some(why) = server.has_stopped_store() {
             self.env
                 .say(|| format!("server: an operator ends it: {why}"));
-            let down_ns = self.random.skewed(10 * MS, SECOND);
+            let down_ns = self.short_pause();
             self.end_server(false, down_ns);
         }
         self.check_memory()
+    }
+
+    fn look_at_the_older_server(&mut self) {
+        let is_over = |older: &Server| older.has_lost_store() || older.has_stopped().is_some();
+        if self.older.as_ref().is_some_and(is_over) {
+            self.end_older_server();
+        }
+    }
+
+    fn end_older_server(&mut self) {
+        if let Some(older) = self.older.take() {
+            self.env.say(|| "server: the older one ends".to_string());
+            self.disk.end(older.process);
+            older.end(&mut self.env);
+        }
+    }
+
+    /// Nobody waits long for a server once the faults are over.
+    fn short_pause(&mut self) -> u64 {
+        let down_ns = self.random.skewed(10 * MS, SECOND);
+        match self.is_calm {
+            true => 10 * MS,
+            false => down_ns,
+        }
     }
 
     /// The bytes that wait to be sent are bounded [NET-2].
@@ -246,11 +316,11 @@ impl World<'_> {
         if self.server.is_some() {
             return Ok(());
         }
-        self.starts += 1;
-        self.env.counts.starts += 1;
-        let random = Random::of(self.plan.seed, &format!("server {}", self.starts));
-        let about = (self.starts, self.plan.lease_ms);
-        match Server::begin(&mut self.env, &self.disk, about, random) {
+        if self.copies && self.random.one_in(3) {
+            self.disk.copy();
+        }
+        let of_process = self.disk.of_new_process();
+        match self.make_server(of_process) {
             Ok(server) => {
                 self.env.say(|| "server: it has started".to_string());
                 self.server = Some(server);
@@ -273,7 +343,71 @@ impl World<'_> {
         }
     }
 
+    fn make_server(&mut self, of_process: OfProcess) -> Result<Server, StoreError> {
+        self.starts += 1;
+        self.env.counts.starts += 1;
+        let random = Random::of(self.plan.seed, &format!("server {}", self.starts));
+        let about = (self.starts, self.plan.lease_ms);
+        self.env.act_as(Some(Machine::Server));
+        let made = Server::begin(&mut self.env, (&self.disk, of_process), about, random);
+        self.env.act_as(None);
+        made
+    }
+
+    /// Somebody starts a second server on the store of the one that runs. The store's lock refuses
+    /// it. Without a lock that works, the second one owns the store, and the first learns of it
+    /// when it writes [STORE-1].
+    fn start_second(&mut self, breaks_lock: bool, over: Event, ns: u64) -> Checked<()> {
+        if self.server.is_none() || self.older.is_some() {
+            return Ok(());
+        }
+        let of_process = self.disk.of_further_process();
+        let process = of_process.process;
+        if breaks_lock {
+            self.disk.let_in(process);
+        }
+        match self.make_server(of_process) {
+            Ok(_) if !breaks_lock => {
+                let text = "a second server started on the store of another that runs";
+                violation("one owner", text)
+            }
+            Ok(second) => {
+                self.env
+                    .say(|| "server: a second one owns the store".to_string());
+                self.disk.is_of_server(process);
+                self.within_store = None;
+                self.older = self.server.replace(second);
+                if let Some(older) = &mut self.older {
+                    older.is_replaced(&self.env);
+                }
+                self.may_have_lost(false);
+                self.env.after(ns, over);
+                Ok(())
+            }
+            Err(error) => {
+                self.env
+                    .say(|| format!("server: a second one does not start: {error}"));
+                self.disk.end(process);
+                Ok(())
+            }
+        }
+    }
+
+    /// An older state of the store's directory is put in its place [COH-11].
+    fn copy_back(&mut self, down_ns: u64) {
+        self.end_server(false, down_ns);
+        if self.server.is_some() || !self.disk.put_copy_back() {
+            return;
+        }
+        self.env
+            .say(|| "disk: an older copy is put back".to_string());
+        let now_ns = self.env.world_ns;
+        let all = self.env.history.iter_mut();
+        all.for_each(|history| history.put_back(now_ns));
+    }
+
     fn end_server(&mut self, loses_power: bool, down_ns: u64) {
+        self.end_older_server();
         let Some(server) = self.server.take() else {
             return;
         };
@@ -285,6 +419,8 @@ impl World<'_> {
             };
             format!("server: {how}")
         });
+        // Nothing that waits comes to the disk any more.
+        self.disk.end(server.process);
         server.end(&mut self.env);
         self.within_store = None;
         let has_lost = self.disk.take_has_lost();
@@ -297,7 +433,7 @@ impl World<'_> {
 
     /// `written`: also what the operating system had.
     fn may_have_lost(&mut self, written: bool) {
-        let now_ns = self.env.now_ns;
+        let now_ns = self.env.world_ns;
         for history in &mut self.env.history {
             match history.durable {
                 Durability::Memory => history.may_have_lost(now_ns),
@@ -317,9 +453,11 @@ impl World<'_> {
     fn planned(&mut self, number: usize) -> Checked<()> {
         let planned = &self.plan.events[number];
         match &planned.action {
-            Action::Do { client, op } => self.clients[*client].add(&mut self.env, op.clone()),
+            Action::Do { client, op } => {
+                self.with_client(*client, |client, env| client.add(env, op.clone()))
+            }
             Action::Fault(fault) => {
-                self.env.counts.faults += 1;
+                self.env.counts.fault(fault.kind());
                 self.env.say(|| format!("fault: {fault:?}"));
                 self.begin_fault(number, fault)
             }
@@ -342,24 +480,30 @@ impl World<'_> {
                 });
                 self.disk.end_after(*calls);
             }
-            Fault::StopServer { .. } => {
-                if let Some(server) = &mut self.server {
-                    server.stop(&mut self.env);
+            Fault::StopServer { .. } => self.with_server(|server, env| server.stop(env)),
+            Fault::PauseServer { ns } => drop(self.pause_server(*ns, over)),
+            Fault::SuspendServer { ns } => {
+                if self.pause_server(*ns, over) {
+                    self.env.stand_still(Machine::Server, *ns);
                 }
             }
-            Fault::PauseServer { ns } => {
-                if let Some(server) = &mut self.server {
-                    server.is_paused = true;
-                    self.env.after(*ns, over);
-                }
+            Fault::SecondServer { breaks_lock, ns } => {
+                return self.start_second(*breaks_lock, over, *ns);
             }
+            Fault::SetWallClock { by_ns } => self.env.set_wall_clock(*by_ns),
             Fault::KillClient { client, down_ns } => {
-                self.clients[*client].kill(&mut self.env);
+                self.with_client(*client, |client, env| client.kill(env));
                 self.env.after(*down_ns, over);
             }
-            Fault::PauseClient { client, ns } => {
+            Fault::PauseClient { client, ns } | Fault::SuspendClient { client, ns } => {
+                if self.clients[*client].is_paused() {
+                    return Ok(());
+                }
                 self.clients[*client].pause();
                 self.env.after(*ns, over);
+                if matches!(fault, Fault::SuspendClient { .. }) {
+                    self.env.stand_still(Machine::Client(*client), *ns);
+                }
             }
             Fault::Partition { client, sides, ns } => {
                 for side in sides {
@@ -386,6 +530,17 @@ impl World<'_> {
         Ok(())
     }
 
+    /// False: it does not run.
+    fn pause_server(&mut self, ns: u64, over: Event) -> bool {
+        let running = self.server.as_mut().filter(|server| !server.is_paused);
+        let is_running = running.is_some();
+        if let Some(server) = running {
+            server.is_paused = true;
+            self.env.after(ns, over);
+        }
+        is_running
+    }
+
     fn begin_fault_of_disk(&mut self, number: usize, fault: &Fault) {
         let over = Event::Over(number);
         match fault {
@@ -404,13 +559,26 @@ impl World<'_> {
                 });
                 self.may_damage(*drops_pages);
             }
-            Fault::FlipBit { down_ns } => {
-                self.end_server(false, *down_ns);
-                let name = self.disk.flip_bit();
-                self.env.say(|| format!("disk: a bit of {name:?}"));
-                self.may_damage(name.is_some());
-            }
+            Fault::FlipBit { down_ns } => self.flip_bit(*down_ns),
+            Fault::CopyBack { down_ns } => self.copy_back(*down_ns),
             _ => {}
+        }
+    }
+
+    /// A start follows each bit that flips, so that the store hears of one at a time.
+    fn flip_bit(&mut self, down_ns: u64) {
+        if self.server.is_none() {
+            return;
+        }
+        self.end_server(false, down_ns);
+        let flipped = self.disk.flip_bit();
+        self.env.say(|| {
+            let name = flipped.as_ref().map(|flipped| &flipped.name);
+            format!("disk: a bit of {name:?}")
+        });
+        self.may_damage(flipped.is_some());
+        if flipped.is_some_and(|flipped| flipped.is_newest) {
+            self.may_have_lost(true);
         }
     }
 
@@ -424,9 +592,12 @@ impl World<'_> {
     fn end_fault(&mut self, fault: &Fault) -> Checked<()> {
         self.env.say(|| format!("over: {fault:?}"));
         match fault {
-            Fault::PauseServer { .. } => self.resume_server(),
+            Fault::PauseServer { .. } | Fault::SuspendServer { .. } => self.resume_server(),
+            Fault::SecondServer { .. } => self.end_older_server(),
             Fault::KillClient { client, .. } => self.clients[*client].restart(),
-            Fault::PauseClient { client, .. } => self.clients[*client].resume(&mut self.env)?,
+            Fault::PauseClient { client, .. } | Fault::SuspendClient { client, .. } => {
+                self.with_client(*client, |client, env| client.resume(env))?;
+            }
             Fault::Partition { client, sides, .. } => self.env.heal(*client, sides),
             Fault::SlowReader { client, .. } => self.env.net.set_slow(*client, false),
             Fault::FullDisk { .. } => self.disk.faults(|faults| faults.is_full = false),
@@ -437,12 +608,15 @@ impl World<'_> {
     }
 
     fn resume_server(&mut self) {
-        if let Some(server) = self.server.as_mut().filter(|server| server.is_paused) {
+        let running = [self.older.as_mut(), self.server.as_mut()];
+        self.env.act_as(Some(Machine::Server));
+        for server in running.into_iter().flatten().filter(|s| s.is_paused) {
             server.resume(&mut self.env);
         }
+        self.env.act_as(None);
     }
 
-    /// All faults have ended, and everybody writes.
+    /// All faults have ended. Everybody listens, then writes.
     fn begin_calm(&mut self) -> Checked<()> {
         self.env.say(|| "the faults are over".to_string());
         self.is_calm = true;
@@ -453,39 +627,53 @@ impl World<'_> {
         for client in 0..self.clients.len() {
             self.env.heal(client, &[Side::Client, Side::Server]);
         }
+        self.end_older_server();
         self.resume_server();
         if self.server.is_none() {
-            self.start_after(0);
+            self.env.after(0, Event::StartServer);
         }
         self.calm = self.env.history.iter().map(SegmentHistory::floor).collect();
         for client in 0..self.plan.clients {
             self.clients[client].restart();
-            self.clients[client].forget_ops();
-            self.clients[client].insist();
-            self.clients[client].resume(&mut self.env)?;
+            self.clients[client].grow_calm();
+            self.with_client(client, |client, env| client.resume(env))?;
             for segment in 0..self.plan.durable.len() {
                 let op = Op::Write {
                     segments: vec![segment],
                     hold_ns: 0,
                     ending: Ending::Release,
                 };
-                self.clients[client].add(&mut self.env, op)?;
+                self.with_client(client, |client, env| client.add(env, op))?;
             }
         }
         let lease_ns = u64::from(self.plan.lease_ms) * MS;
-        // A client may hold a lock for long, and the clients that wait for it have their turns.
+        self.env.after(2 * lease_ns + SECOND, Event::Soon);
+        // The clients have more to do than one write each.
         self.env.after(8 * lease_ns + 2 * SECOND, Event::Rest);
+        Ok(())
+    }
+
+    /// Two leases and a second after the faults: each segment was written, and each listener knows
+    /// what was acknowledged before.
+    fn look_soon(&mut self) -> Checked<()> {
+        for history in &self.env.history {
+            if !history.is_damaged && !history.was_written_since(self.plan.calm_ns) {
+                let text = format!("{}: nobody could write since the faults", history.path);
+                return violation("liveness", text);
+            }
+        }
+        for client in &self.clients[..self.plan.clients] {
+            if let Some(segment) = client.is_deaf_to(&self.env, &self.calm) {
+                let number = client.number();
+                let text = format!("client {number} has not heard of segment {segment}");
+                return violation("listeners hear", text);
+            }
+        }
         Ok(())
     }
 
     /// Everybody had time to write.
     fn begin_rest(&mut self) -> Checked<()> {
-        for (history, before) in self.env.history.iter().zip(&self.calm) {
-            if history.floor() == *before && !history.is_damaged {
-                let text = format!("{}: nobody could write since the faults", history.path);
-                return violation("liveness", text);
-            }
-        }
         for client in &self.clients {
             if !client.is_idle() {
                 let text = format!("client {} is not done", client.number());
@@ -508,7 +696,7 @@ impl World<'_> {
                 x: 0,
                 fresh: true,
             };
-            self.clients[auditor].add(&mut self.env, op)?;
+            self.with_client(auditor, |client, env| client.add(env, op))?;
         }
         self.env.after(2 * SECOND, Event::End);
         Ok(())

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::{DiffBuilder, Gathered};
 
 use crate::block::Block;
@@ -58,6 +59,12 @@ impl Segment {
 
     fn collected(&self, from: u64, order: Order) -> Gathered {
         let mut diff = DiffBuilder::new(from, self.version);
+        let is_partial = planted::is_in(Defect::ChangesMissed);
+        let from = if is_partial && from > 0 {
+            from + 1
+        } else {
+            from
+        };
         self.collect_types(from, &mut diff);
         let first_slot = self
             .tables

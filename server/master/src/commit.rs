@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use interweave_wire::diff::Change;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::value::{apply_run, next_run};
 use interweave_wire::varint::Cursor;
 use interweave_wire::{Layout, Type};
@@ -43,7 +44,9 @@ impl Segment {
         self.thin_shared();
         self.blocks.close_up();
         self.version = version;
-        self.cache.clear();
+        if !planted::is_in(Defect::StaleDiff) {
+            self.cache.clear();
+        }
         let received = release.diff.bytes().clone().into();
         self.cache
             .add(release.diff.from, &received, self.tuning.cache_bytes);

@@ -5,6 +5,7 @@
 //! queue of diffs. Implements [COH-1..7] of spec/coherence.md as far as they are the server's, and
 //! [NOT-1..3] of spec/protocol/notify.x.
 
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{CoherenceModel, VersionStamp};
 
 #[cfg(test)]
@@ -127,7 +128,9 @@ impl Bound {
             CoherenceModel::Full | CoherenceModel::Strict | CoherenceModel::Temporal => false,
             CoherenceModel::NullCoherence => known.stamp != NO_COPY,
             CoherenceModel::Delta => {
-                comparable && (newest.stamp.number - known.stamp.number) as f64 <= self.x
+                let more = f64::from(u8::from(planted::is_in(Defect::DeltaTooOld)));
+                let behind = newest.stamp.number.saturating_sub(known.stamp.number);
+                comparable && behind as f64 <= self.x + more
             }
             CoherenceModel::Diff => {
                 let changed = known
@@ -173,7 +176,7 @@ impl Watch {
 
     /// Whether a diff of so many bytes may be pushed [NOT-3].
     pub fn can_push(&self, diff_bytes: u64) -> bool {
-        self.push && diff_bytes <= self.credit_bytes
+        self.push && (diff_bytes <= self.credit_bytes || planted::is_in(Defect::CreditIgnored))
     }
 
     /// The diff was pushed: the copy counts as the newest [NOT-2].

@@ -287,7 +287,9 @@ impl SegmentLock {
                     ticket,
                 })
             }
-            Kind::Writer if self.line.strict.is_empty() => {
+            Kind::Writer
+                if self.line.strict.is_empty() || planted::is_in(Defect::StrictForgotten) =>
+            {
                 self.line.queue.remove(index);
                 let fence = self.hold_writing(next.session, ticket.connection, now_ns);
                 Some(Outcome::Writer {
@@ -342,7 +344,8 @@ impl SegmentLock {
     /// Whether a release under that fence, over that connection, may leave the grant with its
     /// client [LOCK-13].
     pub fn may_keep(&self, session: u64, connection: u64, fence: u64) -> bool {
-        let is_wanted = !self.line.queue.is_empty() || self.row.1 < GRANTS_BEFORE_KEPT;
+        let is_awaited = !self.line.queue.is_empty() && !planted::is_in(Defect::KeptFromOthers);
+        let is_wanted = is_awaited || self.row.1 < GRANTS_BEFORE_KEPT;
         !is_wanted && self.writer_hold(session) == Some((fence, connection))
     }
 
@@ -409,6 +412,9 @@ impl SegmentLock {
         let hold = self.holder.as_mut().ok_or(Refusal::NotHeld)?;
         if hold.session != session || hold.fence != fence {
             return Err(Refusal::NotHeld);
+        }
+        if planted::is_in(Defect::RenewedForEver) {
+            hold.hold_until_ns = u64::MAX;
         }
         if now_ns >= hold.hold_until_ns {
             return Err(Refusal::HeldTooLong);
@@ -601,7 +607,11 @@ impl SegmentLock {
 
     /// When [`SegmentLock::expire`] or [`SegmentLock::grant`] has something to do, or to ask, next.
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        let holder = self.holder.iter().filter(|hold| !hold.committing);
+        let is_watched = !planted::is_in(Defect::LeaseNotWatched);
+        let holder = self
+            .holder
+            .iter()
+            .filter(|hold| !hold.committing && is_watched);
         let leases = holder.map(|hold| match hold.abandoned_from_ns() {
             Some(from_ns) if self.next_in_turn().is_some() => from_ns.min(hold.lease_until_ns),
             _ => hold.lease_until_ns,

@@ -132,7 +132,11 @@ impl SegmentState {
             .checkpoint
             .as_ref()
             .map(|(head, _)| &head.releases[..]);
-        let logged = found.releases.iter().map(|(release, _)| CommittedRelease {
+        let releases: &[_] = match planted::is_in(Defect::ForgottenAtStart) {
+            true => &[],
+            false => &found.releases,
+        };
+        let logged = releases.iter().map(|(release, _)| CommittedRelease {
             session: release.session,
             sequence: release.sequence,
             version: release.version,

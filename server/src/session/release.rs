@@ -223,7 +223,9 @@ impl SegmentState {
             after.stamp.number += 1;
             let parent = after.stamp.chain;
             after.stamp.chain = chain.unwrap_or_else(|| chain::next(parent, &diff));
-            after.units_changed += self.master.changed_units(&release);
+            if !planted::is_in(Defect::UnitsUncounted) {
+                after.units_changed += self.master.changed_units(&release);
+            }
             checked = Some(release);
         }
         Ok(Part {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{CheckpointHead, Durability};
 
 use crate::again;
@@ -529,7 +530,10 @@ impl Opened {
             status: Arc::clone(&status),
             jobs: jobs_inbox,
             writer: inbox.clone(),
-            sync: options.sync_checkpoint.clone(),
+            sync: match planted::is_in(Defect::UnsyncedCheckpoint) {
+                true => Arc::new(|_| Ok(())),
+                false => options.sync_checkpoint.clone(),
+            },
         };
         let epoch = owner.epoch;
         let parts = Parts {

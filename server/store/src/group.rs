@@ -1,6 +1,7 @@
 //! What is appended together: all records or none.
 
 use bytes::Bytes;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{
     Durability, LogBody, LogHeader, LogRelease, MAX_HEADER_FIELDS, MAX_PATH,
 };
@@ -34,7 +35,9 @@ impl Group {
         let mut group = Group {
             bytes: 0,
             // what REMOVE lets go is deleted at once, so it must last
-            sync: durable == Durability::Synced || records.iter().any(|r| r.body == REMOVE),
+            sync: durable == Durability::Synced
+                || records.iter().any(|r| r.body == REMOVE)
+                    && !planted::is_in(Defect::RemovalUnsynced),
             records,
             verdict: Ok(()),
             done,

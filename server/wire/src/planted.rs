@@ -28,10 +28,58 @@ pub enum Defect {
     UnsealedFile,
     /// Fences begin anew with each start.
     FencesBeginAnew,
+    /// Leases are counted by a clock that people set.
+    LeaseByWallClock,
+    /// The time in which the server stood still counts as the silence of others.
+    SilenceWhileStopped,
+    /// A lease that is renewed does not end with the hold time.
+    RenewedForEver,
+    /// Nobody looks whether the lease of a lock is over.
+    LeaseNotWatched,
+    /// A writer is granted the lock while others read strictly.
+    StrictForgotten,
+    /// A grant is left with its client although others wait.
+    KeptFromOthers,
+    /// A file is synced again after a sync that failed, and its bytes are not written again.
+    SyncedAgain,
+    /// A group is said to have failed that may still be found.
+    FailedTooEarly,
+    /// A release on its way to the log is said to be rolled back.
+    ResolvedTooEarly,
+    /// A session continues over a new connection, and messages on the older one still count.
+    OlderConnectionStays,
+    /// Releases that are only in the log are not remembered after a start.
+    ForgottenAtStart,
+    /// A copy is told apart by the number of its version alone.
+    HistoryByNumber,
+    /// A copy takes an update in that begins at another version.
+    DiffOutOfOrder,
+    /// An update to an earlier version is given for one to the newest.
+    StaleDiff,
+    /// The log's second witness of its end is not asked.
+    WitnessIgnored,
+    /// Segments are made although a damaged one has lost its name.
+    NamelessForgotten,
+    /// Nobody looks whether another server owns the store.
+    OwnerUnchecked,
+    /// A store that another process has locked is opened.
+    LockIgnored,
+    /// More is pushed to a client than it said it would buffer.
+    CreditIgnored,
+    /// Under Delta a copy may lack one version more.
+    DeltaTooOld,
+    /// Under Diff the units of a new version are not counted.
+    UnitsUncounted,
+    /// A checkpoint is not brought to the disk before the log is cut.
+    UnsyncedCheckpoint,
+    /// A removal is acknowledged before it is on the disk.
+    RemovalUnsynced,
+    /// An update leaves out what changed in its first version.
+    ChangesMissed,
 }
 
 impl Defect {
-    pub const ALL: [Defect; 10] = [
+    pub const ALL: [Defect; 34] = [
         Defect::SkippedFence,
         Defect::EarlyAcknowledgement,
         Defect::ReusedSerials,
@@ -42,6 +90,30 @@ impl Defect {
         Defect::UnsyncedNames,
         Defect::UnsealedFile,
         Defect::FencesBeginAnew,
+        Defect::LeaseByWallClock,
+        Defect::SilenceWhileStopped,
+        Defect::RenewedForEver,
+        Defect::LeaseNotWatched,
+        Defect::StrictForgotten,
+        Defect::KeptFromOthers,
+        Defect::SyncedAgain,
+        Defect::FailedTooEarly,
+        Defect::ResolvedTooEarly,
+        Defect::OlderConnectionStays,
+        Defect::ForgottenAtStart,
+        Defect::HistoryByNumber,
+        Defect::DiffOutOfOrder,
+        Defect::StaleDiff,
+        Defect::WitnessIgnored,
+        Defect::NamelessForgotten,
+        Defect::OwnerUnchecked,
+        Defect::LockIgnored,
+        Defect::CreditIgnored,
+        Defect::DeltaTooOld,
+        Defect::UnitsUncounted,
+        Defect::UnsyncedCheckpoint,
+        Defect::RemovalUnsynced,
+        Defect::ChangesMissed,
     ];
 }
 

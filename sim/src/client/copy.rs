@@ -1,9 +1,11 @@
 //! A client's copy of a segment.
 
+use super::Watching;
 use crate::content::Content;
 use crate::history::{violation, Checked, SegmentHistory};
 use bytes::Bytes;
 use interweave_master::Segment;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::VersionStamp;
 use interweave_wire::Diff;
 
@@ -17,6 +19,9 @@ pub struct Copy {
     pub confirmed_ns: u64,
     /// The server says when it is not recent enough any more.
     pub is_subscribed: bool,
+    pub watching: Watching,
+    /// The bytes of pushed diffs for which it has given no credit back.
+    pub owed_bytes: u64,
     /// The server said so.
     pub is_old: bool,
     /// A diff did not fit. The server counts on the client's having it.
@@ -36,6 +41,8 @@ impl Default for Copy {
             },
             confirmed_ns: 0,
             is_subscribed: false,
+            watching: Watching::default(),
+            owed_bytes: 0,
             is_old: false,
             has_dropped: false,
         }
@@ -47,6 +54,7 @@ impl Copy {
         self.number = None;
         self.is_opening = false;
         self.is_subscribed = false;
+        self.owed_bytes = 0;
         self.is_old = false;
         self.has_dropped = false;
     }
@@ -64,7 +72,8 @@ impl Copy {
             Ok(parsed) => parsed.from,
             Err(rejection) => return misfit(rejection.text),
         };
-        if from != 0 && from != self.stamp.number {
+        let is_refused = !planted::is_in(Defect::DiffOutOfOrder);
+        if from != 0 && from != self.stamp.number && is_refused {
             self.has_dropped |= *now != self.stamp;
             return Ok(*now == self.stamp);
         }

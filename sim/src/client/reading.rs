@@ -1,8 +1,9 @@
 //! Reader locks, and copies that the server watches.
 
-use super::{decoded, Asked, Client, Doing, PUSH_BYTES};
+use super::copy::Copy;
+use super::{decoded, Asked, Client, Doing, Op, Watching, PUSH_BYTES};
 use crate::env::{Env, SECOND};
-use crate::history::{Checked, Floor};
+use crate::history::{name_of, violation, Checked, Floor};
 use bytes::Bytes;
 use interweave_wire::protocol::*;
 use interweave_wire::Message;
@@ -20,6 +21,20 @@ pub fn slack((model, x, fresh): Wish) -> u64 {
     }
 }
 
+impl Watching {
+    fn slack(&self) -> u64 {
+        slack((self.model, self.x, false))
+    }
+
+    /// Whether silence says that a copy is recent enough under the wish.
+    fn covers(&self, (model, x, _): Wish) -> bool {
+        match self.model {
+            CoherenceModel::Full => true,
+            watched => watched == model && self.x <= x,
+        }
+    }
+}
+
 impl Client {
     /// Whether the copy may be read without asking [FRESH-3] [COH-5]. It is read then.
     pub(super) fn may_read(&mut self, env: &mut Env, segment: usize, wish: Wish) -> Checked<bool> {
@@ -31,13 +46,20 @@ impl Client {
         let beats_ns = 2 * (self.lease_ns / 5);
         let is_heard = env.now_ns <= self.heard_ns + beats_ns;
         let is_watched = copy.is_subscribed && !copy.is_old && is_heard;
+        let is_watched = is_watched && copy.watching.covers(wish);
         let history = &env.history[segment];
         let floor = match model {
+            CoherenceModel::Diff if is_watched => {
+                let floor = history.floor_at(self.heard_of_ns);
+                env.counts.reads += 1;
+                history.check_changed_by(&copy.stamp, floor, x)?;
+                return Ok(true);
+            }
             CoherenceModel::Full | CoherenceModel::Delta if is_watched => {
                 history.floor_at(self.heard_of_ns)
             }
             CoherenceModel::Temporal if env.now_ns <= copy.confirmed_ns + x * SECOND => {
-                history.floor_at(env.now_ns.saturating_sub(x * SECOND))
+                history.floor_at(env.world_at(env.now_ns.saturating_sub(x * SECOND)))
             }
             _ => return Ok(false),
         };
@@ -48,6 +70,7 @@ impl Client {
 
     pub(super) fn ask_to_read(&mut self, env: &mut Env, segment: usize, wish: Wish) {
         let (model, x, fresh) = wish;
+        self.copies[segment].has_dropped = false;
         let body = AcquireReader {
             segment: self.copies[segment].number.expect("it is open"),
             have: self.copies[segment].stamp.clone(),
@@ -81,7 +104,13 @@ impl Client {
         history.see(&acquired.now)?;
         history.check_floor("acknowledged is there", &acquired.now, floor, 0)?;
         let copy = &mut self.copies[segment];
-        if acquired.updated && !copy.update(&message.bulk, &acquired.now, history)? {
+        // The server counted on a pushed diff that did not fit. Now it knows better.
+        let is_misjudged = !acquired.updated
+            && copy.has_dropped
+            && copy.stamp != acquired.now
+            && model != CoherenceModel::NullCoherence;
+        let is_taken = !acquired.updated || copy.update(&message.bulk, &acquired.now, history)?;
+        if is_misjudged || !is_taken {
             let is_asked = false;
             self.doing = Some(Doing::Reading {
                 segment,
@@ -97,6 +126,9 @@ impl Client {
             copy.confirmed_ns = sent_ns;
             copy.is_old = false;
         }
+        if model == CoherenceModel::Diff && !acquired.updated {
+            history.check_changed_to(&copy.stamp, name_of(&acquired.now), x)?;
+        }
         // Under Null any copy will do, also one that the server lost.
         if fresh || model != CoherenceModel::NullCoherence {
             let slack = slack((model, x, fresh));
@@ -104,7 +136,7 @@ impl Client {
         }
         if model == CoherenceModel::Strict {
             let body = ReleaseReader {
-                segment: copy.number.expect("it is open"),
+                segment: copy.number.unwrap_or(0),
             };
             let none = Bytes::new();
             self.ask(
@@ -118,24 +150,40 @@ impl Client {
         Ok(())
     }
 
-    pub(super) fn ask_to_subscribe(&mut self, env: &mut Env, segment: usize, push: bool) {
+    /// A client that listens watches each segment that can be opened.
+    pub(super) fn listen_on(&mut self, env: &Env) {
+        let is_missed = |(segment, copy): &(usize, &Copy)| {
+            !copy.is_subscribed && !env.history[*segment].is_damaged
+        };
+        let mut copies = self.copies.iter().enumerate().filter(|_| self.listens);
+        if let Some((segment, _)) = copies.find(is_missed) {
+            let watching = Watching::default();
+            self.ops.push_front(Op::Subscribe { segment, watching });
+        }
+    }
+
+    pub(super) fn ask_to_subscribe(&mut self, env: &mut Env, segment: usize, watching: Watching) {
         let body = Subscribe {
             segment: self.copies[segment].number.expect("it is open"),
             have: self.copies[segment].stamp.clone(),
-            model: CoherenceModel::Full,
-            x: 0.0,
-            push,
+            model: watching.model,
+            x: watching.x as f64,
+            push: watching.push,
             push_bytes: PUSH_BYTES,
         };
         let floor = env.history[segment].floor();
-        let asked = Asked::Subscribe { segment, floor };
+        let asked = Asked::Subscribe {
+            segment,
+            watching,
+            floor,
+        };
         self.ask(env, MessageType::Subscribe, &body, Bytes::new(), asked);
     }
 
     pub(super) fn subscribed(
         &mut self,
         env: &mut Env,
-        (segment, floor): (usize, Floor),
+        (segment, watching, floor): (usize, Watching, Floor),
         subscribed: &Subscribed,
     ) -> Checked<()> {
         self.doing = None;
@@ -144,6 +192,8 @@ impl Client {
         history.check_floor("acknowledged is there", &subscribed.now, floor, 0)?;
         let copy = &mut self.copies[segment];
         copy.is_subscribed = true;
+        copy.watching = watching;
+        copy.owed_bytes = 0;
         copy.is_old = copy.stamp != subscribed.now;
         Ok(())
     }
@@ -166,17 +216,20 @@ impl Client {
         let fits = copy.update(diff, &push.now, &mut env.history[segment])?;
         // The server counts on it, so that its silence means nothing any more.
         copy.is_old = !fits;
-        let body = Credit {
-            segment: push.segment,
-            bytes: diff.len() as u64,
-        };
-        self.ask(
-            env,
-            MessageType::Credit,
-            &body,
-            Bytes::new(),
-            Asked::Anything,
-        );
+        copy.owed_bytes += diff.len() as u64;
+        if copy.owed_bytes > PUSH_BYTES {
+            let text = format!("{} bytes came, {PUSH_BYTES} fit", copy.owed_bytes);
+            return violation("no more is pushed than fits", text);
+        }
+        // Some clients take their time until a diff is applied.
+        if self.random.one_in(2) {
+            let body = Credit {
+                segment: push.segment,
+                bytes: std::mem::take(&mut self.copies[segment].owed_bytes),
+            };
+            let none = Bytes::new();
+            self.ask(env, MessageType::Credit, &body, none, Asked::Anything);
+        }
         Ok(())
     }
 
@@ -186,9 +239,21 @@ impl Client {
         let mut watched = watched.filter(|(_, copy)| copy.is_subscribed && !copy.is_old);
         let behind = watched.find(|(segment, copy)| {
             let history = &env.history[*segment];
-            let floor = history.floor();
-            !history.is_damaged && history.check_floor("", &copy.stamp, floor, 0).is_err()
+            let (floor, slack) = (history.floor(), copy.watching.slack());
+            !history.is_damaged && history.check_floor("", &copy.stamp, floor, slack).is_err()
         });
         behind.map(|(segment, _)| segment)
+    }
+
+    /// The segment of which the client listens to nothing, or knows less than that.
+    pub fn is_deaf_to(&self, env: &Env, floors: &[Floor]) -> Option<usize> {
+        let is_deaf = |segment: &usize| {
+            let (copy, history) = (&self.copies[*segment], &env.history[*segment]);
+            let slack = copy.watching.slack();
+            let lacks = || history.check_floor("", &copy.stamp, floors[*segment], slack);
+            let hears = copy.is_subscribed && (copy.is_old || lacks().is_ok());
+            !hears && !history.is_damaged
+        };
+        (0..self.copies.len()).find(is_deaf)
     }
 }

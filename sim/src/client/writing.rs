@@ -17,13 +17,16 @@ const AGAIN_NS: u64 = 300 * MS;
 /// A writer lock, as the client knows of it.
 #[derive(Debug, Clone)]
 pub struct Grant {
-    segment: usize,
-    fence: u64,
-    base: VersionStamp,
-    next_serial: u64,
+    pub segment: usize,
+    pub fence: u64,
+    pub base: VersionStamp,
+    pub next_serial: u64,
+    pub serials_end: u64,
     /// The lease, by the client's clock [LOCK-3].
-    until_ns: u64,
-    renewed_ns: u64,
+    pub until_ns: u64,
+    pub renewed_ns: u64,
+    /// The section began without a message, under a grant that is kept since then.
+    pub kept_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -65,6 +68,18 @@ impl Writing {
             renewing: None,
         }
     }
+
+    /// Whether a section holds the segment's lock, and has not begun to release it.
+    pub fn holds(&self, segment: usize) -> bool {
+        let is_releasing = matches!(self.step, Step::Releasing { .. });
+        !is_releasing && self.grants.iter().any(|grant| grant.segment == segment)
+    }
+
+    /// Whether it has the segment's lock under that fence.
+    pub fn has_fence(&self, fence: (usize, u64)) -> bool {
+        let mut grants = self.grants.iter();
+        grants.any(|grant| (grant.segment, grant.fence) == fence)
+    }
 }
 
 #[derive(Debug)]
@@ -85,6 +100,9 @@ struct Part {
 pub struct Release {
     session: SessionId,
     sequence: u64,
+    /// When it was sent last, by the client's clock, and at first, by the world's.
+    sent_ns: u64,
+    begun_ns: u64,
     parts: Vec<Part>,
     tries: u32,
     /// The parts of which it was asked what became of them.
@@ -121,11 +139,19 @@ impl Client {
                 Ok((Some(Doing::Writing(writing)), true))
             }
             Step::Locking { is_asked } => {
+                let mut waits = true;
                 if !std::mem::replace(is_asked, true) {
                     let segment = writing.segments[writing.grants.len()];
-                    self.ask_for_lock(env, writing.number, segment);
+                    match self.begin_under_kept(env, segment) {
+                        Some(grant) => {
+                            writing.grants.push(grant);
+                            writing.step = Step::Locking { is_asked: false };
+                            waits = false;
+                        }
+                        None => self.ask_for_lock(env, writing.number, segment),
+                    }
                 }
-                Ok((Some(Doing::Writing(writing)), true))
+                Ok((Some(Doing::Writing(writing)), waits))
             }
             Step::Holding { until_ns } if env.now_ns >= *until_ns => self.finish(env, writing),
             Step::Holding { .. } | Step::Releasing { .. } => {
@@ -159,7 +185,7 @@ impl Client {
         let granted: WriterAcquired = decoded(message)?;
         let history = &mut env.history[segment];
         let serials = (granted.first_serial, u64::from(granted.serial_count));
-        history.granted(self.heard_of_ns, (granted.fence, &granted.now), serials)?;
+        history.granted(granted.fence, &granted.now, serials)?;
         history.check_floor("writers have the newest", &granted.now, floor, 0)?;
         let copy = &mut self.copies[segment];
         history.see(&granted.now)?;
@@ -175,8 +201,10 @@ impl Client {
             fence: granted.fence,
             base: granted.now,
             next_serial: granted.first_serial,
+            serials_end: granted.first_serial + serials.1,
             until_ns: sent_ns + u64::from(granted.lease_ms) * MS,
             renewed_ns: sent_ns,
+            kept_ns: None,
         };
         match &mut self.doing {
             Some(Doing::Writing(writing)) if writing.number == number => {
@@ -188,7 +216,7 @@ impl Client {
         Ok(())
     }
 
-    fn abort(&mut self, env: &mut Env, grant: &Grant) {
+    pub(super) fn abort(&mut self, env: &mut Env, grant: &Grant) {
         if let Some(segment) = self.copies[grant.segment].number {
             let fence = grant.fence;
             let body = AbortWriter { segment, fence };
@@ -230,9 +258,13 @@ impl Client {
     }
 
     fn finish(&mut self, env: &mut Env, writing: Writing) -> Left {
-        if writing.ending == Ending::Abort {
+        let changes = writing.ending == Ending::Release;
+        let is_kept = writing.grants.iter().all(|grant| grant.kept_ns.is_some());
+        if writing.ending == Ending::Abort || is_kept && !changes {
             for grant in &writing.grants {
-                self.abort(env, grant);
+                if !self.keep_on(env, grant) {
+                    self.abort(env, grant);
+                }
             }
             return Ok((None, false));
         }
@@ -249,7 +281,6 @@ impl Client {
         }
         self.sequence += 1;
         env.counts.releases += 1;
-        let changes = writing.ending == Ending::Release;
         let mut parts = Vec::new();
         for grant in &writing.grants {
             let mark = env.counts.releases << 8 | self.number as u64;
@@ -258,6 +289,8 @@ impl Client {
         let release = Release {
             session: self.session,
             sequence: self.sequence,
+            sent_ns: env.now_ns,
+            begun_ns: env.world_ns,
             parts,
             tries: 0,
             asked: BTreeSet::new(),
@@ -344,7 +377,7 @@ impl Client {
             true => decoded::<WriterKept>(message)?.versions,
             false => decoded::<WriterReleased>(message)?.versions,
         };
-        let Some((_, release)) = self.take_release() else {
+        let Some((writing, release)) = self.take_release() else {
             return Ok(());
         };
         if versions.len() != release.parts.len() {
@@ -354,7 +387,7 @@ impl Client {
             let history = &mut env.history[part.segment];
             match part.name {
                 Some(name) => {
-                    history.acknowledged((self.heard_of_ns, env.now_ns), name, version)?;
+                    history.acknowledged(env.world_ns, name, version)?;
                     let copy = &mut self.copies[part.segment];
                     if copy.stamp == part.base {
                         copy.update(&part.diff, version, history)?;
@@ -364,20 +397,14 @@ impl Client {
                 None => drop(history.see(version)?),
             }
             if is_kept {
-                self.give_kept_back(env, part);
+                let of_part = |grant: &&Grant| grant.segment == part.segment;
+                match writing.grants.iter().find(of_part) {
+                    Some(grant) => self.keep(env, grant, (release.sent_ns, version)),
+                    None => return violation("grants are kept from nobody", "it was not granted"),
+                }
             }
         }
         Ok(())
-    }
-
-    /// The client does not use the grant again.
-    fn give_kept_back(&mut self, env: &mut Env, part: &Part) {
-        if let Some(segment) = self.copies[part.segment].number {
-            let fence = part.fence;
-            let body = AbortWriter { segment, fence };
-            let none = Bytes::new();
-            self.ask(env, MessageType::AbortWriter, &body, none, Asked::Anything);
-        }
     }
 
     pub(super) fn release_refused(&mut self, env: &mut Env, code: ErrorCode) -> Checked<()> {
@@ -442,7 +469,8 @@ impl Client {
         match &mut writing.step {
             Step::Releasing { again_ns, .. } if again_ns.is_some_and(|at| at <= env.now_ns) => {
                 *again_ns = None;
-                if let Some((writing, release)) = self.take_release() {
+                if let Some((writing, mut release)) = self.take_release() {
+                    release.sent_ns = env.now_ns;
                     self.send_release(env, &release);
                     let again_ns = None;
                     let step = Step::Releasing { release, again_ns };
@@ -499,9 +527,9 @@ impl Client {
         }
     }
 
-    pub(super) fn writer_lost(&mut self, env: &mut Env, fence: u64) {
+    pub(super) fn writer_lost(&mut self, env: &mut Env, fence: (usize, u64)) {
         let is_held = match &self.doing {
-            Some(Doing::Writing(writing)) => writing.grants.iter().any(|g| g.fence == fence),
+            Some(Doing::Writing(writing)) => writing.has_fence(fence),
             _ => false,
         };
         if is_held {
@@ -509,8 +537,27 @@ impl Client {
         }
     }
 
-    /// Somebody waits for a grant that was kept. It was given back before.
-    pub(super) fn recalled(&mut self, _env: &mut Env, _recall: &RecallWriter) {}
+    /// It has held its locks for long enough.
+    pub(super) fn end_section(&mut self) {
+        if let Some(Doing::Writing(writing)) = &mut self.doing {
+            writing.hold_ns = 0;
+            if let Step::Holding { until_ns } = &mut writing.step {
+                *until_ns = 0;
+            }
+        }
+    }
+
+    /// The segment was removed. Whoever needs it opens it anew [GONE-3].
+    pub(super) fn gone(&mut self, env: &mut Env, number: u32) {
+        let Some(segment) = self.segment_of(number) else {
+            return;
+        };
+        self.copies[segment].connection_lost();
+        self.kept.remove(&segment);
+        if matches!(&self.doing, Some(Doing::Writing(writing)) if writing.holds(segment)) {
+            self.give_locks_back(env);
+        }
+    }
 
     pub(super) fn lost_while_writing(
         &mut self,
@@ -580,7 +627,7 @@ impl Client {
         let history = &mut env.history[part.segment];
         match part.name {
             Some(name) if resolved.committed => {
-                history.acknowledged((self.heard_of_ns, env.now_ns), name, &resolved.version)?;
+                history.acknowledged(env.world_ns, name, &resolved.version)?;
             }
             Some(name) => history.refused(name)?,
             None => {}
@@ -618,6 +665,9 @@ fn check_all_or_none(env: &Env, release: &Release) -> Checked<()> {
     let is_logged = |part: &&Part| env.history[part.segment].durable != Durability::Memory;
     let parts = release.parts.iter().filter(|part| part.name.is_some());
     let parts = parts.filter(is_logged);
+    // Nor does a segment know of it that was removed, or is an older one again.
+    let is_same = |part: &&Part| !env.history[part.segment].is_renewed_since(release.begun_ns);
+    let parts = parts.filter(is_same);
     let outcomes: BTreeSet<bool> = parts.filter_map(|part| part.outcome).collect();
     match outcomes.len() > 1 {
         true => violation(

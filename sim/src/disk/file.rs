@@ -70,7 +70,7 @@ impl DiskFile for File {
         let offset = offset as usize;
         let all: usize = slices.iter().map(|slice| slice.len()).sum();
         // Of a write that ends the process, a part may be there.
-        let is_last = state.ends_after == Some(0);
+        let is_last = state.ends_after == Some(0) && state.process == self.process;
         let most = match is_last && all > 0 {
             true => state.random.below(all as u64 + 1) as usize,
             false => all,
@@ -125,15 +125,19 @@ impl DiskFile for File {
 
     fn lock(&self) -> io::Result<bool> {
         let mut state = self.begin()?;
-        let locked = &mut state.inode(self.number)?.locked;
-        Ok(!std::mem::replace(locked, true))
+        let locked = state.inode(self.number)?.locked;
+        let is_free = !locked.is_some_and(|process| state.living.contains(&process));
+        if is_free {
+            state.inode(self.number)?.locked = Some(self.process);
+        }
+        Ok(is_free || state.lawless == Some(self.process))
     }
 
     fn unlock(&self) {
         let mut state = self.disk.state();
-        if state.process == self.process {
-            if let Ok(inode) = state.inode(self.number) {
-                inode.locked = false;
+        if let Ok(inode) = state.inode(self.number) {
+            if inode.locked == Some(self.process) {
+                inode.locked = None;
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The client's engine in C++, as native/sim/face.h gives it.
 #![allow(unsafe_code)]
 
-use crate::history::Name;
 use interweave_wire::protocol::{CoherenceModel, Durability, ErrorCode, VersionStamp};
 use std::ffi::{c_char, c_int, CString};
 use std::ptr;
@@ -177,11 +176,11 @@ pub enum Said {
 }
 
 /// What is known of a segment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Knowledge {
     pub hears_of_all: bool,
     pub owes_lock: bool,
-    pub newest: Name,
+    pub newest: VersionStamp,
 }
 
 pub struct Engine(*mut RawClient);
@@ -300,7 +299,7 @@ impl Engine {
         Knowledge {
             hears_of_all: raw.hears_of_all != 0,
             owes_lock: raw.owes_lock != 0,
-            newest: (raw.newest.number, raw.newest.chain),
+            newest: raw.newest.into(),
         }
     }
 

@@ -35,21 +35,25 @@ impl NativeClient {
         if (fresh || model == CoherenceModel::Strict) && !done.is_asked {
             return violation("freshness", format!("s{segment}: the server was not asked"));
         }
-        let floor = match done.is_asked {
-            true => self.tap.read_floors[segment],
-            false => Some(self.floor_unasked(env, segment, (model, x), done.is_promised)?),
+        let floor = match (done.is_asked, self.tap.read[segment]) {
+            (false, _) => self.floor_unasked(env, segment, (model, x), done.is_promised)?,
+            (true, Some((floor, _))) => floor,
+            (true, None) => {
+                return violation("answers", format!("s{segment}: no question was answered"))
+            }
         };
         let checker = match done.is_asked {
             true => "freshness",
             false => "freshness without asking",
         };
-        let stamp = &self.copies[segment].stamp;
-        match floor {
-            Some(floor) => {
-                env.history[segment].check_floor(checker, stamp, floor, slack((model, x, fresh)))
+        let (stamp, history) = (&self.copies[segment].stamp, &env.history[segment]);
+        if model == CoherenceModel::Diff {
+            match (done.is_asked, self.tap.read[segment]) {
+                (true, Some((_, newest))) => history.check_changed_to(stamp, newest, x)?,
+                _ => history.check_changed_by(stamp, floor, x)?,
             }
-            None => violation("answers", format!("s{segment}: no question was answered")),
         }
+        history.check_floor(checker, stamp, floor, slack((model, x, fresh)))
     }
 
     /// The floor of a copy that is read without a message [FRESH-3] [COH-5].
@@ -63,7 +67,7 @@ impl NativeClient {
         let history = &env.history[segment];
         let heard_of_ns = self.tap.heard_of_ns;
         if model == CoherenceModel::Temporal {
-            let old_ns = env.now_ns.saturating_sub(x * SECOND);
+            let old_ns = env.world_at(env.now_ns.saturating_sub(x * SECOND));
             let at_ns = if is_promised {
                 old_ns.min(heard_of_ns)
             } else {

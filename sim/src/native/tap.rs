@@ -63,9 +63,9 @@ pub struct Tap {
     pub heard_ns: u64,
     /// When the server sent what was heard last.
     pub heard_of_ns: u64,
-    /// Of each segment: the floor of the question for a reader that was answered last, and the last
-    /// grant.
-    pub read_floors: Vec<Option<Floor>>,
+    /// Of each segment: of the question for a reader that was answered last, the floor and the
+    /// newest version; and the last grant.
+    pub read: Vec<Option<(Floor, Name)>>,
     pub grants: Vec<Option<(u64, VersionStamp)>>,
 }
 
@@ -81,7 +81,7 @@ impl Tap {
             segments: BTreeMap::new(),
             heard_ns: 0,
             heard_of_ns: 0,
-            read_floors: vec![None; segments],
+            read: vec![None; segments],
             grants: vec![None; segments],
         }
     }
@@ -219,6 +219,7 @@ impl Tap {
     pub fn hears(&mut self, env: &mut Env, bytes: &[u8], sent_ns: u64) -> Checked<()> {
         self.heard_ns = env.now_ns;
         self.heard_of_ns = self.heard_of_ns.max(sent_ns);
+        env.is_said(self.heard_of_ns);
         self.heard.push(bytes);
         loop {
             match self.heard.next_message() {
@@ -283,14 +284,14 @@ impl Tap {
                 let acquired: ReaderAcquired = decoded(message)?;
                 let history = &mut env.history[segment];
                 history.see(&acquired.now)?;
-                self.read_floors[segment] = Some(floor);
+                self.read[segment] = Some((floor, name_of(&acquired.now)));
                 history.check_floor("acknowledged is there", &acquired.now, floor, 0)
             }
             Asked::Lock { segment, floor } => {
                 let granted: WriterAcquired = decoded(message)?;
                 let history = &mut env.history[segment];
                 let serials = (granted.first_serial, u64::from(granted.serial_count));
-                history.granted(self.heard_of_ns, (granted.fence, &granted.now), serials)?;
+                history.granted(granted.fence, &granted.now, serials)?;
                 history.check_floor("writers have the newest", &granted.now, floor, 0)?;
                 history.see(&granted.now)?;
                 self.grants[segment] = Some((granted.fence, granted.now));
@@ -333,7 +334,7 @@ impl Tap {
         part.is_acknowledged.set(true);
         let history = &mut env.history[part.segment];
         match part.name {
-            Some(name) => history.acknowledged((self.heard_of_ns, env.now_ns), name, version),
+            Some(name) => history.acknowledged(env.world_ns, name, version),
             None => history.see(version).map(drop),
         }
     }

@@ -7,6 +7,7 @@ use super::connection::FailedLogin;
 use super::{Origin, Wire};
 use interweave_access::{Access, Identity, Login, NotLetIn};
 use interweave_wire::fields::{field, readable, Fields};
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{
     ErrorCode, FieldKey, HeaderField, Hello, IdField, KeepingField, MessageType, Welcome,
     PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN,
@@ -116,6 +117,7 @@ impl Wire {
     /// Continues the session over another connection. The older connection is closed [SES-2].
     fn resume(&mut self, session: u64, connection: u64, login: Login) {
         let older = self.sessions.get(session).and_then(|s| s.connection);
+        let older = older.filter(|_| !planted::is_in(Defect::OlderConnectionStays));
         if let Some(older) = older {
             self.close(older);
         }

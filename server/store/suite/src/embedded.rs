@@ -22,6 +22,8 @@ pub struct Embedded {
     _dir: Option<tempfile::TempDir>,
     /// Those of the processes that run now.
     faults: RefCell<Faults>,
+    /// The files of the last copy, with their names.
+    copy: RefCell<Vec<(String, Vec<u8>)>>,
 }
 
 impl Embedded {
@@ -36,6 +38,7 @@ impl Embedded {
             memory: None,
             _dir: Some(dir),
             faults: RefCell::default(),
+            copy: RefCell::default(),
         }
     }
 
@@ -47,6 +50,7 @@ impl Embedded {
             memory: Some(disk),
             _dir: None,
             faults: RefCell::default(),
+            copy: RefCell::default(),
         }
     }
 
@@ -63,6 +67,24 @@ impl Embedded {
         all[at + bytes.len() / 2] ^= 1;
         write_all_at(&*self.disk.open(name, How::Change)?, &all, 0)?;
         Ok(true)
+    }
+
+    fn files(&self) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+        let names = self.disk.list()?.into_iter();
+        let read = |name: String| Ok((name.clone(), read_all(&*self.disk, &name, u64::MAX)?));
+        names.map(read).collect()
+    }
+
+    fn put(&self, files: &[(String, Vec<u8>)]) -> std::io::Result<()> {
+        for name in self.disk.list()? {
+            self.disk.remove(&name)?;
+        }
+        for (name, bytes) in files {
+            let file = self.disk.open(name, How::Empty)?;
+            write_all_at(&*file, bytes, 0)?;
+            file.sync_data()?;
+        }
+        self.disk.sync()
     }
 }
 
@@ -129,5 +151,15 @@ impl Place for Embedded {
             .iter()
             .filter(|name| self.flip(name, bytes).unwrap_or(false));
         assert_eq!(flipped.count(), 1, "the bytes lie in one file");
+    }
+
+    fn copy(&self) {
+        self.copy
+            .replace(self.files().expect("the files can be read"));
+    }
+
+    fn put_copy_back(&self) {
+        let put = self.put(&self.copy.borrow());
+        put.expect("the files can be written");
     }
 }

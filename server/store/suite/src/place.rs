@@ -26,6 +26,8 @@ pub enum Ability {
     Take,
     /// Bytes change where they lie.
     Damage,
+    /// All that the store has is copied, and the copy put back later.
+    CopyBack,
 }
 
 /// How everything that runs at the place ends.
@@ -95,4 +97,10 @@ pub trait Place {
 
     /// Changes a bit of these bytes, wherever the store has them.
     fn damage(&self, _bytes: &[u8]) {}
+
+    /// Copies all that the store has. Nobody has it open.
+    fn copy(&self) {}
+
+    /// Puts the copy in the place of what the store has. Nobody has it open.
+    fn put_copy_back(&self) {}
 }

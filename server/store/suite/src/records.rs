@@ -53,6 +53,7 @@ pub fn release(segment_id: u64, version: u64, diff: Bytes) -> Record {
         segment_id,
         body: LogBody::Release(release),
         diff,
+        fields: Vec::new(),
     }
 }
 
@@ -70,6 +71,7 @@ pub fn other(segment_id: u64, body: LogBody) -> Record {
         segment_id,
         body,
         diff: Bytes::new(),
+        fields: Vec::new(),
     }
 }
 

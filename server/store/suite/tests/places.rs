@@ -44,11 +44,11 @@ fn a_store_over_a_database() {
 
 #[test]
 fn the_store_that_keeps_nothing() {
-    use Ability::{Cancel, Crash, Damage, Fail, Fill, Hold, Keep, LosePower, Take};
+    use Ability::{Cancel, CopyBack, Crash, Damage, Fail, Fill, Hold, Keep, LosePower, Take};
     let outcomes = run(&|| Box::new(Nowhere));
     let of = |outcome: &Outcome| outcomes.iter().filter(|(_, o)| o == outcome).count();
     let left_out = [
-        Keep, Crash, LosePower, Hold, Fail, Fill, Cancel, Take, Damage,
+        Keep, Crash, LosePower, Hold, Fail, Fill, Cancel, Take, Damage, CopyBack,
     ];
     let left_out: usize = left_out.iter().map(|a| of(&Outcome::LeftOut(*a))).sum();
     assert_eq!(of(&Outcome::Held), 2, "{outcomes:?}");

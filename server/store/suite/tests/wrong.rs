@@ -28,6 +28,8 @@ enum Wrong {
     AnswersOutOfOrder,
     /// Every owner has the same epoch.
     RepeatsEpochs,
+    /// A copy that is put back has nothing.
+    LosesCopies,
     /// Says that a checkpoint lasts, and does not take it.
     SkipsCheckpoints,
     /// Acknowledges as SYNCED what is only written.
@@ -254,6 +256,16 @@ impl Place for WrongPlace {
     fn damage(&self, bytes: &[u8]) {
         self.place.damage(bytes);
     }
+
+    fn copy(&self) {
+        if self.wrong != Wrong::LosesCopies {
+            self.place.copy();
+        }
+    }
+
+    fn put_copy_back(&self) {
+        self.place.put_copy_back();
+    }
 }
 
 /// Asserts that the case of that name finds what is wrong at such places.
@@ -310,6 +322,10 @@ fn each_wrong_store_is_found() {
             "answers come in the order of the appends",
         ),
         (Wrong::RepeatsEpochs, "epochs grow"),
+        (
+            Wrong::LosesCopies,
+            "an older copy that is put back is a store like another",
+        ),
         (
             Wrong::SkipsCheckpoints,
             "a checkpoint and the releases after it come back",

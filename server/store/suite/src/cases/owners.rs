@@ -43,6 +43,12 @@ pub const CASES: &[Case] = &[
         needs: &[Ability::Take, Ability::Crash],
         run: some_segments_are_taken,
     },
+    Case {
+        name: "an older copy that is put back is a store like another",
+        promises: "STORE-13",
+        needs: &[Ability::CopyBack, Ability::Crash],
+        run: an_older_copy_is_put_back,
+    },
 ];
 
 fn is_fenced(answer: &Result<(), StoreError>) -> bool {
@@ -223,4 +229,29 @@ fn some_segments_are_taken(make: Make<'_>) -> Held {
     last.has(1, &group[..1])?;
     last.has(2, &[])?;
     last.has(3, &group[2..])
+}
+
+fn an_older_copy_is_put_back(make: Make<'_>) -> Held {
+    let place = make();
+    let owner = Owner::with(&*place, &[1])?;
+    let (first, lost, other) = (small(1, 1, 0), small(1, 2, 1), small(1, 2, 2));
+    owner.keeps(vec![first.clone()])?;
+    place.crash(Crash::Process);
+    drop(owner);
+    place.copy();
+    let owner = Owner::open(&*place)?;
+    let epoch = owner.store.owner_epoch();
+    owner.keeps(vec![lost])?;
+    place.crash(Crash::Process);
+    drop(owner);
+    place.put_copy_back();
+    let owner = Owner::open(&*place)?;
+    owner.has(1, std::slice::from_ref(&first))?;
+    let again = owner.store.owner_epoch();
+    ensure(again == epoch, || {
+        format!("an older copy gives epoch {again}, and gave {epoch} before")
+    })?;
+    owner.keeps(vec![other.clone()])?;
+    let owner = owner.crash(&*place, Crash::Process)?;
+    owner.has(1, &[first, other])
 }

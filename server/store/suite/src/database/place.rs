@@ -12,6 +12,7 @@ pub struct DatabasePlace {
     manners: Manners,
     /// Of the owners that live.
     connections: RefCell<Vec<Arc<Connection>>>,
+    copy: RefCell<Option<Server>>,
 }
 
 impl DatabasePlace {
@@ -20,6 +21,7 @@ impl DatabasePlace {
             server: Arc::new(Mutex::new(Server::new())),
             manners,
             connections: RefCell::default(),
+            copy: RefCell::default(),
         }
     }
 }
@@ -84,5 +86,14 @@ impl Place for DatabasePlace {
 
     fn damage(&self, bytes: &[u8]) {
         locked(&self.server).damage(bytes);
+    }
+
+    fn copy(&self) {
+        self.copy.replace(Some(locked(&self.server).clone()));
+    }
+
+    fn put_copy_back(&self) {
+        let copy = self.copy.borrow();
+        *locked(&self.server) = copy.clone().expect("a copy was made");
     }
 }

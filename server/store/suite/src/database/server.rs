@@ -33,7 +33,7 @@ pub enum Reply {
     Refused(StoreError),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Server {
     /// What a reader sees.
     tables: Tables,

@@ -1,0 +1,350 @@
+//! The writer locks as the server's messages tell of them, and the checkers of their times: no lock
+//! outlives its lease, none is taken before, and none is kept from those who wait.
+//!
+//! It hears what comes in at the server's door and what goes out. All times are those of the
+//! server's clock.
+
+use crate::history::{violation, Checked};
+use interweave_server::session::{Absence, Effect, Incoming, Request, ServerMessage};
+use interweave_wire::protocol::xdr::{Reader, Xdr};
+use interweave_wire::protocol::*;
+use std::collections::BTreeMap;
+
+/// So late a lease may end.
+const TICK_NS: u64 = 10_000_000;
+
+/// A request: its connection and stream.
+type Name = (u64, u32);
+
+#[derive(Debug)]
+struct Hold {
+    fence: u64,
+    connection: u64,
+    /// The lease ends then, at the latest and at the earliest.
+    last_ns: u64,
+    first_ns: u64,
+    /// The hold time ends then.
+    most_ns: u64,
+    /// A release is on its way to the log.
+    is_releasing: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    segment: u32,
+    since_ns: u64,
+}
+
+#[derive(Debug)]
+pub struct Leases {
+    lease_ns: u64,
+    hold_ns: u64,
+    holds: BTreeMap<u32, Hold>,
+    /// Requests for writer locks.
+    waiting: BTreeMap<Name, Waiting>,
+    /// The segments, and the fences of the locks that are given back.
+    releases: BTreeMap<Name, Vec<(u32, u64)>>,
+    /// Requests for strict reader locks, and who has one.
+    asked_strictly: BTreeMap<Name, u32>,
+    strict: BTreeMap<(u32, u64), u64>,
+}
+
+fn decoded<T: Xdr>(reader: &mut Reader<'_>) -> Checked<T> {
+    T::decode(reader).or_else(|error| violation("messages", error.to_string()))
+}
+
+impl Leases {
+    pub fn new(lease_ns: u64, hold_ns: u64) -> Leases {
+        Leases {
+            lease_ns,
+            hold_ns,
+            holds: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            releases: BTreeMap::new(),
+            asked_strictly: BTreeMap::new(),
+            strict: BTreeMap::new(),
+        }
+    }
+
+    /// A request came.
+    pub fn asked(&mut self, now_ns: u64, connection: u64, incoming: &Incoming) {
+        let name = (connection, incoming.stream);
+        match &incoming.request {
+            Request::AcquireWriter(r) => {
+                // Whoever asks again gives up what it had over an older connection.
+                let older = self.holds.get_mut(&r.segment);
+                if let Some(hold) = older.filter(|hold| hold.connection == connection) {
+                    hold.first_ns = 0;
+                }
+                let waiting = Waiting {
+                    segment: r.segment,
+                    since_ns: now_ns,
+                };
+                self.waiting.insert(name, waiting);
+            }
+            Request::AcquireReader(r) if r.model == CoherenceModel::Strict => {
+                self.asked_strictly.insert(name, r.segment);
+            }
+            Request::ReleaseReader(r) => drop(self.strict.remove(&(r.segment, connection))),
+            Request::AbortWriter(r) => self.forget(r.segment, r.fence),
+            Request::ReleaseWriter(r) => {
+                let parts = r.parts.iter().map(|part| (part.segment, part.fence));
+                let parts: Vec<_> = parts.collect();
+                for part in &parts {
+                    if let Some(hold) = find(&mut self.holds, *part) {
+                        hold.is_releasing = true;
+                    }
+                }
+                self.releases.insert(name, parts);
+            }
+            _ => {}
+        }
+    }
+
+    fn forget(&mut self, segment: u32, fence: u64) {
+        if find(&mut self.holds, (segment, fence)).is_some() {
+            self.holds.remove(&segment);
+        }
+    }
+
+    /// Messages go to clients. What is given back comes before what is granted, because a release
+    /// that is refused is answered last.
+    pub fn heard(&mut self, now_ns: u64, effects: &[Effect]) -> Checked<()> {
+        let grants = [MessageType::WriterAcquired, MessageType::ReaderAcquired];
+        let is_grant = |message: &ServerMessage| {
+            let type_ = message
+                .control
+                .first_chunk()
+                .map(|b| i32::from_be_bytes(*b));
+            grants.iter().any(|grant| Some(*grant as i32) == type_)
+        };
+        for of_grants in [false, true] {
+            for effect in effects {
+                match effect {
+                    Effect::Send {
+                        connection,
+                        message,
+                    } if is_grant(message) == of_grants => {
+                        self.said(now_ns, *connection, message)?;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A message goes to a client.
+    fn said(&mut self, now_ns: u64, connection: u64, message: &ServerMessage) -> Checked<()> {
+        let mut reader = Reader::new(&message.control);
+        let envelope: Envelope = decoded(&mut reader)?;
+        let name = (connection, message.stream);
+        let segment = message.segment;
+        match MessageType::try_from(envelope.type_) {
+            Ok(MessageType::WriterAcquired) => {
+                self.waiting.remove(&name);
+                let granted: WriterAcquired = decoded(&mut reader)?;
+                self.check_free(now_ns, segment)?;
+                let hold = Hold {
+                    fence: granted.fence,
+                    connection,
+                    last_ns: now_ns + self.lease_ns,
+                    first_ns: now_ns + self.lease_ns,
+                    most_ns: now_ns + self.hold_ns,
+                    is_releasing: false,
+                };
+                self.holds.insert(segment, hold);
+                Ok(())
+            }
+            Ok(MessageType::WriterRenewed) => {
+                let renewed: WriterRenewed = decoded(&mut reader)?;
+                let lease_ns = u64::from(renewed.lease_ms) * 1_000_000;
+                self.renewed(now_ns, segment, (connection, lease_ns))
+            }
+            Ok(MessageType::WriterLost) => {
+                let lost: WriterLost = decoded(&mut reader)?;
+                self.lost(now_ns, segment, lost.fence)
+            }
+            Ok(MessageType::ReaderAcquired) => {
+                let Some(segment) = self.asked_strictly.remove(&name) else {
+                    return Ok(());
+                };
+                self.check_writer(now_ns, segment)?;
+                self.holds.remove(&segment);
+                let until_ns = now_ns + self.lease_ns;
+                self.strict.insert((segment, connection), until_ns);
+                Ok(())
+            }
+            Ok(MessageType::WriterReleased) => {
+                for (segment, fence) in self.releases.remove(&name).unwrap_or_default() {
+                    self.forget(segment, fence);
+                }
+                Ok(())
+            }
+            Ok(MessageType::WriterKept) => self.kept(now_ns, name),
+            Ok(MessageType::Error) => {
+                self.waiting.remove(&name);
+                self.asked_strictly.remove(&name);
+                if let Some(parts) = self.releases.remove(&name) {
+                    let error: ErrorReply = decoded(&mut reader)?;
+                    self.release_refused(now_ns, &parts, error.code);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The writer lock is granted. Nobody else may have it.
+    fn check_free(&self, now_ns: u64, segment: u32) -> Checked<()> {
+        let mut strict = self.strict.iter();
+        if strict.any(|((of, _), until_ns)| *of == segment && now_ns < *until_ns) {
+            let text = format!("segment {segment}: a strict reader has its lock");
+            return violation("strict readers keep writers out", text);
+        }
+        self.check_writer(now_ns, segment)
+    }
+
+    /// No writer has the lock.
+    fn check_writer(&self, now_ns: u64, segment: u32) -> Checked<()> {
+        match self.holds.get(&segment) {
+            Some(hold) if hold.is_releasing || now_ns < hold.first_ns => {
+                let text = format!(
+                    "segment {segment}: the lock was granted while fence {} held it",
+                    hold.fence
+                );
+                violation("no lock is taken early", text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn renewed(
+        &mut self,
+        now_ns: u64,
+        segment: u32,
+        (connection, lease_ns): (u64, u64),
+    ) -> Checked<()> {
+        let Some(hold) = self.holds.get_mut(&segment) else {
+            return Ok(());
+        };
+        hold.connection = connection;
+        hold.last_ns = now_ns + lease_ns;
+        hold.first_ns = hold.last_ns;
+        if hold.last_ns > hold.most_ns {
+            let text = format!("segment {segment}: a lease goes beyond the hold time");
+            return violation("no lock outlives its lease", text);
+        }
+        Ok(())
+    }
+
+    fn lost(&mut self, now_ns: u64, segment: u32, fence: u64) -> Checked<()> {
+        if let Some(hold) = find(&mut self.holds, (segment, fence)) {
+            // A renewal says the lease in whole milliseconds.
+            if hold.is_releasing || now_ns + 1_000_000 < hold.first_ns {
+                let text = format!("segment {segment}: fence {fence} was taken from its holder");
+                return violation("no lock is taken early", text);
+            }
+        }
+        self.forget(segment, fence);
+        Ok(())
+    }
+
+    fn kept(&mut self, now_ns: u64, name: Name) -> Checked<()> {
+        for (segment, fence) in self.releases.remove(&name).unwrap_or_default() {
+            if self.waiting.values().any(|w| w.segment == segment) {
+                let text = format!("segment {segment}: a grant is kept, and somebody waits");
+                return violation("grants are kept from nobody", text);
+            }
+            let (lease_ns, hold_ns) = (self.lease_ns, self.hold_ns);
+            if let Some(hold) = find(&mut self.holds, (segment, fence)) {
+                hold.is_releasing = false;
+                hold.last_ns = now_ns + lease_ns;
+                hold.first_ns = hold.last_ns;
+                hold.most_ns = now_ns + hold_ns;
+            }
+        }
+        Ok(())
+    }
+
+    fn release_refused(&mut self, now_ns: u64, parts: &[(u32, u64)], code: ErrorCode) {
+        for (segment, fence) in parts {
+            let lease_ns = self.lease_ns;
+            let Some(hold) = find(&mut self.holds, (*segment, *fence)) else {
+                continue;
+            };
+            match code {
+                // The holder may try again. Or the lock is given back, if its session has ended.
+                ErrorCode::StoreFull | ErrorCode::TimedOut | ErrorCode::TooLarge => {
+                    hold.is_releasing = false;
+                    hold.last_ns = hold.last_ns.max(now_ns + lease_ns);
+                    hold.most_ns = hold.most_ns.max(hold.last_ns);
+                    hold.first_ns = now_ns;
+                }
+                // The same release came again, and is on its way.
+                ErrorCode::Cancelled => {}
+                _ => self.forget(*segment, *fence),
+            }
+        }
+    }
+
+    /// The connection is lost, or closed. Its session lives, and may let its locks go.
+    pub fn gone(&mut self, connection: u64) {
+        self.waiting.retain(|(of, _), _| *of != connection);
+        self.asked_strictly.retain(|(of, _), _| *of != connection);
+        self.strict.retain(|(_, of), _| *of != connection);
+        let of_it = |name: &Name| name.0 == connection;
+        let releases: Vec<Name> = self.releases.keys().copied().filter(of_it).collect();
+        for name in releases {
+            for (segment, fence) in self.releases.remove(&name).unwrap_or_default() {
+                self.forget(segment, fence);
+            }
+        }
+        for hold in self
+            .holds
+            .values_mut()
+            .filter(|hold| hold.connection == connection)
+        {
+            hold.first_ns = 0;
+        }
+    }
+
+    /// The server was absent, which counts against nobody.
+    pub fn excuse(&mut self, absence: Absence) {
+        for hold in self.holds.values_mut() {
+            absence.excuse_deadline(&mut hold.last_ns);
+            absence.excuse_deadline(&mut hold.first_ns);
+            hold.last_ns = hold.last_ns.min(hold.most_ns);
+            hold.first_ns = hold.first_ns.min(hold.most_ns);
+        }
+        for until_ns in self.strict.values_mut() {
+            // It may end at once.
+            *until_ns = absence.from_ns;
+        }
+    }
+
+    /// Nobody waits for a lock whose lease is over.
+    pub fn check(&self, now_ns: u64) -> Checked<()> {
+        for waiting in self.waiting.values() {
+            let Some(hold) = self.holds.get(&waiting.segment) else {
+                continue;
+            };
+            let due_ns = hold.last_ns.max(waiting.since_ns) + TICK_NS;
+            let is_strict = self.strict.keys().any(|(of, _)| *of == waiting.segment);
+            if now_ns > due_ns && !hold.is_releasing && !is_strict {
+                let text = format!(
+                    "segment {}: fence {} holds the lock {} ms after its lease, and somebody waits",
+                    waiting.segment,
+                    hold.fence,
+                    (now_ns - hold.last_ns) / 1_000_000
+                );
+                return violation("no lock outlives its lease", text);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn find(holds: &mut BTreeMap<u32, Hold>, (segment, fence): (u32, u64)) -> Option<&mut Hold> {
+    holds.get_mut(&segment).filter(|hold| hold.fence == fence)
+}
