@@ -17,6 +17,7 @@ fn most_seeds(defect: Defect) -> Option<u64> {
         | Defect::LeaseByWallClock
         | Defect::StaleDiff
         | Defect::UnitsUncounted
+        | Defect::ChangesMissed
         | Defect::DiffOutOfOrder => 20,
         Defect::WrongIncarnation
         | Defect::UnsyncedNames

@@ -517,8 +517,11 @@ impl Client {
 
     /// A lock that the client has is not its own any more.
     pub(super) fn lock_is_lost(&mut self, env: &mut Env) {
-        let is_holding = match &self.doing {
-            Some(Doing::Writing(writing)) => !matches!(writing.step, Step::Releasing { .. }),
+        let is_holding = match &mut self.doing {
+            Some(Doing::Writing(writing)) => {
+                writing.renewing = None;
+                !matches!(writing.step, Step::Releasing { .. })
+            }
             _ => false,
         };
         // Some clients do not hear it, and are kept out by their fences.
