@@ -87,6 +87,14 @@ impl Leases {
             }
             Request::ReleaseReader(r) => drop(self.strict.remove(&(r.segment, connection))),
             Request::AbortWriter(r) => self.forget(r.segment, r.fence),
+            // Whoever closes a segment gives up its locks.
+            Request::CloseSegment(r) => {
+                self.strict.remove(&(r.segment, connection));
+                let hold = self.holds.get_mut(&r.segment);
+                if let Some(hold) = hold.filter(|hold| hold.connection == connection) {
+                    hold.first_ns = 0;
+                }
+            }
             Request::ReleaseWriter(r) => {
                 let parts = r.parts.iter().map(|part| (part.segment, part.fence));
                 let parts: Vec<_> = parts.collect();
