@@ -68,6 +68,15 @@ impl Actor {
         either!(self, client => client.is_idle())
     }
 
+    /// How long it may wait for a server that is there, because it does not know that yet.
+    pub fn patience_ns(&self) -> u64 {
+        match self {
+            Actor::Model(_) => 0,
+            #[cfg(feature = "native")]
+            Actor::Native(_) => NativeClient::PATIENCE_NS,
+        }
+    }
+
     pub fn connection(&self) -> Option<u64> {
         either!(self, client => client.connection())
     }

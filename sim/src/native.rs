@@ -9,7 +9,7 @@ mod writing;
 
 use crate::client::copy::Copy;
 use crate::client::{Op, Watching};
-use crate::env::{Env, Event, MS};
+use crate::env::{Env, Event, MS, SECOND};
 use crate::history::{name_of, violation, Checked, Floor};
 use crate::network::{Item, Side};
 use crate::random::Random;
@@ -85,6 +85,9 @@ pub struct NativeClient {
 }
 
 impl NativeClient {
+    /// It waits so long for the answer to a HELLO that is lost, and pauses before the next one.
+    pub const PATIENCE_NS: u64 = 4 * SECOND;
+
     pub fn new(
         number: usize,
         random: Random,
@@ -552,7 +555,8 @@ impl NativeClient {
             let history = &env.history[*segment];
             let newest = &self.engine.knowledge(*segment).newest;
             let hears = || history.check_floor("", newest, floors[*segment], 0).is_ok();
-            !history.is_damaged && !(self.listens[*segment] && hears())
+            let is_known = self.listens[*segment] && hears();
+            !is_known && !history.is_damaged
         };
         (0..self.copies.len()).find(is_deaf)
     }

@@ -647,14 +647,18 @@ impl World<'_> {
             }
         }
         let lease_ns = u64::from(self.plan.lease_ms) * MS;
-        self.env.after(2 * lease_ns + SECOND, Event::Soon);
+        let patience_ns = self.clients.iter().map(Actor::patience_ns).max();
+        let patience_ns = patience_ns.unwrap_or(0);
+        self.env
+            .after(2 * lease_ns + SECOND + patience_ns, Event::Soon);
         // The clients have more to do than one write each.
-        self.env.after(8 * lease_ns + 2 * SECOND, Event::Rest);
+        self.env
+            .after(8 * lease_ns + 2 * SECOND + patience_ns, Event::Rest);
         Ok(())
     }
 
-    /// Two leases and a second after the faults: each segment was written, and each listener knows
-    /// what was acknowledged before.
+    /// Two leases and a second after the faults, and what clients wait: each segment was written,
+    /// and each listener knows what was acknowledged before.
     fn look_soon(&mut self) -> Checked<()> {
         for history in &self.env.history {
             if !history.is_damaged && !history.was_written_since(self.plan.calm_ns) {
