@@ -47,7 +47,7 @@ mod witness;
 mod writer;
 
 pub use backup::{backup, restore, verify, Report, Wanted};
-pub use creator::creator_field;
+pub use creator::{creator_field, creator_of};
 pub use embedded::{EmbeddedStore, NowFn, Options, RandomFn, SyncFn};
 pub use error::StoreError;
 pub use group::check_release;

@@ -1,9 +1,9 @@
 //! The rows: one a segment.
 
 use bytes::Bytes;
-use interweave_store::{End, Piece, Record, RecoveredSegment, StoreError};
+use interweave_store::{creator_of, End, Piece, Record, RecoveredSegment, StoreError};
 use interweave_wire::protocol::{
-    CheckpointHead, Durability, LogBody, LogCreate, LogKind, LogRelease,
+    CheckpointHead, Durability, IdentityField, LogBody, LogCreate, LogKind, LogRelease,
 };
 use std::collections::hash_map::DefaultHasher;
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ pub struct Row {
     pub epoch: u64,
     life: Life,
     created: Option<LogCreate>,
+    creator: Option<Box<IdentityField>>,
     version: u64,
     incarnation: u64,
     serials_below: u64,
@@ -64,6 +65,7 @@ impl Row {
             epoch,
             life: Life::Free,
             created: None,
+            creator: None,
             version: 0,
             incarnation: 0,
             serials_below: 0,
@@ -94,6 +96,7 @@ impl Row {
             self.life = Life::Here;
             self.incarnation = create.incarnation;
             self.created = Some(create.clone());
+            self.creator = creator_of(&record.fields).map(Box::new);
             return Ok(());
         }
         if self.life != Life::Here {
@@ -181,6 +184,7 @@ impl Row {
             path: created.path.clone(),
             durable: created.durable,
             quota_bytes: created.quota_bytes,
+            creator: self.creator.clone(),
             incarnation: self.incarnation,
             checkpoint: self.checkpoint.clone(),
             pieces: self.pieces.clone(),
