@@ -600,7 +600,7 @@ impl Client {
             MessageType::WriterLost => {
                 let lost: WriterLost = decoded(message)?;
                 if let Some(segment) = self.segment_of(lost.segment) {
-                    self.forget_fence((segment, lost.fence));
+                    let _ = self.forget_fence((segment, lost.fence));
                     self.writer_lost(env, (segment, lost.fence));
                 }
                 Ok(())

@@ -42,7 +42,7 @@ mod tests {
             key: whole.key,
             value: value.to_vec(),
         };
-        assert_eq!(creator_of(&[whole.clone()]), Some(alice()));
+        assert_eq!(creator_of(std::slice::from_ref(&whole)), Some(alice()));
         assert_eq!(creator_of(&[]), None);
         assert_eq!(creator_of(&[whole.clone(), whole.clone()]), None, "twice");
         for length in 0..whole.value.len() {

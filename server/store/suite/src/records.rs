@@ -1,9 +1,10 @@
 //! Records for cases, and what a case sees of a segment.
 
 use bytes::Bytes;
-use interweave_store::{Record, RecoveredSegment};
+use interweave_store::{creator_field, Record, RecoveredSegment};
 use interweave_wire::protocol::{
-    CheckpointHead, Durability, LogBody, LogCreate, LogKind, LogRelease, VersionStamp,
+    CheckpointHead, Durability, IdentityField, LogBody, LogCreate, LogKind, LogRelease,
+    VersionStamp,
 };
 
 pub const REMOVE: LogBody = LogBody::Other(LogKind::Remove as i32);
@@ -13,7 +14,7 @@ pub const REMOVE: LogBody = LogBody::Other(LogKind::Remove as i32);
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -21,14 +22,14 @@ impl Random {
     }
 
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.draw() % bound
     }
 }
 
 /// The diff of a version. `by` tells apart what different owners make of the same version.
 pub fn diff(segment_id: u64, version: u64, by: u64, bytes: usize) -> Bytes {
     let mut random = Random(segment_id << 40 | version << 8 | by);
-    (0..bytes).map(|_| random.next() as u8).collect()
+    (0..bytes).map(|_| random.draw() as u8).collect()
 }
 
 pub fn create(segment_id: u64, durable: Durability) -> Record {
@@ -38,7 +39,18 @@ pub fn create(segment_id: u64, durable: Durability) -> Record {
         quota_bytes: 1 << 20,
         incarnation: 1,
     };
-    other(segment_id, LogBody::Create(created))
+    Record {
+        fields: vec![creator_field(&creator(segment_id))],
+        ..other(segment_id, LogBody::Create(created))
+    }
+}
+
+/// The maker of the segment.
+pub fn creator(segment_id: u64) -> IdentityField {
+    IdentityField {
+        scheme: "token".to_string(),
+        name: format!("maker of {segment_id}"),
+    }
 }
 
 pub fn release(segment_id: u64, version: u64, diff: Bytes) -> Record {

@@ -2,7 +2,7 @@
 
 use super::{ensure, kept, Case, Held, Owner};
 use crate::place::{Ability, Crash, Make};
-use crate::records::{create, diff, head, other, release, serials, small, stamp, REMOVE};
+use crate::records::{create, creator, diff, head, other, release, serials, small, stamp, REMOVE};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, StoreError};
 use interweave_wire::protocol::Durability::{self, Synced, Written};
@@ -133,8 +133,11 @@ fn created_and_removed(make: Make<'_>) -> Held {
             segment.durable,
             segment.quota_bytes,
             segment.incarnation,
+            segment.creator.as_deref(),
         );
-        let was = (&*format!("/segment/{id}"), durable, 1 << 20, 1);
+        let maker = creator(id);
+        let path = format!("/segment/{id}");
+        let was = (&*path, durable, 1 << 20, 1, Some(&maker));
         ensure(is == was, || {
             format!("segment {id} is {is:?} and was {was:?}")
         })?;

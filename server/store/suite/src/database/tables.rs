@@ -31,7 +31,7 @@ pub struct Row {
     pub epoch: u64,
     life: Life,
     created: Option<LogCreate>,
-    creator: Option<IdentityField>,
+    creator: Option<Box<IdentityField>>,
     version: u64,
     incarnation: u64,
     serials_below: u64,
@@ -96,7 +96,7 @@ impl Row {
             self.life = Life::Here;
             self.incarnation = create.incarnation;
             self.created = Some(create.clone());
-            self.creator = creator_of(&record.fields);
+            self.creator = creator_of(&record.fields).map(Box::new);
             return Ok(());
         }
         if self.life != Life::Here {
@@ -184,7 +184,7 @@ impl Row {
             path: created.path.clone(),
             durable: created.durable,
             quota_bytes: created.quota_bytes,
-            creator: self.creator.clone().map(Box::new),
+            creator: self.creator.clone(),
             incarnation: self.incarnation,
             checkpoint: self.checkpoint.clone(),
             pieces: self.pieces.clone(),
