@@ -22,6 +22,12 @@ pub fn with_file(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> 
     Ok(arguments)
 }
 
+/// Whether a line of a file gives an option that value.
+pub fn can_say(value: &str) -> bool {
+    let line = format!("store = {value}\n");
+    lines(Path::new(""), &line).is_ok_and(|options| options == [("store", value)])
+}
+
 fn file_in(arguments: &[OsString]) -> Option<PathBuf> {
     let at = arguments.iter().position(|a| a == "--config");
     let follows = at.and_then(|at| arguments.get(at + 1)).cloned();
@@ -84,6 +90,16 @@ mod tests {
         let refusal = lines(path, "lease = 5\nfast\n").unwrap_err();
         assert!(refusal.starts_with("lab.conf:2: `fast`"), "{refusal}");
         assert!(lines(path, "config = other").is_err());
+    }
+
+    #[test]
+    fn a_value_that_a_line_would_change_is_known() {
+        for good in ["/lab", "/lab#1", "/my lab", "/a=b"] {
+            assert!(can_say(good), "{good:?}");
+        }
+        for other in ["/my #1", "/lab\nlisten = 0.0.0.0:1", "/lab ", "/lab\r", ""] {
+            assert!(!can_say(other), "{other:?}");
+        }
     }
 
     #[test]
