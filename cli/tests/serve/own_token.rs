@@ -277,7 +277,7 @@ fn own_2_a_folder_that_became_a_link_gets_no_token() {
     assert!(server.stop().success());
 }
 
-fn wait_for(file: &std::path::Path) {
+pub fn wait_for(file: &std::path::Path) {
     let begin = Instant::now();
     while !file.exists() {
         assert!(begin.elapsed() < PATIENT, "{}", file.display());
