@@ -517,7 +517,7 @@ fn a_host_with_many_handshakes_keeps_no_other_host_out() {
     let certificates = Certificates::new();
     let server = certificates.serve(&[]);
     let mut slow = raw(&certificates, &server);
-    let _strangers: Vec<TcpStream> = (0..600)
+    let _strangers: Vec<TcpStream> = (0..300)
         .map(|_| connect_from(Ipv4Addr::new(127, 0, 0, 2), server.port))
         .collect();
     // The server has accepted them when it serves one that came after them.
