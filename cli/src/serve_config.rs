@@ -22,6 +22,12 @@ pub fn with_file(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> 
     Ok(arguments)
 }
 
+/// Whether a line of a file gives an option that value.
+pub fn can_say(value: &str) -> bool {
+    let line = format!("store = {value}\n");
+    lines(Path::new(""), &line).is_ok_and(|options| options == [("store", value)])
+}
+
 fn file_in(arguments: &[OsString]) -> Option<PathBuf> {
     let at = arguments.iter().position(|a| a == "--config");
     let follows = at.and_then(|at| arguments.get(at + 1)).cloned();
@@ -48,6 +54,15 @@ fn without_comment(line: &str) -> &str {
     comment.map_or(line, |(at, _)| &line[..at])
 }
 
+/// Whether the text of a token begins within the line. Such a line is not shown [ACC-7].
+fn has_token(line: &str) -> bool {
+    line.match_indices("iw_").any(|(at, begin)| {
+        let (id, rest) = line[at + begin.len()..].split_once('_').unwrap_or_default();
+        let hex = |text: &str| text.bytes().take_while(u8::is_ascii_hexdigit).count();
+        id.len() == 12 && hex(id) == 12 && hex(rest) >= 12
+    })
+}
+
 /// Names and values.
 fn lines<'a>(path: &Path, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, String> {
     let mut options = Vec::new();
@@ -55,6 +70,14 @@ fn lines<'a>(path: &Path, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, Stri
         let line = without_comment(line).trim();
         if line.is_empty() {
             continue;
+        }
+        if has_token(line) {
+            return Err(format!(
+                "{}:{}: this line has a token's text; `tokens = FILE` names the file that \
+                 `interweave token new` writes, and clients have the text",
+                path.display(),
+                index + 1
+            ));
         }
         let option = line.split_once('=').map(|(a, b)| (a.trim(), b.trim()));
         match option.filter(|(name, _)| !name.is_empty() && *name != "config") {
@@ -84,6 +107,37 @@ mod tests {
         let refusal = lines(path, "lease = 5\nfast\n").unwrap_err();
         assert!(refusal.starts_with("lab.conf:2: `fast`"), "{refusal}");
         assert!(lines(path, "config = other").is_err());
+    }
+
+    #[test]
+    fn acc_7_a_token_in_the_wrong_place_is_not_shown() {
+        let token = format!("iw_0123456789ab_{}", "c".repeat(64));
+        for line in [
+            "X",
+            "tokens = X",
+            "X = 5",
+            "token=X",
+            "\"X\"",
+            "store = /iw_/X",
+        ] {
+            let line = line.replace('X', &token);
+            let refusal = lines(Path::new("lab.conf"), &line).unwrap_err();
+            assert!(refusal.starts_with("lab.conf:1: this line has a token's"));
+            assert!(!refusal.contains("iw_"), "{refusal}");
+        }
+        for line in ["store = /iw_store", "store = /iw_0123456789ab_é23456789012"] {
+            assert!(lines(Path::new("lab.conf"), line).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_a_line_would_change_is_known() {
+        for good in ["/lab", "/lab#1", "/my lab", "/a=b"] {
+            assert!(can_say(good), "{good:?}");
+        }
+        for other in ["/my #1", "/lab\nlisten = 0.0.0.0:1", "/lab ", "/lab\r"] {
+            assert!(!can_say(other), "{other:?}");
+        }
     }
 
     #[test]

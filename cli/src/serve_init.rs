@@ -1,12 +1,14 @@
 //! `interweave serve --init DIR`: the files of a server that other hosts may reach, and what to do
 //! with them.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::cert;
 use crate::failure::Failure;
 use crate::output::print_text;
+use crate::serve_config;
 use crate::token;
 
 /// The identity that the first token gives.
@@ -16,16 +18,17 @@ const DAYS: u32 = 365;
 /// Makes the folder's files. Prints the first token, which nothing keeps, and the next steps.
 /// Changes nothing that is there already.
 pub fn run(folder: &Path, hosts: &[String]) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|error| Failure::at(folder, error))?;
-    let folder = &fs::canonicalize(folder).map_err(|error| Failure::at(folder, error))?;
+    let at_folder = |error| Failure::at(folder, error);
+    let mut builder = DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(at_folder)?;
+    let folder = &fs::canonicalize(folder).map_err(at_folder)?;
+    check(folder)?;
     let named = |name: &str| folder.join(name);
     let config = named("serve.conf");
-    for file in [&config, &named("rules"), &named("tokens")] {
-        if file.exists() {
-            let text = format!("{} is there already; choose another folder", file.display());
-            return Err(Failure::new(text));
-        }
-    }
     let hosts = match hosts {
         [] => vec![own_host_name()],
         given => given.to_vec(),
@@ -37,6 +40,33 @@ pub fn run(folder: &Path, hosts: &[String]) -> Result<(), Failure> {
     // Last, because a folder with it is whole.
     cert::write(&config, &config_text(folder), 0o640)?;
     print_steps(folder, &hosts[0], &token);
+    Ok(())
+}
+
+/// The files that are made.
+const FILES: [&str; 7] = [
+    "serve.conf",
+    "rules",
+    "tokens",
+    "ca.pem",
+    "ca.key",
+    "server.pem",
+    "server.key",
+];
+
+/// Whether the files can be made, before one of them is.
+fn check(folder: &Path) -> Result<(), Failure> {
+    let shown = folder.display();
+    if !folder.to_str().is_some_and(serve_config::can_say) {
+        let text = format!("a config file cannot name {shown:?}; choose another folder");
+        return Err(Failure::new(text));
+    }
+    for file in FILES.map(|name| folder.join(name)) {
+        if file.symlink_metadata().is_ok() {
+            let text = format!("{} is there already; choose another folder", file.display());
+            return Err(Failure::new(text));
+        }
+    }
     Ok(())
 }
 
@@ -82,7 +112,21 @@ fn config_text(folder: &Path) -> String {
     )
 }
 
+/// Warns of a folder in which others could replace the rules.
+fn warning(folder: &Path) -> String {
+    let mode = fs::metadata(folder).map_or(0, |data| data.mode());
+    match mode & 0o002 {
+        0 => String::new(),
+        _ => format!(
+            "\nEverybody may write in this folder, and so replace the rules. Unless the host is \
+             yours alone:\n  chmod o-w {}\n",
+            folder.display()
+        ),
+    }
+}
+
 fn print_steps(folder: &Path, host: &str, token: &str) {
+    let warning = warning(folder);
     let folder = folder.display();
     let text = format!(
         "{folder} has what a server needs that other hosts reach.\n\
@@ -102,7 +146,8 @@ fn print_steps(folder: &Path, host: &str, token: &str) {
          interweave token new NAME --tokens {folder}/tokens\n  \
          and a line in {folder}/rules, like `allow NAME read /**`\n\
          \n\
-         {folder}/ca.key signs certificates. Keep it on another machine.\n"
+         {folder}/ca.key signs certificates. Keep it on another machine.\n\
+         {warning}"
     );
     print_text(&text);
 }

@@ -5,6 +5,7 @@ use crate::clients::{open, write, PATIENT};
 use crate::server::{Directory, Server};
 use interweave_server::client::{Client, Greeting, Transport};
 use interweave_wire::protocol::{Durability, ErrorCode};
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -137,6 +138,45 @@ fn own_1_options_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn init_makes_a_folder_of_this_user_alone_whose_config_works_or_nothing() {
+    let parent = Directory::new();
+    let init = |name: &str| {
+        let folder = parent.path().join(name);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
+        command.args(["serve", "--host", "localhost", "--init"]);
+        let ended = command.arg(&folder).output().expect("the program runs");
+        let words = [&ended.stdout[..], &ended.stderr].concat();
+        (folder, String::from_utf8_lossy(&words).into_owned())
+    };
+    let (good, words) = init("my lab");
+    let mode = good.metadata().expect("it is made").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(!words.contains("chmod"), "{words}");
+    // The config would name other files, or have other options.
+    for name in ["my #1", "lab\ninsecure = true"] {
+        let (folder, words) = init(name);
+        assert!(words.contains("choose another folder"), "{words}");
+        assert_eq!(folder.read_dir().expect("it is made").count(), 0);
+    }
+    let open = parent.path().join("open");
+    std::fs::create_dir(&open).expect("a folder");
+    std::fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("it is ours");
+    assert!(init("open").1.contains("chmod o-w"));
+    // What is there stays, and nothing is made beside it.
+    for name in ["ca.pem", "server.key", "rules"] {
+        let folder = parent.path().join(name);
+        std::fs::create_dir(&folder).expect("a folder");
+        std::os::unix::fs::symlink("nowhere", folder.join(name)).expect("a link");
+        let words = init(name).1;
+        assert!(
+            words.contains("is there already; choose another folder"),
+            "{words}"
+        );
+        assert_eq!(folder.read_dir().expect("a folder").count(), 1);
+    }
+}
+
+#[test]
 fn own_token_says_the_same_as_nothing() {
     let runtime = Directory::new();
     let server = Server::with_own_token(&runtime, &["--own-token"]);
@@ -237,7 +277,7 @@ fn own_2_a_folder_that_became_a_link_gets_no_token() {
     assert!(server.stop().success());
 }
 
-fn wait_for(file: &std::path::Path) {
+pub fn wait_for(file: &std::path::Path) {
     let begin = Instant::now();
     while !file.exists() {
         assert!(begin.elapsed() < PATIENT, "{}", file.display());

@@ -1,5 +1,7 @@
-//! Own tokens of servers that have ended [OWN-6], and own tokens over TLS [OWN-3].
+//! Own tokens of servers that have ended [OWN-6], own tokens over TLS [OWN-3], and what is in the
+//! way of a token [OWN-2].
 
+use crate::own_token::wait_for;
 use crate::server::{Directory, Server};
 use crate::tls::Certificates;
 use interweave_wire::protocol::{ErrorCode, ErrorReply, Hello, MessageType};
@@ -63,6 +65,20 @@ fn own_6_a_refusal_names_the_file_of_the_stale_token() {
         assert!(text.contains(word), "{text}");
     }
     assert!(!text.contains("iw_"), "{text}");
+}
+
+#[test]
+fn own_2_a_file_that_cannot_be_written_at_the_start_is_written_as_soon_as_it_can_be() {
+    let runtime = Directory::new();
+    let (address, file) = killed(&runtime);
+    std::fs::remove_file(&file).expect("it is there");
+    std::fs::create_dir(&file).expect("something in the way");
+    let _server = Server::with_own_token(&runtime, &["--listen", &address]);
+    refusal(&list(&address, &runtime));
+    std::fs::remove_dir(&file).expect("it is empty");
+    wait_for(&file);
+    let listed = list(&address, &runtime);
+    assert!(listed.status.success(), "{listed:?}");
 }
 
 /// Answers HELLO with DENIED, as another user's server does. Returns the tokens that it was shown.

@@ -5,8 +5,9 @@ use crate::server::{Directory, Server};
 use interweave_server::client::{Client, Greeting};
 use interweave_wire::protocol::{Durability, ErrorCode};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{mpsc, Arc};
@@ -86,6 +87,34 @@ impl Certificates {
         let mut options = own.iter().map(String::as_str).collect::<Vec<_>>();
         options.extend(["--client-ca", &authority]);
         Server::talkative(&options)
+    }
+
+    /// Makes a certificate of a client under an authority of its own, AUTHORITY.pem, that is valid
+    /// for so long. The file of the client has both.
+    fn make_under(&self, authority: &str, valid: Duration, client: &str) {
+        let read = |name| std::fs::read_to_string(self.file(name)).unwrap();
+        let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
+        let root = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
+        let named = |name: &str| {
+            let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+            params.distinguished_name.push(DnType::CommonName, name);
+            params
+        };
+        let mut params = named(authority);
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
+        params.not_after = time::OffsetDateTime::now_utc() + valid;
+        let key = KeyPair::generate().unwrap();
+        let between = params.signed_by(&key, &root).unwrap();
+        let issuer = rcgen::Issuer::new(params, key);
+        let mut params = named(client);
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().unwrap();
+        let own = params.signed_by(&key, &issuer).unwrap();
+        let write = |name: String, text| std::fs::write(self.file(&name), text).unwrap();
+        write(format!("{client}.pem"), own.pem() + &between.pem());
+        write(format!("{client}.key"), key.serialize_pem());
+        write(format!("{authority}.pem"), between.pem());
     }
 
     pub fn serve_the_known(&self) -> Server {
@@ -381,6 +410,30 @@ fn net_7_a_certificate_that_is_revoked_ends_its_connections_and_begins_none() {
 }
 
 #[test]
+fn net_7_an_authority_in_between_ends_connections_when_it_is_not_valid_any_more() {
+    let certificates = Certificates::new();
+    revoke(&certificates, &[]).unwrap();
+    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
+    let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
+    open(&mut connect(&server), "/numbers", Durability::Memory);
+    certificates.make_under("between", Duration::from_secs(3600), "long");
+    certificates.make_under("brief", Duration::from_secs(3), "short");
+    let watching = ["short", "long"].map(|name| {
+        let (child, lines) = watching(&certificates, &server, name);
+        // The first line says that it waits.
+        lines.recv_timeout(PATIENT).expect("it watches");
+        (child, lines)
+    });
+    for (mut child, lines) in watching {
+        let lost = lines.recv_timeout(PATIENT).expect("the connection ends");
+        assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
+        revoke(&certificates, &["between"]).unwrap();
+        child.kill().expect("it waits for the server");
+        child.wait().expect("its end");
+    }
+}
+
+#[test]
 fn net_7_a_list_that_is_not_the_authoritys_is_not_taken() {
     let certificates = Certificates::new();
     revoke(&certificates, &["alice"]).unwrap();
@@ -457,6 +510,32 @@ fn handshakes_that_are_not_completed_keep_nobody_out() {
         matches!(&ended, Ok(0))
             || ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
     );
+}
+
+#[test]
+fn a_host_with_many_handshakes_keeps_no_other_host_out() {
+    let certificates = Certificates::new();
+    let server = certificates.serve(&[]);
+    let mut slow = raw(&certificates, &server);
+    let _strangers: Vec<TcpStream> = (0..300)
+        .map(|_| connect_from(Ipv4Addr::new(127, 0, 0, 2), server.port))
+        .collect();
+    // The server has accepted them when it serves one that came after them.
+    Caller::trusting(&certificates).list(&server).unwrap();
+    while slow.conn.is_handshaking() {
+        let shaken = slow.conn.complete_io(&mut slow.sock);
+        shaken.expect("the client's place is its own");
+    }
+}
+
+/// Connects from another address of this host.
+fn connect_from(source: Ipv4Addr, port: u16) -> TcpStream {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddrV4::new(source, 0)).unwrap();
+    let server = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    rustix::net::connect(&socket, &server).expect("it is accepted");
+    socket.into()
 }
 
 /// A connection of TLS whose bytes are the test's own.

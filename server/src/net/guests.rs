@@ -136,7 +136,7 @@ impl Guests {
         let Ok(place) = self.places.clone().acquire_owned().await else {
             return;
         };
-        let visit = self.visits.begin();
+        let visit = self.visits.begin(way.peer.address);
         spawn_local(async move {
             tokio::select! {
                 _ = converse(stream, way, app, visit.clone()) => {}

@@ -46,7 +46,7 @@ async fn converse(words: &[u8]) -> Vec<u8> {
     let (app, asked) = http::app(door);
     let answering = spawn_local(http::answer(shell.clone(), asked));
     let (ours, theirs) = duplex(PIPE_BYTES);
-    let visit = Visits::default().begin();
+    let visit = Visits::default().begin(None);
     spawn_local(guests::converse(theirs, Way::default(), app, visit));
     let (mut reader, mut writer) = split(ours);
     let mut answers = Vec::new();

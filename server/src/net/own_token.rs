@@ -33,8 +33,8 @@ pub struct OwnToken {
 /// A file with the token.
 struct TokenFile {
     path: PathBuf,
-    /// Its lock says that this server runs.
-    _locked: File,
+    /// Its lock says that this server runs. None: it could not be written yet.
+    locked: Option<File>,
 }
 
 impl OwnToken {
@@ -72,7 +72,11 @@ impl OwnToken {
         };
         match place(&name, token, Over::Older) {
             Ok(file) => self.files.push(file),
-            Err(error) => self.failure = Some(error.to_string()),
+            Err(error) => {
+                self.failure = Some(error.to_string());
+                let path = folders().into_iter().next().unwrap_or_default().join(name);
+                self.files.push(TokenFile { path, locked: None });
+            }
         }
     }
 
@@ -115,7 +119,8 @@ impl OwnToken {
             );
         }
         let name = own_token::file_name(http.port());
-        match self.files.iter().find(|file| file.path.ends_with(&name)) {
+        let mut written = self.files.iter().filter(|file| file.locked.is_some());
+        match written.find(|file| file.path.ends_with(&name)) {
             _ if has_terminal => {}
             Some(file) => tracing::info!(
                 token = %file.path.display(),
@@ -166,7 +171,7 @@ impl OwnToken {
         };
         for file in &mut self.files {
             // A file that is there is left alone, whosever it is.
-            if fs::symlink_metadata(&file.path).is_ok() {
+            if file.locked.is_some() && fs::symlink_metadata(&file.path).is_ok() {
                 continue;
             }
             let Some(name) = file.path.file_name().and_then(OsStr::to_str) else {
@@ -285,7 +290,7 @@ fn place(name: &str, token: &str, over: Over) -> io::Result<TokenFile> {
     }
     Ok(TokenFile {
         path,
-        _locked: locked,
+        locked: Some(locked),
     })
 }
 

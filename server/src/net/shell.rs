@@ -446,17 +446,20 @@ impl Shell {
         Some((connection, serving))
     }
 
-    /// Ends the oldest connection that has not said hello, if such connections have taken half of
-    /// all places. So strangers who say nothing keep no client out.
+    /// Ends a connection that has not said hello, if such connections have taken half of all
+    /// places. So strangers who say nothing keep no client out.
     fn make_room(&self) {
-        let (ungreeted, oldest) = self.engine.borrow().ungreeted();
-        let is_crowded = ungreeted > self.max_connections / 2;
-        let oldest = oldest.filter(|_| is_crowded);
-        let oldest = oldest.and_then(|id| self.connections.borrow().get(&id).cloned());
-        if let Some(oldest) = oldest {
+        let first_to_go = {
+            let engine = self.engine.borrow();
+            let ungreeted = engine.ungreeted();
+            let is_crowded = ungreeted.count() > self.max_connections / 2;
+            ungreeted.first_to_go().filter(|_| is_crowded)
+        };
+        let first = first_to_go.and_then(|id| self.connections.borrow().get(&id).cloned());
+        if let Some(first) = first {
             self.leaving.set(self.leaving.get() + 1);
-            oldest.hurry();
-            self.disconnected(&oldest);
+            first.hurry();
+            self.disconnected(&first);
         }
     }
 

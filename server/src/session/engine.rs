@@ -10,6 +10,7 @@
 use super::access::Permits;
 use super::accounts::Accounts;
 use super::config::{ns, Config};
+use super::crowd::Crowd;
 use super::effect::Effect;
 use super::journal::Journal;
 use super::listing::Listing;
@@ -147,8 +148,8 @@ impl Engine {
         self.forget_closed();
     }
 
-    /// Returns how many connections have not been greeted, and the oldest of them.
-    pub fn ungreeted(&self) -> (usize, Option<u64>) {
+    /// The connections that have not been greeted.
+    pub fn ungreeted(&self) -> &Crowd {
         self.wire.ungreeted()
     }
 

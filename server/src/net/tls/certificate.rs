@@ -1,5 +1,6 @@
 //! What certificates say. TLS has checked a client's before; the server's own is trusted.
 
+use super::revocation::Revoked;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -34,6 +35,40 @@ impl<'a> ClientCertificate<'a> {
         let until = u64::try_from(self.0.validity().not_after.timestamp()).unwrap_or(0);
         let expires = Duration::from_secs(until.saturating_add(1));
         Some(expires.saturating_sub(now))
+    }
+}
+
+/// What must hold so that a client's connection stays.
+#[derive(Debug, Default)]
+pub struct Standing {
+    /// The numbers of certificates of which none may be revoked.
+    numbers: Vec<Number>,
+    /// How long all of them are valid.
+    pub left: Option<Duration>,
+}
+
+impl Standing {
+    /// Of the certificates that a client has shown, its own first. `revoked`: those of which TLS
+    /// knew in the handshake. Those of authorities count that were valid then, because TLS takes no
+    /// notice of others.
+    pub fn of(chain: Option<&[CertificateDer<'_>]>, revoked: &Revoked) -> Standing {
+        let mut standing = Standing::default();
+        for (index, shown) in chain.unwrap_or_default().iter().enumerate() {
+            let Some(one) = ClientCertificate::of(Some(std::slice::from_ref(shown))) else {
+                continue;
+            };
+            let (number, left) = (one.number(), one.time_left());
+            let was_valid = left.is_some_and(|left| !left.is_zero()) && !revoked.has(&number);
+            if index == 0 || was_valid {
+                standing.left = standing.left.into_iter().chain(left).min();
+                standing.numbers.push(number);
+            }
+        }
+        standing
+    }
+
+    pub fn is_revoked(&self, revoked: &Revoked) -> bool {
+        self.numbers.iter().any(|number| revoked.has(number))
     }
 }
 

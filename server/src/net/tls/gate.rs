@@ -2,12 +2,12 @@
 //! shuttles bytes.
 
 use super::carrying::{carry, PARTING};
-use super::certificate::{ClientCertificate, HostNames, Number};
+use super::certificate::{ClientCertificate, HostNames, Standing};
 use super::revocation::Revoked;
 use super::settings::{Configs, Settings, TlsOptions};
 use crate::net::audit::Notes;
 use crate::net::leash::{Leash, Leashed};
-use crate::session::{Act, Audited, Place};
+use crate::session::{Act, Audited, Crowd, Place};
 use interweave_access::Peer;
 use interweave_wire::protocol::ErrorCode;
 use std::cell::{Cell, RefCell};
@@ -29,10 +29,10 @@ use tokio_rustls::rustls::{CertificateError, Error as TlsError};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::TlsAcceptor;
 
-/// The connections that have not said yet who they are. One more sends the oldest away.
+/// The connections that have not said yet who they are. One more sends one away (crowd.rs).
 pub const MOST_HALF_OPEN: usize = 256;
 /// The connections that the engine has ended and whose peers have not taken their last bytes yet.
-/// One more sends the oldest away.
+/// One more sends one away.
 pub const MOST_PARTING: usize = 32;
 /// The time in which a connection must have shown its first byte and shaken hands.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -192,9 +192,10 @@ async fn keep_gate(
                     exits: exits.clone(),
                     notes: notes.clone(),
                 };
-                let visit = visit(arrival, guard, uncounted.clone());
+                let from = arrival.0.peer_addr().ok();
+                let visit = visit(arrival, from, guard, uncounted.clone());
                 let handle = visits.spawn_local(visit);
-                uncounted.half_open.begin(handle);
+                uncounted.half_open.begin(from, handle);
             }
             Some(_) = visits.join_next() => {}
             _ = look.tick() => settings.look_again(),
@@ -223,10 +224,11 @@ impl Uncounted {
     }
 }
 
-/// At most so many connections, oldest first.
+/// At most so many connections. One more sends one away.
 struct Bounded {
     most: usize,
     visits: RefCell<BTreeMap<u64, AbortHandle>>,
+    crowd: RefCell<Crowd>,
     last: Cell<u64>,
 }
 
@@ -235,18 +237,25 @@ impl Bounded {
         Bounded {
             most,
             visits: RefCell::default(),
+            crowd: RefCell::default(),
             last: Cell::new(0),
         }
     }
 
-    fn begin(&self, visit: AbortHandle) {
+    fn begin(&self, from: Option<SocketAddr>, visit: AbortHandle) {
         let mut visits = self.visits.borrow_mut();
-        while visits.len() >= self.most {
-            if let Some((_, oldest)) = visits.pop_first() {
-                oldest.abort();
+        let mut crowd = self.crowd.borrow_mut();
+        while crowd.count() >= self.most {
+            let Some(first) = crowd.first_to_go() else {
+                break;
+            };
+            crowd.end(first);
+            if let Some(visit) = visits.remove(&first) {
+                visit.abort();
             }
         }
         self.last.set(self.last.get() + 1);
+        crowd.begin(self.last.get(), from);
         visits.insert(self.last.get(), visit);
     }
 
@@ -254,10 +263,12 @@ impl Bounded {
     fn end(&self, visit: tokio::task::Id) -> Option<AbortHandle> {
         let mut visits = self.visits.borrow_mut();
         let number = *visits.iter().find(|(_, other)| other.id() == visit)?.0;
+        self.crowd.borrow_mut().end(number);
         visits.remove(&number)
     }
 
     fn send_all_away(&self) {
+        self.crowd.take();
         for visit in self.visits.take().into_values() {
             visit.abort();
         }
@@ -325,10 +336,10 @@ fn refusal(error: &TlsError) -> Option<&'static str> {
 }
 
 /// A connection from its first byte to its end, or until it goes to the engine as it is.
-async fn visit(arrival: Arrival, guard: Guard, uncounted: Rc<Uncounted>) {
-    let greeted = timeout(HANDSHAKE, greet(arrival, &guard)).await;
+async fn visit(arrival: Arrival, from: Option<SocketAddr>, guard: Guard, uncounted: Rc<Uncounted>) {
+    let greeted = timeout(HANDSHAKE, greet(arrival, from, &guard)).await;
     let own_handle = uncounted.half_open.end(tokio::task::id());
-    let part = || own_handle.map_or((), |handle| uncounted.parting.begin(handle));
+    let part = || own_handle.map_or((), |handle| uncounted.parting.begin(from, handle));
     let ended = match greeted {
         Ok(Ok(Greeted::Plain(stream, exit))) => {
             let stream = stream.into_std();
@@ -382,7 +393,11 @@ impl Exit {
     }
 }
 
-async fn greet((stream, wanted): Arrival, guard: &Guard) -> io::Result<Greeted> {
+async fn greet(
+    (stream, wanted): Arrival,
+    from: Option<SocketAddr>,
+    guard: &Guard,
+) -> io::Result<Greeted> {
     let stream = TcpStream::from_std(stream)?;
     let mut first = [0];
     if stream.peek(&mut first).await? == 0 {
@@ -395,7 +410,6 @@ async fn greet((stream, wanted): Arrival, guard: &Guard) -> io::Result<Greeted> 
         Use::Programs => guard.configs.programs.clone(),
         Use::Http => guard.configs.http.clone(),
     };
-    let from = stream.peer_addr().ok();
     let leash = Arc::<Leash>::default();
     leash.hold(MOST_HANDSHAKE_BYTES);
     let stream = Leashed {
@@ -433,8 +447,8 @@ async fn shuttle(
         address: stream.get_ref().0.stream.peer_addr().ok(),
         ..Peer::default()
     };
-    let number = certificate.as_ref().map(ClientCertificate::number);
-    let left = certificate.and_then(|certificate| certificate.time_left());
+    let chain = stream.get_ref().1.peer_certificates();
+    let standing = Standing::of(chain, &guard.configs.revoked);
     let names = guard.configs.names.clone();
     let shown = Shown {
         peer: peer.clone(),
@@ -443,19 +457,16 @@ async fn shuttle(
     exit.take(Admitted::Secure(engines, shown));
     let why = tokio::select! {
         carried = carry(&mut stream, &mut own, part) => return carried,
-        _ = expired(left) => HAS_EXPIRED,
-        _ = was_revoked(&mut guard.revoked, number) => WAS_REVOKED,
+        _ = expired(standing.left) => HAS_EXPIRED,
+        _ = was_revoked(&mut guard.revoked, &standing) => WAS_REVOKED,
     };
     guard.note_end(&peer, why);
     timeout(PARTING, stream.shutdown()).await?
 }
 
-/// Waits until the lists have the certificate.
-async fn was_revoked(lists: &mut watch::Receiver<Arc<Revoked>>, number: Option<Number>) {
-    let Some(number) = number else {
-        return std::future::pending().await;
-    };
-    let has = |revoked: &Arc<Revoked>| revoked.has(&number);
+/// Waits until the lists have one of the certificates.
+async fn was_revoked(lists: &mut watch::Receiver<Arc<Revoked>>, standing: &Standing) {
+    let has = |revoked: &Arc<Revoked>| standing.is_revoked(revoked);
     if lists.wait_for(has).await.is_err() {
         // The gate is closing.
         std::future::pending().await

@@ -69,7 +69,7 @@ impl Wire {
         };
         if let Some(c) = self.connections.get_mut(&connection) {
             c.session = Some(session);
-            self.ungreeted.remove(&connection);
+            self.ungreeted.end(connection);
             c.account = Some(account);
             c.keeps_grants = keeping.is_some_and(|field| field.keeps_grants);
         }

@@ -20,6 +20,7 @@ mod watching;
 
 use super::absence::Absence;
 use super::config::{ns, Config};
+use super::crowd::Crowd;
 use super::effect::Effect;
 use super::message::ServerMessage;
 use super::number_map::NumberMap;
@@ -65,8 +66,8 @@ pub struct Wire {
     config: Arc<Config>,
     now_ns: u64,
     connections: NumberMap<u64, Connection>,
-    /// Those whose hello was not taken. Numbers count up, so the first is the oldest.
-    ungreeted: BTreeSet<u64>,
+    /// Those whose hello was not taken.
+    ungreeted: Crowd,
     sessions: Registry,
     receiving: Receiving,
     lent_bytes: Arc<AtomicU64>,
@@ -85,7 +86,7 @@ impl Wire {
             config,
             now_ns: 0,
             connections: NumberMap::default(),
-            ungreeted: BTreeSet::new(),
+            ungreeted: Crowd::default(),
             sessions: Registry::default(),
             receiving: Receiving::default(),
             lent_bytes: Arc::default(),
@@ -133,16 +134,16 @@ impl Wire {
     }
 
     pub fn connected(&mut self, connection: u64, unused_id: SessionId, peer: Peer) {
+        self.ungreeted.begin(connection, peer.address);
         self.connections
             .insert(connection, Connection::new(unused_id, peer, self.now_ns));
-        self.ungreeted.insert(connection);
         self.counters.connections += 1;
         self.watch_connection(connection);
     }
 
-    /// Returns how many connections have not been greeted, and the oldest of them.
-    pub fn ungreeted(&self) -> (usize, Option<u64>) {
-        (self.ungreeted.len(), self.ungreeted.first().copied())
+    /// The connections that have not been greeted.
+    pub fn ungreeted(&self) -> &Crowd {
+        &self.ungreeted
     }
 
     pub fn heard(&mut self, now_ns: u64, connection: u64) {
@@ -285,7 +286,7 @@ impl Wire {
         let Some(c) = self.connections.remove(&connection) else {
             return;
         };
-        self.ungreeted.remove(&connection);
+        self.ungreeted.end(connection);
         self.receiving.forget(connection);
         self.waiting_bytes -= c.backlog.kept;
         let mut closed = Closed {
