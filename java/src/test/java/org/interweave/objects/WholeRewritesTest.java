@@ -16,6 +16,7 @@ import org.interweave.InterweaveException;
 import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
+import org.interweave.objects.shapes.paint;
 import org.interweave.objects.shapes.pair;
 import org.interweave.objects.shapes.point;
 import org.interweave.wire.LittleEndian;
@@ -236,6 +237,30 @@ class WholeRewritesTest {
     texts.row[77] = "right";
     release();
     assertArrayEquals(texts.row, ((texts_t) seen("texts")).row);
+  }
+
+  /** The values of an enum are checked before they are sent, and the section continues. */
+  @Test
+  void whatIsNoMemberIsRefusedAlsoInARowThatIsNotCompared() {
+    begin();
+    paint paint = new paint(map, "paint");
+    release();
+    for (int round = 0; round < 6; ++round) {
+      begin();
+      Arrays.fill(paint.array, 1 + round % 2);
+      if (round > 3) {
+        paint.array[77] = 3;
+        map.flush();
+        InterweaveException thrown =
+            assertThrows(InterweaveException.class, () -> changes.collect());
+        assertEquals(Error.BAD_VALUE, thrown.code());
+        paint.array[77] = 2;
+      }
+      byte[] before = copy.block("paint").memory();
+      release();
+      if (round > 3) assertNotSame(before, copy.block("paint").memory(), "it is taken whole");
+      assertArrayEquals(paint.array, ((paint) seen("paint")).array);
+    }
   }
 
   /** Bytes that are not UTF-8 stay, unless the program assigns the string. */
