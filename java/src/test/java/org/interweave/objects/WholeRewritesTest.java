@@ -320,7 +320,20 @@ class WholeRewritesTest {
     test.start();
     test.rewrite();
     boolean isOften = test.wholeRows > ROUNDS / 6 && test.wholeElements > ROUNDS / 8;
-    System.out.println(isOften ? "rows and elements were taken whole" : "too seldom");
+    String said = isOften ? "rows and elements were taken whole" : "too seldom";
+    System.out.println(test.equalValuesMakeAVersion() ? "equal values were sent" : said);
+  }
+
+  private boolean equalValuesMakeAVersion() {
+    for (int round : new int[] {1, 2, 3, 4, 5, 5}) {
+      begin();
+      for (int i = 0; i < PAIRS; ++i) {
+        pairs.get(i).set_i(-round);
+        pairs.get(i).set_d(i);
+      }
+      release();
+    }
+    return diff != null;
   }
 
   private void rewrite() {
