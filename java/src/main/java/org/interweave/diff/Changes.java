@@ -135,7 +135,7 @@ public final class Changes {
   /**
    * Whether `replace` may follow: the block is large and without pointers, and the last releases
    * have changed nearly all of it. A pointer that nobody stored to may lead to a freed block whose
-   * place another block has taken [DIFF-9]. What an earlier flush of the section gave is forgotten.
+   * place another block has taken [DIFF-9]. What the same flush gave before is forgotten.
    */
   public boolean mayReplace(CopiedBlock block) {
     if (block.length() < LARGE) return false;
@@ -169,6 +169,17 @@ public final class Changes {
    */
   public void replace(CopiedBlock block, byte[] array) {
     replaced.put(block, new Replacement(null, array));
+  }
+
+  /**
+   * A flush begins. Arrays that an earlier one of the section gave are compared after all, because
+   * since then the program may have put a part back. A source has what the program has by now.
+   */
+  public void compareArrays() {
+    if (replaced.isEmpty()) return;
+    for (Map.Entry<CopiedBlock, Replacement> each : List.copyOf(replaced.entrySet())) {
+      if (each.getValue().values == null && each.getKey().isLive()) touch(each.getKey());
+    }
   }
 
   /** A sample shows that not all of the block changes. */
@@ -383,8 +394,9 @@ public final class Changes {
       Replacement by = each.getValue();
       if (block.isLive()) replace(block, by);
     }
-    replaced.clear();
     if (isReturned && room != null) room.isReturned();
+    if (room != null && !replaced.isEmpty()) copy.lieIn(room);
+    replaced.clear();
     for (CopiedBlock block : created) block.isNew = false;
     copy.version(version);
   }

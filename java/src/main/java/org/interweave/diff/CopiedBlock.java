@@ -106,8 +106,13 @@ public class CopiedBlock implements Numbered {
     Late before = beside instanceof Late known ? known : null;
     if (before != null && is.covers(before.begin(), before.end())) before.left();
     else if (before != null) before.settle(memory);
-    if (is.room() != null) is.room().used();
+    if (is.room() != null) is.room().used(this, is.end() - is.begin());
     beside = is;
+  }
+
+  /** Needs that diff no longer. */
+  synchronized void leave(Late.Room room) {
+    if (beside instanceof Late late && late.room() == room) settle();
   }
 
   /** Gives the block another array, which holds what it holds from now on; the one of before. */

@@ -9,6 +9,7 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -45,6 +46,8 @@ public final class Copy {
   private final Spares spares = new Spares();
   private final DiffArrays diffArrays = new DiffArrays();
   private final SpareWriters writers = new SpareWriters();
+  /** Diffs of releases in which blocks lie. */
+  private final List<Late.Room> rooms = new ArrayList<>();
   /** Of large blocks without pointers that releases have changed, by serial. */
   private final Map<Long, WholeHistory> histories = new HashMap<>();
 
@@ -246,6 +249,7 @@ public final class Copy {
 
   private void forget(CopiedBlock block) {
     spares.forget(block);
+    if (!rooms.isEmpty()) block.memory();
     if (!histories.isEmpty()) histories.remove(block.serial);
   }
 
@@ -265,6 +269,14 @@ public final class Copy {
 
   DiffArrays diffArrays() {
     return diffArrays;
+  }
+
+  /** Blocks lie in a diff. */
+  void lieIn(Late.Room made) {
+    rooms.add(made);
+    for (Iterator<Late.Room> each = rooms.iterator(); each.hasNext(); ) {
+      if (!each.next().isWorthIt()) each.remove();
+    }
   }
 
   /** A release has found so many units of the block changed. */

@@ -1,5 +1,8 @@
 package org.interweave.diff;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * Bytes of a block that lie in a diff so far: those from `begin` up to `end` of its memory are
  * those of `from` from `at` on. Nothing else of the memory is old. A row of numbers that is sent or
@@ -18,14 +21,16 @@ record Late(byte[] from, int at, int begin, int end, Room room) {
 
   /** The block does not need the diff any more. */
   void left() {
-    if (room != null) room.left();
+    if (room != null) room.left(end - begin);
   }
 
   /** A diff of this copy, whose array serves again once no block needs it. */
   static final class Room {
     private final DiffArrays arrays;
     private final byte[] array;
-    private int users;
+    private final List<CopiedBlock> blocks = new ArrayList<>(1);
+    /** How many bytes of blocks lie here. */
+    private int used;
     private boolean mayServeAgain;
 
     Room(DiffArrays arrays, byte[] array) {
@@ -33,12 +38,13 @@ record Late(byte[] from, int at, int begin, int end, Room room) {
       this.array = array;
     }
 
-    synchronized void used() {
-      ++users;
+    synchronized void used(CopiedBlock block, int count) {
+      blocks.add(block);
+      used += count;
     }
 
-    synchronized void left() {
-      --users;
+    synchronized void left(int count) {
+      used -= count;
       giveBack();
     }
 
@@ -49,7 +55,22 @@ record Late(byte[] from, int at, int begin, int end, Room room) {
     }
 
     private void giveBack() {
-      if (users == 0 && mayServeAgain) arrays.keep(array);
+      if (used == 0 && mayServeAgain) arrays.keep(array);
+    }
+
+    /**
+     * Whether much of the diff is of blocks that lie there. Otherwise they leave: a few rows would
+     * keep diffs many times as large as they are.
+     */
+    boolean isWorthIt() {
+      if (isMuchUsed()) return true;
+      // Not with the room's lock, because another thread may hold that of a block.
+      for (CopiedBlock each : blocks) each.leave(this);
+      return false;
+    }
+
+    private synchronized boolean isMuchUsed() {
+      return 4L * used >= array.length;
     }
   }
 }

@@ -35,7 +35,8 @@ final class Marked {
   /** What `take` gave serves again, if nothing came since. */
   synchronized void reuse(IW_Object[] taken) {
     if (count > 0) return;
-    Arrays.fill(taken, null);
+    // Not all of the array, which is as long as there were ever marks at once.
+    for (int i = 0; i < taken.length && taken[i] != null; ++i) taken[i] = null;
     objects = taken;
   }
 }

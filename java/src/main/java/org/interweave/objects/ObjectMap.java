@@ -558,7 +558,7 @@ public final class ObjectMap implements IW_Space {
   public void flush() {
     gate.lock();
     try {
-      writing();
+      writing().compareArrays();
       loadPending();
       if (IW_Object.iw_isTracked()) flushMarked();
       else flushAll();

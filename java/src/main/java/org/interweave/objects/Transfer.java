@@ -213,13 +213,20 @@ final class Transfer extends IW_Memory {
     int length = count * NumberRow.width(elements);
     if (length != block.length() || !map.writing().mayReplace(block)) return false;
     CopiedBlock.Bytes now = block.bytes(0, length);
-    if (NumberRow.looksChanged(row, count, now.from(), now.at(), scratch, elements)) {
-      isChanged = true;
-      map.writing().replace(block, new NumberRow.Lent(row, elements));
-      return true;
+    if (!NumberRow.looksChanged(row, count, now.from(), now.at(), scratch, elements)) {
+      map.writing().doubt(block);
+      return false;
     }
-    map.writing().doubt(block);
-    return false;
+    isChanged = true;
+    if (elements == boolean.class || map.writing().isRow(block)) {
+      map.writing().replace(block, new NumberRow.Lent(row, elements));
+    } else {
+      // Members of an enum are checked in an array.
+      byte[] array = map.writing().arrayFor(block);
+      NumberRow.store(row, 0, count, array, 0, elements);
+      map.writing().replace(block, array);
+    }
+    return true;
   }
 
   private static boolean isSetAlone(IW_Object object) {

@@ -1,7 +1,9 @@
 package org.interweave.objects;
 
+import java.util.Arrays;
 import org.interweave.IW_Object;
 import org.interweave.diff.Changes;
+import org.interweave.diff.CopiedBlock;
 import org.interweave.wire.ByteWriter;
 
 /** The elements of a block, all of numbers alone, which a diff takes from where they are. */
@@ -25,8 +27,8 @@ final class WholeElements implements ByteWriter.Source {
 
   /**
    * Gives a diff all elements of the block whose object has the mark number `begin`, if each has a
-   * mark and the last releases changed nearly all of the block. The number of the mark behind those
-   * of the block; `begin`: it is not so.
+   * mark, the last releases changed nearly all of the block, and a sample says that this one does.
+   * The number of the mark behind those of the block; `begin`: it is not so.
    */
   static int replace(IW_Object[] marked, int begin, Changes changes) {
     MappedBlock block = ((Place) marked[begin].iw_place()).mapped();
@@ -39,6 +41,10 @@ final class WholeElements implements ByteWriter.Source {
     for (int i = begin; i < end; ++i) if (!isOf(marked[i], block)) return begin;
     for (IW_Object each : elements) if (each.iw_word() == 0) return begin;
     if (!changes.mayReplace(block)) return begin;
+    if (!lookChanged(elements, block)) {
+      changes.doubt(block);
+      return begin;
+    }
     WholeElements values = new WholeElements(elements, (int) block.type.size());
     if (changes.isRow(block)) {
       changes.replace(block, values);
@@ -48,6 +54,24 @@ final class WholeElements implements ByteWriter.Source {
       changes.replace(block, array);
     }
     return end;
+  }
+
+  /** A program may set what is there already: whether a sample has other values than memory. */
+  private static boolean lookChanged(IW_Object[] elements, CopiedBlock block) {
+    int size = (int) block.type.size();
+    byte[] element = new byte[size];
+    int sampled = Math.min(NumberRow.SAMPLED, elements.length);
+    int stratum = elements.length / sampled;
+    int equal = 0;
+    for (int i = 0; i < sampled; ++i) {
+      int index = i * stratum + i * 40503 % stratum;
+      CopiedBlock.Bytes now = block.bytes(index * size, (index + 1) * size);
+      // With the bytes between numbers.
+      System.arraycopy(now.from(), now.at(), element, 0, size);
+      elements[index].iw_store(null, element, 0);
+      if (Arrays.equals(element, 0, size, now.from(), now.at(), now.at() + size)) ++equal;
+    }
+    return equal <= NumberRow.EQUAL_ALLOWED;
   }
 
   private static boolean isOf(IW_Object object, MappedBlock block) {

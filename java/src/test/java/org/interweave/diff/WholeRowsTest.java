@@ -227,6 +227,46 @@ class WholeRowsTest {
     assertArrayEquals(filled(17), row.memory());
   }
 
+  /** Else each of many short rows might keep a diff with a long one. */
+  @Test
+  void aRowThatIsLittleOfADiffDoesNotKeepIt() {
+    learn();
+    changes = new Changes(writer, 2, 1);
+    CopiedBlock large =
+        changes.allocate(writer.types().get(Primitive.DOUBLE.number), 5 * COUNT, "");
+    release();
+    for (int i = 1; i <= WholeHistory.PATIENCE; ++i) {
+      changes.touch(large);
+      Arrays.fill(large.memory(), (byte) i);
+      if (i == WholeHistory.PATIENCE) replace(filled(7));
+      release();
+    }
+    assertNotSame(diff, row.bytes(0, LENGTH).from(), "most of the diff is another row");
+    replaceBoth(large, 8);
+    byte[] first = diff;
+    assertSame(first, row.bytes(0, LENGTH).from(), "both lie in the diff");
+    replaceLarge(large, 9);
+    release();
+    assertNotSame(first, row.bytes(0, LENGTH).from(), "the other row has left the diff");
+    assertArrayEquals(filled(8), row.memory());
+    replaceBoth(large, 10);
+    assertSame(first, diff, "nobody needs it");
+    assertArrayEquals(filled(10), row.memory());
+    assertArrayEquals(filled(10), there().memory());
+  }
+
+  private void replaceBoth(CopiedBlock large, int value) {
+    replace(filled(value));
+    replaceLarge(large, value);
+    release();
+  }
+
+  private void replaceLarge(CopiedBlock large, int value) {
+    assertTrue(changes.mayReplace(large));
+    changes.replace(
+        large, (to, at) -> Arrays.fill(to, at, at + large.length(), (byte) value));
+  }
+
   /** Some updates cover what lies in the diff before, some a part of it, and some nothing. */
   @Test
   void updatesOfARowThatLiesInADiffArrive() {

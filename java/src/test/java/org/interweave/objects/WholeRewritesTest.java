@@ -16,6 +16,7 @@ import org.interweave.InterweaveException;
 import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.diff.Copy;
+import org.interweave.objects.shapes.paint;
 import org.interweave.objects.shapes.pair;
 import org.interweave.objects.shapes.point;
 import org.interweave.wire.LittleEndian;
@@ -191,7 +192,7 @@ class WholeRewritesTest {
   @Test
   void allThatIsStoredArrivesOrIsUndone() {
     rewrite();
-    assertTrue(wholeRows > ROUNDS / 4, wholeRows + " rows were taken whole");
+    assertTrue(wholeRows > ROUNDS / 6, wholeRows + " rows were taken whole");
     assertEquals(0, wholeElements, "no release passes over elements without a mark");
   }
 
@@ -238,6 +239,58 @@ class WholeRewritesTest {
     assertArrayEquals(texts.row, ((texts_t) seen("texts")).row);
   }
 
+  /** The values of an enum are checked before they are sent, and the section continues. */
+  @Test
+  void whatIsNoMemberIsRefusedAlsoInARowThatIsNotCompared() {
+    begin();
+    paint paint = new paint(map, "paint");
+    release();
+    for (int round = 0; round < 6; ++round) {
+      begin();
+      Arrays.fill(paint.array, 1 + round % 2);
+      if (round > 3) {
+        byte[] before = copy.block("paint").memory().clone();
+        paint.array[77] = 3;
+        map.flush();
+        assertArrayEquals(before, copy.block("paint").memory(), "it is taken whole");
+        InterweaveException thrown =
+            assertThrows(InterweaveException.class, () -> changes.collect());
+        assertEquals(Error.BAD_VALUE, thrown.code());
+        paint.array[77] = 2;
+      }
+      release();
+      assertArrayEquals(paint.array, ((paint) seen("paint")).array);
+    }
+  }
+
+  /** After a refused release the program takes a part of what it stored back, and marks that. */
+  @Test
+  void whatIsPutBackAfterARefusedReleaseIsNotSent() {
+    begin();
+    paint paint = new paint(map, "paint");
+    paint.iw_setAlone();
+    release();
+    for (int round = 0; round < 6; ++round) {
+      begin();
+      for (int i = 0; i < paint.length; ++i) paint.set(i, 1 + round % 2);
+      if (round > 3) {
+        map.flush();
+        changes.collect();
+        for (int i = 0; i < paint.length / 2; ++i) paint.set(i, 2 - round % 2);
+      }
+      release();
+      assertArrayEquals(paint.array, ((paint) seen("paint")).array);
+      assertArrayEquals(paint.array, ints("paint"));
+    }
+  }
+
+  private int[] ints(String name) {
+    byte[] memory = copy.block(name).memory();
+    int[] values = new int[memory.length / 4];
+    for (int i = 0; i < values.length; ++i) values[i] = LittleEndian.getInt(memory, 4 * i);
+    return values;
+  }
+
   /** Bytes that are not UTF-8 stay, unless the program assigns the string. */
   @Test
   void malformedTextsStayAmongManyThatAreNotCompared() {
@@ -266,8 +319,21 @@ class WholeRewritesTest {
     WholeRewritesTest test = new WholeRewritesTest();
     test.start();
     test.rewrite();
-    boolean isOften = test.wholeRows > ROUNDS / 4 && test.wholeElements > ROUNDS / 8;
-    System.out.println(isOften ? "rows and elements were taken whole" : "too seldom");
+    boolean isOften = test.wholeRows > ROUNDS / 6 && test.wholeElements > ROUNDS / 8;
+    String said = isOften ? "rows and elements were taken whole" : "too seldom";
+    System.out.println(test.equalValuesMakeAVersion() ? "equal values were sent" : said);
+  }
+
+  private boolean equalValuesMakeAVersion() {
+    for (int round : new int[] {1, 2, 3, 4, 5, 5}) {
+      begin();
+      for (int i = 0; i < PAIRS; ++i) {
+        pairs.get(i).set_i(-round);
+        pairs.get(i).set_d(i);
+      }
+      release();
+    }
+    return diff != null;
   }
 
   private void rewrite() {

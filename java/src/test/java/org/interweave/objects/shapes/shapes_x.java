@@ -24,6 +24,8 @@ public final class shapes_x {
             "[4]double")
           .named("strip", strip.class,
             "[100]int")
+          .named("paint", paint.class,
+            "[16384]color")
           .named("word", null,
             "$5")
           .union("figure", figure.class,
