@@ -30,6 +30,15 @@ namespace {
 // One is enough but where another thread's update comes between, or the connection is lost.
 constexpr int most_questions = 16;
 
+// A server answers a token that is not valid late, so that the last attempt often ends without an
+// answer. `refused`: the last refusal of an attempt before, if there was one.
+Result with_refusal(Result unreachable, const Result& refused) {
+  if (refused.ok()) return unreachable;
+  return Result::of(unreachable.code, [&] {
+    return "the server refused this client after the release was sent: " + refused.text;
+  });
+}
+
 }  // namespace
 
 Result Segment::acquire_writer(const Wish& wish) {
@@ -244,6 +253,7 @@ Result Segment::send_release(const CollectedDiff& diff, Next& next) {
     return Result{};
   });
   if (!tried) return tried;
+  Result refused;
   while (true) {
     Attempt attempt = Attempt::send;
     tried = types::or_no_memory([&] { return try_release(slices, deadline_ns, attempt); });
@@ -253,9 +263,11 @@ Result Segment::send_release(const CollectedDiff& diff, Next& next) {
       next = talk_.release().after(attempt, tried.code, is_over);
     }
     if (next == Next::pause) {
+      if (tried.code == error_code::DENIED) refused = std::move(tried);
       sleep_for(scarcity_pause_ns);
     } else if (next != Next::again) {
-      return tried;
+      if (tried.code != error_code::UNREACHABLE) return tried;
+      return with_refusal(std::move(tried), refused);
     }
   }
 }

@@ -1,8 +1,8 @@
 //! Encrypted connections [NET-5], with the program's own commands as clients.
 
-use crate::clients::{connect, open, write};
+use crate::clients::{all_equal, connect, open, write};
 use crate::server::{Directory, Server};
-use interweave_server::client::{Client, Greeting};
+use interweave_server::client::{Client, Greeting, Transport};
 use interweave_wire::protocol::{Durability, ErrorCode};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
@@ -407,6 +407,54 @@ fn net_7_a_certificate_that_is_revoked_ends_its_connections_and_begins_none() {
         child.kill().expect("it waits for the server");
         child.wait().expect("its end");
     }
+}
+
+#[test]
+fn acc_12_the_locks_of_a_revoked_certificate_are_free_at_once_and_those_of_a_token_are_not() {
+    let certificates = Certificates::new();
+    certificates.make(&["client", &certificates.folder(), "bob"]);
+    revoke(&certificates, &[]).unwrap();
+    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
+    let tokens = certificates.file("tokens");
+    let made = Caller::nobody().call(&["token", "new", "robot", "--tokens", &tokens]);
+    let known = Greeting {
+        token: made.unwrap().trim().to_string(),
+        ..Greeting::default()
+    };
+    let options = ["--client-ca", &authority, "--client-crl", &list];
+    let server = certificates.serve(&[&options[..], &["--tokens", &tokens]].concat());
+    let holding = |name, greeting: &Greeting| {
+        let stream = raw_as(&certificates, Some(name), server.port, &[]);
+        let mut client = Client::greet(Transport::over_tls(stream), greeting.clone()).unwrap();
+        let mut copy = open(&mut client, &format!("/{name}"), Durability::Memory);
+        let lock = copy.lock(&mut client, PATIENT, 1).unwrap();
+        (client, copy, lock)
+    };
+    let (alices, _, lock) = holding("alice", &Greeting::default());
+    assert!(lock.grant.lease_ms > 5_000, "{}", lock.grant.lease_ms);
+    let (bobs, mut copy, lock) = holding("bob", &known);
+    let mut waiting = Client::connect(&server.address(), known.clone()).unwrap();
+    let mut alices_copy = open(&mut waiting, "/alice", Durability::Memory);
+    revoke(&certificates, &["alice", "bob"]).unwrap();
+    let revoked = Instant::now();
+    alices_copy.lock(&mut waiting, PATIENT, 1).unwrap();
+    // A second for the look, another one because the machine may be busy.
+    assert!(
+        revoked.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        revoked.elapsed()
+    );
+    drop(alices);
+    let again = Greeting {
+        session: bobs.welcome().session,
+        ..known
+    };
+    let mut again = Client::connect(&server.address(), again).unwrap();
+    assert!(again.welcome().resumed);
+    let opened = open(&mut again, "/bob", Durability::Memory);
+    copy.reopened(opened.number());
+    let diff = all_equal(&copy, &lock, 10, 7);
+    copy.release(&mut again, &lock, diff).unwrap();
 }
 
 #[test]

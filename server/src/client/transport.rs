@@ -61,6 +61,11 @@ impl Transport {
         Transport::over(Socket::Unix(stream))
     }
 
+    /// REQUIRES: the handshake is complete.
+    pub fn over_tls(stream: TlsStream) -> Transport {
+        Transport::over(Socket::Secure(Box::new(stream)))
+    }
+
     fn over(socket: Socket) -> Transport {
         Transport {
             socket,

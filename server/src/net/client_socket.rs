@@ -8,10 +8,12 @@
 
 use super::outbound::Outbound;
 use super::socket::Socket;
+use super::tls::Validity;
 use crate::session::Backlog;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// While more bytes of replies wait, no further request of the connection is taken [NET-2].
@@ -32,6 +34,7 @@ pub struct ClientSocket {
     /// The present event has sent something on it.
     pub touched: Cell<bool>,
     pub sink: Sink,
+    pub validity: Arc<Validity>,
     /// The engine has ended it.
     closed: Cell<bool>,
     /// Others need its place at once.
@@ -43,12 +46,13 @@ pub struct ClientSocket {
 }
 
 impl ClientSocket {
-    pub fn new(id: u64, sink: Sink) -> Rc<Self> {
+    pub fn new(id: u64, sink: Sink, validity: Arc<Validity>) -> Rc<Self> {
         Rc::new(ClientSocket {
             id,
             outbound: RefCell::default(),
             touched: Cell::new(false),
             sink,
+            validity,
             closed: Cell::new(false),
             is_hurried: Cell::new(false),
             close: Notify::new(),

@@ -6,7 +6,7 @@
 //! server, or a listed one. A page of another server on this host is a page of another site.
 
 use super::leash::Leash;
-use super::tls::HostNames;
+use super::tls::{HostNames, Validity};
 use axum::http::{header, HeaderMap, StatusCode, Uri};
 use interweave_access::Peer;
 use std::net::IpAddr;
@@ -21,6 +21,8 @@ pub struct Way {
     pub names: Option<Arc<HostNames>>,
     /// Bounds what is read of it.
     pub leash: Arc<Leash>,
+    /// Of the client's certificate.
+    pub validity: Arc<Validity>,
 }
 
 /// Scheme, host and port of a page, as a browser sends them: `http://localhost:3000`.

@@ -110,6 +110,7 @@ impl Guests {
                 let way = Way {
                     peer: shown.peer,
                     names: Some(shown.names),
+                    validity: shown.validity,
                     ..Way::default()
                 };
                 let stream = UnixStream::from_std(stream)?;

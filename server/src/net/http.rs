@@ -14,6 +14,7 @@ use super::pages::{self, Wanted};
 use super::routes::{Need, Route};
 use super::shell::Shell;
 use super::tasks;
+use super::tls::Validity;
 use super::viewer;
 use super::websocket;
 use crate::session::{Act, Audited, Place};
@@ -41,7 +42,7 @@ const MAX_ASKED: usize = 64;
 pub enum Ask {
     Health(Option<Login>, oneshot::Sender<(bool, String)>),
     Page(Page),
-    Web(Box<WebSocket>, Peer, Arc<Leash>),
+    Web(Box<WebSocket>, Peer, (Arc<Leash>, Arc<Validity>)),
     /// Whose a request with these credentials is.
     Login(Credentials, oneshot::Sender<Result<Login, NotLetIn>>),
     /// Begins a login with a token. The reply is the cookie's value; None: the token is not valid.
@@ -155,8 +156,8 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
                 }
                 // If too many pages wait, the page is dropped, and the handler answers 503.
                 Ask::Page(page) => drop(pages.try_send(page)),
-                Ask::Web(socket, peer, leash) => {
-                    let serve = websocket::serve(shell.clone(), *socket, peer, leash);
+                Ask::Web(socket, peer, way) => {
+                    let serve = websocket::serve(shell.clone(), *socket, peer, way);
                     tasks::spawn(&shell, "a WebSocket", serve);
                 }
             }
@@ -378,7 +379,7 @@ async fn web_socket(
         ..way.peer
     };
     websocket::bounded(upgrade).on_upgrade(move |socket| async move {
-        let asked = Ask::Web(Box::new(socket), peer, way.leash);
+        let asked = Ask::Web(Box::new(socket), peer, (way.leash, way.validity));
         let _ = asker.asks.send(asked).await;
     })
 }

@@ -7,7 +7,7 @@ use super::serving;
 use super::shell::Shell;
 use super::socket::{Socket, Stream};
 use super::tasks;
-use super::tls::{Admitted, Entrance};
+use super::tls::{Admitted, Entrance, Validity};
 use crate::session::{Act, Audited, Place, ServerMessage};
 use interweave_access::Peer;
 use interweave_wire::protocol::ErrorCode;
@@ -18,6 +18,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -248,7 +249,7 @@ fn accept_plain(shell: &Rc<Shell>, stream: std::net::TcpStream) -> io::Result<()
         address: stream.peer_addr().ok(),
         ..Peer::default()
     };
-    accept(shell, Stream::Tcp(stream), peer)
+    accept(shell, Stream::Tcp(stream), peer, Arc::default())
 }
 
 /// Without this option small messages would wait for acknowledgements. A socket that refuses it is
@@ -265,7 +266,10 @@ pub async fn serve_admitted(
 ) {
     while let Some(admitted) = passed.recv().await {
         let begun = match admitted {
-            Admitted::Secure(stream, shown) => accept(&shell, Stream::Unix(stream), shown.peer),
+            Admitted::Secure(stream, shown) => {
+                let stream = Stream::Unix(stream);
+                accept(&shell, stream, shown.peer, shown.validity)
+            }
             Admitted::Plain(stream) if admits_plain => accept_plain(&shell, stream),
             Admitted::Plain(stream) => refuse_plain(&shell, Stream::Tcp(stream)),
         };
@@ -295,7 +299,7 @@ fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::R
                 user: Some(user),
                 ..Peer::default()
             };
-            accept(shell, stream, peer)
+            accept(shell, stream, peer, Arc::default())
         }
         Some(text) => {
             let sink = Sink::Stream(Socket::new(stream)?);
@@ -305,9 +309,14 @@ fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::R
     }
 }
 
-fn accept(shell: &Rc<Shell>, stream: Stream, peer: Peer) -> io::Result<()> {
+fn accept(
+    shell: &Rc<Shell>,
+    stream: Stream,
+    peer: Peer,
+    validity: Arc<Validity>,
+) -> io::Result<()> {
     let mut sink = Some(Sink::Stream(Socket::new(stream)?));
-    let make = |id| ClientSocket::new(id, sink.take().unwrap_or(Sink::Web));
+    let make = |id| ClientSocket::new(id, sink.take().unwrap_or(Sink::Web), validity);
     let connection = shell.connect(peer, make);
     match (connection, sink) {
         (Some((connection, serving)), _) => {
@@ -342,7 +351,7 @@ fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
             ..Audited::of_server(Act::Login, false, text.clone())
         });
     }
-    let connection = ClientSocket::new(0, sink);
+    let connection = ClientSocket::new(0, sink, Arc::default());
     let error = ServerMessage::plain_error(0, code, text);
     connection.outbound.borrow_mut().push(error);
     connection.flush();

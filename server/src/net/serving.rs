@@ -70,6 +70,7 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<ClientSocket>, _serving: Ser
         _ = give_bulk_up(&connection, &inbound) => {}
         _ = write_stuck(&shell, &connection, socket) => {}
         _ = connection.ended() => {}
+        _ = connection.validity.ended() => {}
     }
     // The engine does not count its bulk any more from here on.
     drop(inbound);

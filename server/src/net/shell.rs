@@ -465,7 +465,10 @@ impl Shell {
 
     pub fn disconnected(&self, connection: &ClientSocket) {
         self.connections.borrow_mut().remove(&connection.id);
-        self.event(|engine, now_ns| engine.disconnected(now_ns, connection.id));
+        self.event(|engine, now_ns| match connection.validity.has_ended() {
+            true => engine.certificate_ended(now_ns, connection.id),
+            false => engine.disconnected(now_ns, connection.id),
+        });
     }
 
     pub fn heard(&self, connection: u64, bytes: usize) {

@@ -9,6 +9,7 @@ use super::inbound::Inbound;
 use super::leash::Leash;
 use super::serving::{give_bulk_up, AskEngine, LINGER};
 use super::shell::Shell;
+use super::tls::Validity;
 use super::turns::messages_of;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
@@ -38,9 +39,14 @@ pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
 }
 
 /// Serves the connection until it ends. `leash`: bounds what is read of the socket.
-pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer, leash: Arc<Leash>) {
+pub async fn serve(
+    shell: Rc<Shell>,
+    mut socket: WebSocket,
+    peer: Peer,
+    (leash, validity): (Arc<Leash>, Arc<Validity>),
+) {
     leash.hold(FIRST_BYTES);
-    let make = |id| ClientSocket::new(id, Sink::Web);
+    let make = |id| ClientSocket::new(id, Sink::Web, validity);
     let Some((connection, _serving)) = shell.connect(peer, make) else {
         return;
     };
@@ -79,6 +85,7 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, peer: Peer, leash: A
                 Some(Ok(Message::Close(_)) | Err(_)) | None => break,
             },
             _ = connection.stuck() => {}
+            _ = connection.validity.ended() => break,
             _ = give_bulk_up(&connection, &inbound) => {}
         }
     }

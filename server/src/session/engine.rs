@@ -165,6 +165,25 @@ impl Engine {
         self.forget_closed();
     }
 
+    /// The connection is gone because its client's certificate is not valid any more. A session
+    /// whose identity it is ends [ACC-12].
+    pub fn certificate_ended(&mut self, now_ns: u64, connection: u64) {
+        self.advance(now_ns);
+        let session = self.wire.connection(connection).and_then(|c| c.session);
+        let is_identity = |session: &wire::Session| {
+            // The session may continue over another connection already.
+            session.connection == Some(connection)
+                && matches!(session.login.identity, Identity::Certificate(_))
+        };
+        let ends = |number: &u64| self.wire.session(*number).is_some_and(is_identity);
+        if let Some(session) = session.filter(ends) {
+            self.audit_session_end(session);
+            self.end_session(session);
+        }
+        self.wire.lost(connection);
+        self.forget_closed();
+    }
+
     /// The connection's framing is lost [FRAME-1..4].
     pub fn malformed(&mut self, now_ns: u64, connection: u64, text: String) {
         self.advance(now_ns);

@@ -5,6 +5,7 @@ use super::carrying::{carry, PARTING};
 use super::certificate::{ClientCertificate, HostNames, Standing};
 use super::revocation::Revoked;
 use super::settings::{Configs, Settings, TlsOptions};
+use super::validity::Validity;
 use crate::net::audit::Notes;
 use crate::net::leash::{Leash, Leashed};
 use crate::session::{Act, Audited, Crowd, Place};
@@ -69,6 +70,8 @@ pub struct Shown {
     pub peer: Peer,
     /// The hosts of the server's certificate.
     pub names: Arc<HostNames>,
+    /// Of the client's certificate.
+    pub validity: Arc<Validity>,
 }
 
 /// Where a listener brings the connections that it accepts.
@@ -449,10 +452,11 @@ async fn shuttle(
     };
     let chain = stream.get_ref().1.peer_certificates();
     let standing = Standing::of(chain, &guard.configs.revoked);
-    let names = guard.configs.names.clone();
+    let validity = Arc::<Validity>::default();
     let shown = Shown {
         peer: peer.clone(),
-        names,
+        names: guard.configs.names.clone(),
+        validity: validity.clone(),
     };
     exit.take(Admitted::Secure(engines, shown));
     let why = tokio::select! {
@@ -461,6 +465,8 @@ async fn shuttle(
         _ = was_revoked(&mut guard.revoked, &standing) => WAS_REVOKED,
     };
     guard.note_end(&peer, why);
+    // Before the engine sees that the connection ends, which is a lost one otherwise.
+    validity.end();
     timeout(PARTING, stream.shutdown()).await?
 }
 

@@ -9,7 +9,9 @@ mod certificate;
 mod gate;
 mod revocation;
 mod settings;
+mod validity;
 
 pub use certificate::HostNames;
 pub use gate::{Admitted, Entrance, Gate, Use, MOST_HALF_OPEN, MOST_PARTING};
 pub use settings::TlsOptions;
+pub use validity::Validity;

@@ -372,6 +372,44 @@ fn acc_6_a_revoked_token_ends_its_sessions_and_their_locks() {
     world.lock(2, segment);
 }
 
+#[test]
+fn acc_12_a_certificate_that_ends_takes_the_sessions_that_are_its_own_with_it() {
+    let mut world = World::new(false);
+    let (tokens, good) = token("alice");
+    let access = Arc::new(Access::new(None, Some(tokens)));
+    world.engine.set_access(world.now_ns(), access);
+    let greet = |world: &mut World, connection, session, token: &str| {
+        let (now_ns, id) = (world.now_ns(), session_of(connection));
+        world
+            .engine
+            .connected(now_ns, connection, id, certified("robot"));
+        let mut hello = hello(session);
+        hello.token = token.to_string();
+        let welcome = world.ask(connection, Request::Hello(hello));
+        welcome.body::<Welcome>().resumed
+    };
+    for (connection, token) in [(1, ""), (2, &*good), (3, "")] {
+        greet(&mut world, connection, [0; 16], token);
+        let segment = world.open(connection, &format!("/{connection}"), Durability::Memory);
+        world.lock(connection, segment);
+    }
+    assert!(greet(&mut world, 4, session_of(3), ""), "it moves");
+    for connection in [1, 2, 3] {
+        let now_ns = world.now_ns();
+        world.engine.certificate_ended(now_ns, connection);
+    }
+    greet(&mut world, 5, [0; 16], "");
+    let mut is_free = |path| {
+        let segment = world.open(5, path, Durability::Memory);
+        let answer = world.ask(5, acquire_writer(segment, 0));
+        answer.type_ == MessageType::WriterAcquired
+    };
+    assert!(is_free("/1"), "its certificate was its identity");
+    assert!(!is_free("/2"), "a token goes before a certificate");
+    assert!(!is_free("/3"), "the session is on another connection");
+    assert!(greet(&mut world, 6, session_of(2), &good));
+}
+
 /// The situations of a client before it asks, and whether it may then read and change.
 const SITUATIONS: [(&str, bool, bool); 7] = [
     ("writer", true, true),
