@@ -267,20 +267,20 @@ class WholeRewritesTest {
   @Test
   void whatIsPutBackAfterARefusedReleaseIsNotSent() {
     begin();
-    paint paint = new paint(map, "paint");
-    paint.iw_setAlone();
+    paint row = new paint(map, "paint");
+    row.iw_setAlone();
     release();
     for (int round = 0; round < 6; ++round) {
       begin();
-      for (int i = 0; i < paint.length; ++i) paint.set(i, 1 + round % 2);
+      for (int i = 0; i < paint.length; ++i) row.set(i, 1 + round % 2);
       if (round > 3) {
         map.flush();
         changes.collect();
-        for (int i = 0; i < paint.length / 2; ++i) paint.set(i, 2 - round % 2);
+        for (int i = 0; i < paint.length / 2; ++i) row.set(i, 2 - round % 2);
       }
       release();
-      assertArrayEquals(paint.array, ((paint) seen("paint")).array);
-      assertArrayEquals(paint.array, ints("paint"));
+      assertArrayEquals(row.array, ((paint) seen("paint")).array);
+      assertArrayEquals(row.array, ints("paint"));
     }
   }
 
