@@ -25,7 +25,7 @@ impl From<Asked> for Durability {
 }
 
 /// The durability to make a copy with. A source in memory says little about a copy, because a
-/// server without a disk keeps all segments so. Without a wish, such a copy is synced.
+/// server without a disk keeps every segment in memory. Without a wish such a copy is synced.
 pub fn of_copy(asked: Option<Asked>, source: Durability) -> Durability {
     match (asked, source) {
         (Some(asked), _) => asked.into(),

@@ -143,7 +143,7 @@ pub fn run_export(args: ExportArgs) -> Result<(), Failure> {
 /// The segment that was written or read.
 struct Summary<'a> {
     url: String,
-    /// "written", "read" or "made of a copy".
+    /// The act: "written", "read" or "made of a copy".
     verb: &'static str,
     version: u64,
     segment: &'a Segment,

@@ -22,7 +22,7 @@ pub fn with_file(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> 
     Ok(arguments)
 }
 
-/// Whether a line of a file gives an option that value.
+/// Whether a line of a config file gives an option this value unchanged.
 pub fn can_say(value: &str) -> bool {
     let line = format!("store = {value}\n");
     lines(Path::new(""), &line).is_ok_and(|options| options == [("store", value)])

@@ -43,7 +43,7 @@ pub fn run(folder: &Path, hosts: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files that are made.
+/// The files that --init makes.
 const FILES: [&str; 7] = [
     "serve.conf",
     "rules",
@@ -54,7 +54,7 @@ const FILES: [&str; 7] = [
     "server.key",
 ];
 
-/// Whether the files can be made, before one of them is.
+/// Refuses a folder that a config file cannot name, and one that has one of the files already.
 fn check(folder: &Path) -> Result<(), Failure> {
     let shown = folder.display();
     if !folder.to_str().is_some_and(serve_config::can_say) {

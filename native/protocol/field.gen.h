@@ -97,7 +97,7 @@ struct redirect_field {
 void encode(xdr::Writer& w, const redirect_field& v);
 [[nodiscard]] bool decode(xdr::Reader& r, redirect_field& v);
 
-// `scheme` says how `name` is to be read and proved; spec/access.md gives those of a server's
+// `scheme` says how `name` is read and proved. spec/access.md gives the schemes of a server's
 // files.
 struct identity_field {
   std::string scheme{};

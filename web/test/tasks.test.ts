@@ -141,7 +141,7 @@ task("export a graph as a picture", 4, async (steps) => {
   const { name, bytes } = await saved(() => steps.button("PNG"));
   assert.equal(name, "lab-cell-head-graph.png");
   assert.equal(bytes.subarray(1, 4).toString(), "PNG");
-  // All eight nodes, of which the window shows some.
+  // The picture has all eight nodes. The window shows some of them.
   const width = await page.evaluate(() => document.querySelector(".stage")!.clientWidth);
   const area = bytes.readUInt32BE(16) * bytes.readUInt32BE(20);
   assert.ok(area > 8 * 184 * 58 * 4 && bytes.readUInt32BE(16) <= 2 * width + 48, `${area} pixels`);

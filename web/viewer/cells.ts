@@ -8,7 +8,7 @@ import { editedText, editor, isEditable } from "./editing.js";
 import { elementOf, fieldsOf, kindOf, resolve, type Spot, type Step } from "./spots.js";
 import type { Sample } from "./trends.js";
 
-/** The actions on a shown value: of a block, and a path in it. */
+/** The actions on a shown value. A block and a path in the block name the value. */
 export interface Ways {
   go(serial: number, steps: readonly Step[]): void;
   /** Keeps it in sight. */

@@ -1,12 +1,12 @@
 /** A drawing of lines, boxes and texts as a picture, for a file. */
 
-/** More pixels a side are more than browsers make. */
+/** Browsers make no pictures with more pixels on a side. */
 const MOST_PIXELS = 8192;
-/** Dots for a pixel of the drawing: small letters are to be read on paper, too. */
+/** Dots for each pixel of the drawing, so that small letters can be read on paper, too. */
 const SHARPNESS = 2;
 const HEAD: readonly [number, number] = [7, 3.5];
 
-/** All of the drawing, in the colours that it has now. REQUIRES: it is on the page. */
+/** Draws all of the drawing, in its colours of now. REQUIRES: the drawing is on the page. */
 export function pictureOf(
   drawing: SVGElement,
   size: { readonly width: number; readonly height: number },

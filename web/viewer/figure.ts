@@ -1,6 +1,6 @@
 /**
- * The live pictures of arrays share this: pausing, looking back through what was received, a
- * range that follows the data or is given, zooming, and taking the picture or its numbers away.
+ * The common part of the live pictures of arrays: pausing, looking back through the received
+ * versions, a range that follows the data or is given, zooming, and saving the picture or numbers.
  */
 import { rangeOf } from "./colours.js";
 import { groupText, h, notice, numberText, setText } from "./dom.js";
@@ -22,7 +22,7 @@ export interface Source {
   exact(): Promise<ArrayLike<number | bigint> | null>;
 }
 
-/** A picture's own part; given by the heat map and by the plot. */
+/** The part that the heat map and the plot do in different ways. */
 export interface Picture {
   /** Draws a frame between low and high. */
   draw(frame: Frame, low: number, high: number): void;

@@ -1,6 +1,6 @@
 /**
- * Where the boxes and lines of a graph lie: a column a distance from the first box, and as many
- * columns side by side as fit; the next ones stand below, as lines of a text. Pure.
+ * The places of a graph's boxes and lines. Each distance from the first box has a column. As many
+ * columns stand side by side as fit. The next ones stand below, as lines of a text. Pure.
  */
 
 export type Id = number | string;

@@ -35,7 +35,7 @@ function numbered(id: string, name: string, text: (value: number) => string): Co
   return { id, name, isNumber: true, sum, text: ({ values }) => sum(values) };
 }
 
-/** The clients that have the writer lock or wait for it. */
+/** The writer lock in words: its holder, and the number of clients that wait for it. */
 function lockText({ info, more }: Listed): string {
   const waiting = info.writers_waiting === 0 ? "" : `, ${info.writers_waiting} waiting`;
   if (!info.writer_locked) return waiting === "" ? "free" : `free${waiting}`;

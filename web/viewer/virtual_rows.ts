@@ -8,7 +8,7 @@ export interface Rows<E extends HTMLElement> {
   /** The key that tells one row from another, whatever their order. */
   key(index: number): string;
   make(index: number): E;
-  /** A row's content may have changed, and its place. */
+  /** Shows a row anew, because its content and its place may have changed. */
   update(element: E, index: number): void;
 }
 

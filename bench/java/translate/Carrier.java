@@ -5,13 +5,13 @@ interface Carrier {
   /** Gives the data other values; not timed. */
   void change(Values values);
 
-  /** Into bytes; how many. */
+  /** Writes the objects into bytes, and returns how many there are. */
   int out() throws Exception;
 
-  /** What lies between the two, and is not timed. */
+  /** Brings the bytes to the reader. The program takes the time of `out` and `in` alone. */
   default void arrive() {}
 
-  /** From the bytes of the last `out`. */
+  /** Reads the objects from the bytes of the last `out`. */
   void in() throws Exception;
 
   /** Of what came in. */

@@ -5,8 +5,8 @@ use super::table::{sorted, Sort};
 use crate::output::{object, text};
 use interweave_wire::Json;
 
-/// The server's numbers have the names of /metrics without `interweave_`. Null: they are not known,
-/// and `remark` says why.
+/// The server's numbers have the names of /metrics without `interweave_`. They are null if the
+/// server did not give them. Then `remark` says why.
 pub fn of(server: &str, before: Option<&Sample>, now: &Sample, sort: Sort) -> Json {
     let seconds = before.map(|before| seconds_between(before, now));
     let segments = sorted(before, now, sort);

@@ -15,7 +15,7 @@ pub type Numbers = HashMap<String, u64>;
 pub struct Sample {
     pub at: Instant,
     pub segments: Vec<SegmentInfo>,
-    /// An error says why the server did not give them.
+    /// An error says why the server did not give its numbers.
     pub numbers: Result<Numbers, String>,
 }
 
@@ -54,7 +54,7 @@ fn parse(page: &str) -> Numbers {
     numbers.collect()
 }
 
-/// The doings of one segment.
+/// A segment and its rate of releases.
 pub struct Row {
     pub segment: SegmentInfo,
     /// None: not known yet, or the segment was made anew.

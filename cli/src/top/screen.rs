@@ -82,7 +82,7 @@ impl Screen {
 }
 
 fn restore(before: &Termios) {
-    // Without the terminal the error has no reader.
+    // If the terminal is gone, nobody can read the error.
     let _ = put(LEAVE);
     let _ = tcsetattr(stdin(), OptionalActions::Now, before);
 }

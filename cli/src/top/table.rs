@@ -133,7 +133,7 @@ pub fn sorted(before: Option<&Sample>, now: &Sample, sort: Sort) -> Vec<Row> {
     rows
 }
 
-/// The head and a line for each segment, in that order; at most so many segments.
+/// Returns the head and a line for each of the first `most` segments, in the order of `sort`.
 pub fn lines(before: Option<&Sample>, now: &Sample, sort: Sort, most: usize) -> Vec<String> {
     let mut rows = sorted(before, now, sort);
     let hidden = rows.len().saturating_sub(most);

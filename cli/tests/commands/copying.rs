@@ -172,7 +172,7 @@ fn between_servers_pointers_lead_where_they_led() {
         .contains("hello"));
 }
 
-/// The server without a disk keeps every segment in memory, and that says nothing about a copy.
+/// A server without a disk keeps every segment in memory. A copy of it is synced all the same.
 #[test]
 fn what_comes_from_a_server_without_a_disk_outlives_the_end_of_one_with_a_disk() {
     let directory = Directory::new();
@@ -219,7 +219,7 @@ fn what_comes_from_a_server_without_a_disk_outlives_the_end_of_one_with_a_disk()
     // The copy's pointer to /other still leads to the first server.
     contents(&to, "/copied");
     assert_eq!(contents(&to, "/imported"), contents(&from, "/nodes"));
-    // A server without a disk can keep nothing else.
+    // A server without a disk keeps every copy in memory.
     said(
         &["cp", &url(&to, "/copied"), &url(&from, "/back")],
         "memory",

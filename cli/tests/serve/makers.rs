@@ -49,7 +49,8 @@ fn may_make(client: &mut Client, path: &str) -> bool {
     }
 }
 
-/// Alice has two segments, of which one is in memory, and so may make no more; bob may.
+/// Alice has two segments, and one of them is in memory. The server refuses her a third segment,
+/// and makes one for bob.
 fn alice_has_all_of_hers(server: &Server, (alice, bob): (&str, &str), round: u32) {
     let mut alice = login(server, alice);
     assert!(!may_make(&mut alice, "/more"), "round {round}");
@@ -86,7 +87,7 @@ fn lim_4_a_server_that_is_killed_or_stopped_knows_who_made_what() {
     files.run(&["restore", &saved, &files.path("restored")]);
     let server = files.serve("restored");
     alice_has_all_of_hers(&server, both, 5);
-    // Whoever removes one makes room for alice.
+    // A removal by bob makes room for alice.
     login(&server, &bob).remove("/memory").expect("bob may");
     let mut client = login(&server, &alice);
     assert!(may_make(&mut client, "/more"));

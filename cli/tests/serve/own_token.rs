@@ -38,6 +38,14 @@ fn token_file(server: &Server, runtime: &Directory) -> PathBuf {
     runtime.path().join("interweave").join(name)
 }
 
+/// Kills a server. Returns the address where it listened, and the file of its token.
+fn left_by_a_killed_server(runtime: &Directory) -> (String, PathBuf) {
+    let mut server = serve(runtime);
+    let listen = format!("127.0.0.1:{}", server.port);
+    server.kill();
+    (listen, token_file(&server, runtime))
+}
+
 #[test]
 fn own_1_the_users_programs_find_the_token_and_others_are_not_let_in() {
     let (runtime, other) = (Directory::new(), Directory::new());
@@ -162,7 +170,7 @@ fn init_makes_a_folder_of_this_user_alone_whose_config_works_or_nothing() {
     std::fs::create_dir(&open).expect("a folder");
     std::fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("it is ours");
     assert!(init("open").1.contains("chmod o-w"));
-    // What is there stays, and nothing is made beside it.
+    // The command keeps the files that it finds, and makes no others.
     for name in ["ca.pem", "server.key", "rules"] {
         let folder = parent.path().join(name);
         std::fs::create_dir(&folder).expect("a folder");
@@ -422,18 +430,13 @@ fn own_3_a_client_shows_the_token_of_a_server_that_began_anew() {
 #[test]
 fn own_2_a_server_without_a_token_removes_what_an_older_one_left() {
     let runtime = Directory::new();
-    let mut first = serve(&runtime);
-    let (listen, file) = (
-        format!("127.0.0.1:{}", first.port),
-        token_file(&first, &runtime),
-    );
-    first.kill();
+    let (listen, file) = left_by_a_killed_server(&runtime);
     assert!(file.exists());
     let _second = Server::with_own_token(&runtime, &["--insecure", "--listen", &listen]);
     assert!(!file.exists());
 }
 
-/// As a server in another network namespace does, which has the same port: its file is locked.
+/// Locks the file, as a server does that has the same port in another network namespace.
 fn other_server(file: &std::path::Path) -> std::fs::File {
     std::fs::create_dir_all(file.parent().expect("its folder")).expect("the folder");
     let mode = std::fs::Permissions::from_mode(0o700);
@@ -449,10 +452,7 @@ fn other_server(file: &std::path::Path) -> std::fs::File {
 #[test]
 fn own_7_the_file_of_another_server_that_runs_stays_and_programs_find_both() {
     let runtime = Directory::new();
-    let mut first = serve(&runtime);
-    let file = token_file(&first, &runtime);
-    let listen = format!("127.0.0.1:{}", first.port);
-    first.kill();
+    let (listen, file) = left_by_a_killed_server(&runtime);
     let other = other_server(&file);
     let mut second = Server::with_own_token(&runtime, &["--listen", &listen]);
     assert_eq!(std::fs::read_to_string(&file).expect("it"), "another\n");
@@ -476,10 +476,7 @@ fn own_7_the_file_of_another_server_that_runs_stays_and_programs_find_both() {
 #[test]
 fn own_7_a_server_without_a_token_leaves_the_file_of_one_that_runs() {
     let runtime = Directory::new();
-    let mut first = serve(&runtime);
-    let file = token_file(&first, &runtime);
-    let listen = format!("127.0.0.1:{}", first.port);
-    first.kill();
+    let (listen, file) = left_by_a_killed_server(&runtime);
     let _other = other_server(&file);
     let _second = Server::with_own_token(&runtime, &["--insecure", "--listen", &listen]);
     assert_eq!(std::fs::read_to_string(&file).expect("it"), "another\n");
@@ -497,7 +494,7 @@ fn own_7_a_server_that_runs_holds_the_lock_of_its_file() {
     assert!(is_held());
     std::fs::remove_file(&file).expect("it goes");
     wait_for(&file);
-    assert!(is_held(), "that of the file that was written anew");
+    assert!(is_held(), "the lock of the file that was written anew");
     server.kill();
     assert!(!is_held());
 }

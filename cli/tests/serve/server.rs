@@ -185,7 +185,7 @@ impl Server {
         open.expect("Linux counts them").count()
     }
 
-    /// The memory that it has, in bytes.
+    /// Returns the server's resident memory in bytes.
     pub fn resident_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.expect("Linux tells it");

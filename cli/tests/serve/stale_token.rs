@@ -1,5 +1,5 @@
-//! Own tokens of servers that have ended [OWN-6], own tokens over TLS [OWN-3], and what is in the
-//! way of a token [OWN-2].
+//! Own tokens of servers that have ended [OWN-6], own tokens over TLS [OWN-3], and a token whose
+//! file cannot be written at the start [OWN-2].
 
 use crate::own_token::wait_for;
 use crate::server::{Directory, Server};

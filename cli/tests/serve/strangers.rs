@@ -1,4 +1,4 @@
-//! Clients that have not logged in: what each costs the server, and that it is ended [NET-8].
+//! Clients that have not logged in: each costs the server little memory, and is ended [NET-8].
 
 use crate::clients::connect;
 use crate::flood::until_the_end;
@@ -13,24 +13,24 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 const MANY: usize = 2_000;
-/// Of connections that take the test long.
+/// The strangers of a kind whose connections take the test long.
 const FEWER: usize = 500;
-/// If fewer are open at a time, all that came count.
+/// If fewer are open at a time, the memory is divided among all that came.
 const ENOUGH: usize = 200;
-/// What each may cost.
+/// The most memory of one stranger.
 const MOST_BYTES: u64 = 64 << 10;
 /// The largest control part of a client that has not logged in.
 const FIRST_CONTROL_BYTES: u32 = 16 << 10;
 const PATIENT: Duration = Duration::from_secs(30);
-/// So many of each kind are watched until they end.
+/// The strangers of each kind that the test watches until they end.
 const WATCHED: usize = 16;
 
-/// What a kind of stranger does.
+/// The acts of a kind of stranger.
 #[derive(Clone, Copy)]
 enum Does {
     /// Says these pieces, one after another.
     Says(fn(&Certificates) -> Vec<Vec<u8>>),
-    /// The same to the HTTP port.
+    /// Says these pieces to the HTTP port.
     Asks(fn(&Certificates) -> Vec<Vec<u8>>),
     /// Begins a WebSocket, and says these pieces on it.
     Upgrades(fn(&Certificates) -> Vec<Vec<u8>>),
@@ -109,7 +109,7 @@ fn endless_bulk(_: &Certificates) -> Vec<Vec<u8>> {
     let sizes = (16 + 64, MAX_CHUNK_BYTES);
     let kind = MessageType::ReleaseWriter;
     let mut pieces = trickling(frame(sizes, kind, MAX_CHUNK_BYTES.into()));
-    // What is missing would be 128 KiB.
+    // The client keeps the last 128 KiB back.
     pieces.truncate(4);
     pieces
 }
@@ -158,15 +158,15 @@ fn endless_hello(_: &Certificates) -> Vec<Vec<u8>> {
 struct Crowd {
     strangers: Vec<TcpStream>,
     came: usize,
-    /// So many were open at a time.
+    /// The most that were open at a time.
     most: usize,
     grown: u64,
-    /// Those of the watched that were not ended in time.
+    /// The watched strangers that the server did not end in time.
     left: usize,
 }
 
 impl Crowd {
-    /// All come, and do what they do. The server's memory is looked at. A few stay.
+    /// Connects the strangers, lets each of them act, and measures the server's memory. A few stay.
     fn gather(kind: Kind, server: &Server, certificates: &Certificates) -> Crowd {
         let (descriptors, before) = (server.descriptors(), server.resident_bytes());
         let (port, pieces) = match kind.does {
@@ -184,11 +184,11 @@ impl Crowd {
             _ => TcpStream::connect(("127.0.0.1", port)).expect("it is accepted"),
         };
         let mut strangers: Vec<TcpStream> = (0..came).map(come).collect();
-        // The gate of TLS has two more for each connection that the engine serves.
+        // The gate of TLS has two more descriptors for each connection that the engine serves.
         let each = if shakes { 3 } else { 1 };
         let open = || server.descriptors().saturating_sub(descriptors) / each;
         has_read_all(port, kind.name);
-        // On a slow machine the first of them are ended before the last have said all.
+        // On a slow machine the server ends the first of them before the last have said all.
         let mut most = open();
         for piece in &pieces {
             for stranger in &mut strangers {
@@ -258,7 +258,8 @@ fn has_read_all(port: u16, kind: &str) {
     }
 }
 
-/// What waits for the server at that port, by the system's table of TCP: bytes, and connections.
+/// Counts the bytes and the connections that wait for the server at that port, by the system's
+/// table of TCP.
 fn unread(port: u16) -> u64 {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
     let local = format!(":{port:04X}");
@@ -276,7 +277,7 @@ fn unread(port: u16) -> u64 {
     table.lines().skip(1).map(waiting).sum()
 }
 
-/// This process has the other ends of all connections.
+/// Raises the limit of descriptors, because this process has the other ends of all connections.
 fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -298,7 +299,7 @@ fn net_8_a_stranger_costs_at_most_64_kib_and_is_ended() {
     raise_descriptors();
     let certificates = Certificates::new();
     let certificates = &certificates;
-    // One crowd after another comes. Those that stay are waited for together.
+    // One crowd after another comes. The test waits for the ends of all crowds together.
     let gathering = &Mutex::new(());
     let crowds: Vec<(Kind, Crowd)> = std::thread::scope(|scope| {
         let watch = |kind: Kind| {

@@ -29,7 +29,7 @@ fn keeps(envelope: &Envelope) -> bool {
     envelope.stream.is_multiple_of(2)
 }
 
-/// Takes what a client may send that has not logged in.
+/// Takes the messages that a client may send before it has logged in.
 struct Stranger;
 
 impl Gate for Stranger {
@@ -115,8 +115,9 @@ pub fn run(data: &[u8]) {
     check_stranger(&whole, bytes, most);
 }
 
-/// Of a stranger each message comes in one frame. What is too much for a stranger ends the framing,
-/// and nothing else is changed. A message whose bulk is beyond the bound of the others may follow.
+/// A stranger sends each message in one frame. A message that is too large for a stranger ends the
+/// framing. All other messages are as those of a client that has logged in. The stranger's decoder
+/// may find more of them, because it has another bound on bulk.
 fn check_stranger(whole: &Found, bytes: &[u8], most: usize) {
     let (some, is_lost) = read(FrameDecoder::with_gate(Stranger), bytes, most);
     assert!(is_lost || some.len() >= whole.0.len(), "a message is lost");

@@ -1,6 +1,6 @@
-//! Files that hold one segment, as `interweave import` reads them: refused, or read into a segment
-//! that a file of its own holds again. Lengths and checksum are put right, since no mutation would
-//! find them.
+//! Files that hold one segment, as `interweave import` reads them. A file is refused, or its
+//! segment is written into another file, which is read again. Lengths and checksum are put right,
+//! because no mutation would find them.
 
 use bytes::Bytes;
 use interweave_master::Segment;
@@ -10,7 +10,7 @@ use interweave_wire::Gathered;
 use crate::diff::{seen, QUOTA_BYTES};
 
 const MAGIC: &[u8] = b"IWSEG1\r\n";
-/// A writer's texts are no longer.
+/// The texts of a head have at most so many bytes when a program writes it.
 const MAX_TEXT_BYTES: usize = 16 << 10;
 
 fn sealed(mut file: Vec<u8>) -> Bytes {
@@ -18,7 +18,7 @@ fn sealed(mut file: Vec<u8>) -> Bytes {
     file.into()
 }
 
-/// The file of two bytes that say how long the head is, the head, and the diff.
+/// Makes a file of the data: two bytes for the head's length, the head, and the diff.
 fn framed(data: &[u8]) -> Option<Bytes> {
     let (length, rest) = data.split_at_checked(2)?;
     let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
@@ -31,7 +31,7 @@ fn framed(data: &[u8]) -> Option<Bytes> {
     Some(sealed(file))
 }
 
-/// What an import makes of the file [SEGF-7].
+/// Reads a file as an import does [SEGF-7]. None: the file is refused.
 fn imported(file: &Bytes) -> Option<(SegmentHead, Segment)> {
     let (head, diff) = parse(file).ok()?;
     let quota = match head.quota_bytes {

@@ -139,7 +139,7 @@ fn slots_count_as_metadata() {
         segment.overhead_bytes().metadata_bytes,
         segment.charged_bytes(),
     );
-    // The text twice: as it counts against the quota, and as it is held.
+    // The text counts twice: against the quota, and as memory.
     assert!(after.0 >= before.0 + 60, "{before:?} {after:?}");
     assert!(
         (before.1 + 15..before.1 + 100).contains(&after.1),

@@ -19,9 +19,9 @@ pub struct Way {
     pub peer: Peer,
     /// The hosts of the certificate that the server showed. None: the connection is not encrypted.
     pub names: Option<Arc<HostNames>>,
-    /// Bounds what is read of it.
+    /// Bounds the bytes that are read of the connection.
     pub leash: Arc<Leash>,
-    /// Of the client's certificate.
+    /// Whether the client's certificate is still valid.
     pub validity: Arc<Validity>,
 }
 

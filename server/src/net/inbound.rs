@@ -18,7 +18,7 @@ const MOST_AT_ONCE: usize = 64;
 
 /// Decides what is taken of a peer, and whether a request's bulk is worth buffering.
 pub trait Admission {
-    /// Whether the peer's HELLO was taken. Before, little is kept of what it sends [NET-8].
+    /// Whether the peer's HELLO was taken. Before that, few of its bytes are kept [NET-8].
     fn is_greeted(&self) -> bool;
 
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool;
@@ -135,8 +135,8 @@ impl<A: Admission> Inbound<A> {
         self.decoder.has_pushed()
     }
 
-    /// How many messages may be taken apart before they are taken out. A HELLO alone, because it
-    /// decides what is taken of the following ones.
+    /// Returns how many messages are decoded before they are taken out. Before HELLO it is one,
+    /// because HELLO decides which of the following messages are good.
     fn most_at_once(&self) -> usize {
         match self.is_greeted() {
             true => MOST_AT_ONCE,

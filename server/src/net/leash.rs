@@ -1,4 +1,4 @@
-//! The bytes of a connection, as far as they may come.
+//! A bound on the bytes that are read of a connection.
 //!
 //! The library of WebSockets collects a whole message before it gives anything of it. A message may
 //! have as many bytes as a frame. So a WebSocket whose client has not logged in yet is held to few
@@ -20,25 +20,25 @@ const PART: usize = 4096;
 pub struct Leash(AtomicUsize);
 
 impl Default for Leash {
-    /// Any number.
+    /// Allows any number of bytes.
     fn default() -> Self {
         Leash(AtomicUsize::new(FREE))
     }
 }
 
 impl Leash {
-    /// So many bytes more may be read.
+    /// Allows so many bytes more.
     pub fn hold(&self, bytes: usize) {
         self.0.store(bytes, Relaxed);
     }
 
-    /// Any number of bytes may be read again.
+    /// Allows any number of bytes again.
     pub fn let_go(&self) {
         self.0.store(FREE, Relaxed);
     }
 }
 
-/// A stream whose reads fail when more bytes were to come than its leash allows.
+/// A stream whose reads fail once its leash allows no more bytes.
 #[derive(Debug)]
 pub struct Leashed<S> {
     pub stream: S,

@@ -33,7 +33,7 @@ pub struct OwnToken {
 /// A file with the token.
 struct TokenFile {
     path: PathBuf,
-    /// Its lock says that this server runs. None: it could not be written yet.
+    /// Its lock says that this server runs. None: the file could not be written yet.
     locked: Option<File>,
 }
 
@@ -272,7 +272,7 @@ fn place(name: &str, token: &str, over: Over) -> io::Result<TokenFile> {
         if !is_of_a_running_server(&file) {
             return Ok(());
         }
-        let text = format!("{} is of a server that runs", file.display());
+        let text = format!("another running server has {}", file.display());
         others.get_or_insert(file);
         Err(io::Error::other(text))
     })?;
@@ -298,7 +298,7 @@ fn place(name: &str, token: &str, over: Over) -> io::Result<TokenFile> {
 /// network namespace.
 fn is_of_a_running_server(file: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    // A lock for many, so that no server takes another one's look for its lock.
+    // The look takes a shared lock, so that it does not seem to be a server's lock to other looks.
     let is_held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     open(file, flags, Mode::empty()).is_ok_and(|found| is_held(File::from(found)))
 }
@@ -327,7 +327,7 @@ fn write(file: &Path, token: &str, over: Over) -> io::Result<File> {
         .create_new(true)
         .mode(0o600)
         .open(&part)?;
-    // It fails where the file system has no locks: other servers then write over the file.
+    // The lock fails where the file system has none. Other servers then write over the file.
     let _ = made.try_lock();
     let written = writeln!(made, "{token}").and_then(|()| match over {
         Over::Older => fs::rename(&part, file),

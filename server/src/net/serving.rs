@@ -28,7 +28,7 @@ const TURN_BYTES: usize = 256 << 10;
 pub struct AskEngine {
     shell: Rc<Shell>,
     connection: u64,
-    /// Once it is so, it stays so, and the engine is not asked again.
+    /// Whether the HELLO was taken. Once it was, the engine is not asked again.
     is_greeted: Cell<bool>,
 }
 

@@ -255,7 +255,7 @@ fn net_8_of_a_stranger_no_more_than_one_small_frame_is_kept() {
     let new = || Inbound::new(Stranger(&is_greeted));
     let messages = feed(&mut new(), &frame_of(MOST, 1), 1000);
     assert_eq!(messages.len(), 1, "the largest");
-    // Refused by its first bytes.
+    // The first bytes are enough for the refusal.
     assert!(new().parse(&frame_of(MOST + 1, 1)[..8]).is_err());
     let two_frames = frames(release(4, pattern(MAX_CHUNK_BYTES as usize + 1)));
     assert!(new().parse(&two_frames[0]).is_err());
@@ -281,7 +281,7 @@ fn net_8_what_follows_a_hello_is_taken_as_of_whoever_has_logged_in() {
     is_greeted.set(true);
     inbound.parse_on().expect("the others are good now");
     assert_eq!(streams(&mut inbound), [2, 3]);
-    // Of whoever has not logged in the second frame is too large.
+    // Before the login the second frame is too large.
     is_greeted.set(false);
     let mut inbound = Inbound::new(Stranger(&is_greeted));
     inbound.parse(&all).expect("the first is good");

@@ -22,8 +22,8 @@ use tokio::time::{sleep, timeout};
 
 /// The most bytes that one read of the socket brings. Every connection has such a buffer.
 const READ_BYTES: usize = 16 * 1024;
-/// What a client may send before it has logged in: a HELLO, and what a WebSocket has around it
-/// [NET-8].
+/// The bytes that a client may send before it has logged in: a HELLO, and the WebSocket's own bytes
+/// around it [NET-8].
 const FIRST_BYTES: usize = 20 * 1024;
 /// Room for one message of ours and for the library's own answers.
 const MAX_WRITE_BYTES: usize = MAX_FRAME_BYTES + 4096;
@@ -38,7 +38,7 @@ pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
         .max_write_buffer_size(MAX_WRITE_BYTES)
 }
 
-/// Serves the connection until it ends. `leash`: bounds what is read of the socket.
+/// Serves the connection until it ends. `leash` bounds the bytes that are read of the socket.
 pub async fn serve(
     shell: Rc<Shell>,
     mut socket: WebSocket,

@@ -1,8 +1,8 @@
 //! What each identity uses, and whether it may use more [LIM-1..6].
 //!
 //! An account begins with an identity's first connection, or with a segment of the identity in the
-//! store. It ends when nothing of it is left to remember, so that whoever connects anew does not
-//! get anew what it has used up.
+//! store. It ends when nothing of it is left to remember. So an identity that connects again does
+//! not get again what it has used up.
 
 use super::access::Refused;
 use interweave_access::{Identity, Limit, LimitName, Limits};

@@ -12,14 +12,14 @@ const TOKEN: &str = "token";
 const CERTIFICATE: &str = "cert";
 const USER: &str = "uid";
 
-/// Returns the fields of a segment's creation and checkpoints, which say whose account it is that
-/// the segment counts for. None of them: it counts for nobody.
+/// Returns the field of a segment's creation and checkpoints that names the account's identity. The
+/// list is empty if the account is not known, or if its name is too long.
 pub fn creator_fields(accounts: &Accounts, account: u32) -> Vec<HeaderField> {
     let creator = accounts.identity(account).and_then(to_field);
     creator.iter().map(creator_field).collect()
 }
 
-/// None: its name is too long.
+/// None: the identity's name is too long.
 fn to_field(identity: &Identity) -> Option<IdentityField> {
     let (scheme, name) = match identity {
         Identity::Anyone => (ANYONE, String::new()),

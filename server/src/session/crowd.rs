@@ -1,15 +1,15 @@
 //! The connections whose peers have not said who they are, and which of them goes when there are
 //! too many.
 //!
-//! A stranger may begin connections faster than a client on a slow line says who it is. So a
-//! connection of the host goes that has most of them, and no host keeps the clients of others out.
+//! A stranger may begin connections faster than a client on a slow line says who it is. So the host
+//! with the most of them loses one, and no host keeps the clients of other hosts out.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
-/// Where connections come from: an IPv4 address, or the network part of an IPv6 address, because a
-/// host has all addresses of that network. None: this machine, or not known.
+/// The host of connections: an IPv4 address, or the network part of an IPv6 address, because a host
+/// has all addresses of that network. None: this machine, or an unknown host.
 type Source = Option<IpAddr>;
 
 fn source_of(address: Option<SocketAddr>) -> Source {
@@ -101,7 +101,7 @@ mod tests {
         let (one, other) = ("[2001:db8::1]", "[2001:db8:0:1::1]");
         let all = [one, other, "[2001:db8:0:1::2]"];
         assert_eq!(order(crowd(&all)), [1, 0, 2]);
-        // A listener of both kinds sees IPv4 so.
+        // A listener for IPv6 and IPv4 sees IPv4 addresses in this form.
         let all = ["[::ffff:192.0.2.1]", "[::ffff:192.0.2.2]", "192.0.2.2"];
         assert_eq!(order(crowd(&all)), [1, 0, 2]);
     }

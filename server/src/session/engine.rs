@@ -165,8 +165,8 @@ impl Engine {
         self.forget_closed();
     }
 
-    /// The connection is gone because its client's certificate is not valid any more. A session
-    /// whose identity it is ends [ACC-12].
+    /// The connection is gone because its client's certificate is not valid any more. Its session
+    /// ends if the certificate is the session's identity [ACC-12].
     pub fn certificate_ended(&mut self, now_ns: u64, connection: u64) {
         self.advance(now_ns);
         let session = self.wire.connection(connection).and_then(|c| c.session);

@@ -256,8 +256,9 @@ impl Journal {
         self.pending.len()
     }
 
-    /// Notes that the store is gone for good, if the error says so, or that only the next start can
-    /// tell what it has. A store that only refuses writes, because of damage, is still read from.
+    /// Notes that the server must stop, if the error says that the store is gone for good, or that
+    /// only the next start can tell what the store has. A store that only refuses writes, because
+    /// of damage, is still read from.
     pub fn store_stopped(&mut self, why: StoreError) {
         let is_lost = matches!(
             why,

@@ -69,7 +69,7 @@ impl Engine {
         over.rejection
     }
 
-    /// Returns the account of the identity that made a segment of the store; 0: nobody is known.
+    /// Returns the account of the identity that made a segment of the store; 0: it is not known.
     pub(super) fn account_of_creator(&mut self, creator: Option<&IdentityField>) -> u32 {
         let now_ns = self.wire.now_ns();
         let access = &self.permits.access;

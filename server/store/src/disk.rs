@@ -1,4 +1,4 @@
-//! The embedded store's wishes of a disk: one directory of files, and no more than these calls
+//! The calls that the embedded store needs of a disk, which is one directory of files
 //! ([the store's interface](../../../docs/store.md#the-disk)).
 //!
 //! [`Directory`] is a directory of the file system. The simulator has another one, in memory, which

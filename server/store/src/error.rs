@@ -11,7 +11,7 @@ pub enum StoreError {
     Io(String),
     /// Another server has taken the store over; this one must stop.
     Fenced(String),
-    /// Another server owns these segments of the group. Nothing of the group was kept.
+    /// Another server owns these segments of the group. The store kept no record of the group.
     SegmentsFenced(Vec<u64>),
     /// The group may be kept, now or later. [`SegmentStore::settle`](crate::SegmentStore::settle)
     /// decides.
@@ -73,7 +73,7 @@ impl fmt::Display for StoreError {
 }
 
 impl StoreError {
-    /// Whether nothing of a group that was answered so is kept, now or later [STORE-4].
+    /// Whether the store keeps nothing of a group with this answer, now or later [STORE-4].
     pub fn is_final(&self) -> bool {
         match self {
             StoreError::Full(_)

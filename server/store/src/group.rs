@@ -13,7 +13,7 @@ use crate::record::{FILE_HEAD_BYTES, MAX_DIFF_BYTES};
 use crate::store::{Done, Record};
 use crate::StoreError;
 
-/// The values of a record's fields, so that a header with the longest path holds them.
+/// The most bytes of field values in a record, so that a header with the longest path holds them.
 const MOST_FIELD_BYTES: usize = 1024;
 
 pub struct Group {

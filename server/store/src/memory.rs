@@ -38,7 +38,7 @@ impl SegmentStore for MemoryStore {
         done(Ok(()));
     }
 
-    /// It never leaves an outcome open, and does not know where a segment ends.
+    /// Fails, because the store keeps nothing and does not know where a segment ends.
     fn settle(&self, _segments: Vec<u64>, settled: Settled) {
         let text = "the store keeps nothing, so it cannot tell where a segment ends";
         settled(Err(StoreError::Io(text.to_string())));

@@ -40,7 +40,7 @@ pub struct Record {
     pub body: LogBody,
     /// The diff of a RELEASE as it was received; empty otherwise.
     pub diff: Bytes,
-    /// Of a CREATE: who made the segment, as [`creator_field`](crate::creator_field) has it.
+    /// In a CREATE: the maker of the segment, as [`creator_field`](crate::creator_field) has it.
     pub fields: Vec<HeaderField>,
 }
 
@@ -173,7 +173,7 @@ pub struct StoreStatus {
 #[derive(Debug, Clone)]
 pub struct RecoveredSegment {
     pub segment_id: u64,
-    /// Of this owner's claim of the segment. Fences are (epoch << 32) + a counter.
+    /// The epoch of this owner's claim of the segment. Fences are (epoch << 32) + a counter.
     pub epoch: u64,
     /// Empty if damage has destroyed it.
     pub path: String,

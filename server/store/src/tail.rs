@@ -233,7 +233,7 @@ impl Tail {
         Ok(())
     }
 
-    /// As [`Tail::sync`]; besides, no group that failed can come back [STORE-11].
+    /// Syncs as [`Tail::sync`], and sees to it that no group that failed comes back [STORE-11].
     pub fn settle(&mut self) -> Result<(), StoreError> {
         self.answer_failed();
         match (&self.refusal, self.failed_uncut.is_empty()) {

@@ -75,7 +75,7 @@ impl Message {
             | Message::Checkpoint { done, .. }
             | Message::CheckpointInPieces { done, .. } => done(Err(error.clone())),
             Message::Settle { settled, .. } => settled(Err(error.clone())),
-            // who asks these hears that nobody is left to answer
+            // the callers hear that the other end of their channel is gone
             Message::CountLog { .. } | Message::Close { .. } => {}
             Message::Next { .. } | Message::Saved(_) | Message::Forgotten { .. } => {}
         }
@@ -375,7 +375,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Every append before was answered. All of the log is brought to the disk, so that it stays.
+    /// Says where the segments end, and brings the whole log to the disk so that they stay there.
+    /// REQUIRES: every append before was answered.
     fn settle(&mut self, segments: &[u64]) -> Result<Vec<(u64, End)>, StoreError> {
         self.tail.settle()?;
         let index = &self.tail.index;

@@ -5,7 +5,7 @@
 #[cfg(all(feature = "planted", not(debug_assertions)))]
 compile_error!("planted defects are for the simulator alone: make/sim.sh builds with them");
 
-/// A thing that is done wrong.
+/// A planted defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
     /// A release is taken without a look at its fence.

@@ -98,7 +98,7 @@ pub fn parse(file: &Bytes) -> Result<(SegmentHead, Bytes), Rejection> {
     Ok((head, diff))
 }
 
-/// The last eight bytes of a file say this of all bytes before them.
+/// Returns the checksum that the last eight bytes of a file have of all bytes before them.
 pub fn checksum(bytes: &[u8]) -> u64 {
     xxh3_64(bytes)
 }

@@ -136,7 +136,8 @@ impl Disk {
     }
 }
 
-/// As the store reads it.
+/// Reads the maker from the fields of a record or checkpoint. Panics where the store would ignore a
+/// field that does not hold, because the engine must not write one.
 fn creator_of(fields: &[HeaderField]) -> Option<Box<IdentityField>> {
     let fields = Fields::of(fields).expect("each key once");
     let creator = fields.get(FieldKey::Identity);

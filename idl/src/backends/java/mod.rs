@@ -3,9 +3,9 @@
 //!
 //! A class has public fields, getters and setters that tell the library of a write, and one method
 //! that carries all fields between the object and the block's memory, in either direction. Two more
-//! carry numbers straight, one for each direction. Structs within structs are flattened: the fields
-//! of `moment start` are `start_seconds` and `start_day`. Offsets are constants,
-//! because the client lays memory out in one way on every machine.
+//! methods carry numbers directly, one for each direction. Structs within structs are flattened:
+//! the fields of `moment start` are `start_seconds` and `start_day`. Offsets are constants, because
+//! the client lays memory out in one way on every machine.
 //!
 //! For each type there is an entry of the index, a resource that names the class of its file: so a
 //! program finds the classes of a segment that another program made (objects/Index.java).
@@ -261,9 +261,9 @@ impl<'a> Class<'a> {
         self.text.close("}");
     }
 
-    /// Methods that carry numbers straight between fields and bytes, and the other fields as
-    /// `iw_transfer` does. A release looks at the parts of a large row one by one, so a class with
-    /// rows in their places has none.
+    /// Writes methods that carry numbers directly between fields and bytes, and the other fields as
+    /// `iw_transfer` does. A class with rows in their places has no such methods, because a release
+    /// looks at the parts of a large row one by one.
     fn direct(&mut self, slots: &[Slot<'_>], values: &[Value]) {
         let numbers: Vec<_> = slots
             .iter()

@@ -18,7 +18,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// How a number goes straight from bytes to its field, and back; None for other values.
+    /// The statements that load a number from bytes and store it there. None for other values.
     pub fn number(&self, field: &str, at: u128) -> Option<(String, String)> {
         let method = self.call.split('(').next()?;
         let place = match at {

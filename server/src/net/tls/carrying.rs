@@ -19,11 +19,11 @@ use tokio_rustls::server::TlsStream;
 /// After the end of the server, or of the engine's side of a connection, the time in which the peer
 /// takes its last bytes.
 pub const PARTING: Duration = Duration::from_secs(1);
-/// What one read brings: about four records of TLS.
+/// The size of the shared buffer: about four records of TLS.
 const BUFFER_BYTES: usize = 64 << 10;
 
 thread_local! {
-    /// Nothing of it is needed when a task waits.
+    /// A task that waits needs nothing of it.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; BUFFER_BYTES].into());
 }
 
@@ -54,8 +54,8 @@ pub async fn carry(
     }
 }
 
-/// Gives as much of the bytes as is taken now, and returns the others. None: there are no bytes,
-/// because the side that says them has ended.
+/// Gives the bytes that the receiver takes now, and returns the others. None: there are no bytes,
+/// because their sender has ended.
 fn give_now(
     bytes: &[u8],
     give: impl FnOnce(&[u8]) -> io::Result<usize>,

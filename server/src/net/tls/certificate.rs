@@ -38,19 +38,19 @@ impl<'a> ClientCertificate<'a> {
     }
 }
 
-/// What must hold so that a client's connection stays.
+/// The conditions under which a client's connection stays.
 #[derive(Debug, Default)]
 pub struct Standing {
     /// The numbers of certificates of which none may be revoked.
     numbers: Vec<Number>,
-    /// How long all of them are valid.
+    /// The time for which all of them are still valid.
     pub left: Option<Duration>,
 }
 
 impl Standing {
-    /// Of the certificates that a client has shown, its own first. `revoked`: those of which TLS
-    /// knew in the handshake. Those of authorities count that were valid then, because TLS takes no
-    /// notice of others.
+    /// Returns the conditions of a client that has shown these certificates, its own first.
+    /// `revoked`: the lists at the handshake. A certificate of an authority counts if it was valid
+    /// then, because TLS ignores the others.
     pub fn of(chain: Option<&[CertificateDer<'_>]>, revoked: &Revoked) -> Standing {
         let mut standing = Standing::default();
         for (index, shown) in chain.unwrap_or_default().iter().enumerate() {

@@ -30,14 +30,14 @@ use tokio_rustls::rustls::{CertificateError, Error as TlsError};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::TlsAcceptor;
 
-/// The connections that have not said yet who they are. One more sends one away (crowd.rs).
+/// The most connections whose peers have not said who they are. One more sends one away (crowd.rs).
 pub const MOST_HALF_OPEN: usize = 256;
 /// The connections that the engine has ended and whose peers have not taken their last bytes yet.
 /// One more sends one away.
 pub const MOST_PARTING: usize = 32;
 /// The time in which a connection must have shown its first byte and shaken hands.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// What a client may send until it has shaken hands, with the certificates that it shows [NET-8].
+/// The bytes that a client may send until it has shaken hands, with its certificates [NET-8].
 const MOST_HANDSHAKE_BYTES: usize = 24 << 10;
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ pub struct Shown {
     pub peer: Peer,
     /// The hosts of the server's certificate.
     pub names: Arc<HostNames>,
-    /// Of the client's certificate.
+    /// Whether the client's certificate is still valid.
     pub validity: Arc<Validity>,
 }
 
@@ -227,7 +227,7 @@ impl Uncounted {
     }
 }
 
-/// At most so many connections. One more sends one away.
+/// A bounded number of connections. One more sends one of them away.
 struct Bounded {
     most: usize,
     visits: RefCell<BTreeMap<u64, AbortHandle>>,
@@ -465,7 +465,7 @@ async fn shuttle(
         _ = was_revoked(&mut guard.revoked, &standing) => WAS_REVOKED,
     };
     guard.note_end(&peer, why);
-    // Before the engine sees that the connection ends, which is a lost one otherwise.
+    // The engine is told before it sees the end. Otherwise it takes the connection for a lost one.
     validity.end();
     timeout(PARTING, stream.shutdown()).await?
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::Notify;
 
 /// Whether the certificate of one connection's client has expired or was revoked since the
-/// connection began. A client without a certificate loses none.
+/// connection began. Without a certificate that never happens.
 #[derive(Debug, Default)]
 pub struct Validity {
     has_ended: AtomicBool,

@@ -251,7 +251,7 @@ fn lim_4_a_segment_counts_for_its_maker_also_after_a_start() {
     enter(&mut world, 2, "b");
     let refused = world.ask(1, open("/3", Durability::Synced));
     assert_eq!(refused.error(), ErrorCode::TooLarge, "before a removal");
-    // Whoever removes it makes room for its maker.
+    // A removal by another client makes room for the maker.
     remove(&mut world, 2, "/1");
     made_in_store(&mut world, 1, "/3");
     let refused = world.ask(1, open("/4", Durability::Synced));
@@ -307,7 +307,7 @@ fn lim_4_a_segment_whose_maker_is_not_known_counts_for_nobody() {
     assert_eq!(refused.error(), ErrorCode::TooLarge);
 }
 
-/// Of a MEMORY segment the store is told again, when it has failed before.
+/// The server tells the store of a MEMORY segment again, because the store has failed before.
 #[test]
 fn log_20_a_creation_that_is_told_again_and_a_checkpoint_say_the_maker() {
     let mut world = started_with(Vec::new(), "limit * segments 1");

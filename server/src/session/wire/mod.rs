@@ -66,7 +66,7 @@ pub struct Wire {
     config: Arc<Config>,
     now_ns: u64,
     connections: NumberMap<u64, Connection>,
-    /// Those whose hello was not taken.
+    /// The connections whose HELLO was not taken.
     ungreeted: Crowd,
     sessions: Registry,
     receiving: Receiving,

@@ -179,7 +179,7 @@ fn make_dir_with(
         Err(_) if dir.is_dir() => {}
         made => made?,
     }
-    // A user who may not read it did not make its content.
+    // A user who may not read the directory did not make the files in it.
     match sync(parent) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced,

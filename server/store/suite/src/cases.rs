@@ -50,7 +50,7 @@ pub fn all() -> Vec<Case> {
     rooms.concat()
 }
 
-/// An error unless that is so.
+/// Returns an error unless `is_so`.
 pub fn ensure(is_so: bool, text: impl FnOnce() -> String) -> Held {
     match is_so {
         true => Ok(()),
@@ -60,13 +60,13 @@ pub fn ensure(is_so: bool, text: impl FnOnce() -> String) -> Held {
 
 pub type Answer = Receiver<Result<(), StoreError>>;
 
-/// What the store answered; an error if it does not answer.
+/// Returns the store's answer; an error if the store does not answer.
 pub fn heard(answer: &Answer) -> Result<Result<(), StoreError>, String> {
     let heard = answer.recv_timeout(PATIENCE);
     heard.map_err(|_| "a request was never answered".to_string())
 }
 
-/// An error unless the store answers that it has kept the group.
+/// Returns an error unless the store answers that it has kept the group.
 pub fn kept(answer: &Answer) -> Held {
     heard(answer)?.map_err(|error| format!("an append was refused: {error}"))
 }
@@ -127,7 +127,7 @@ impl Owner {
         kept(&self.append(group, Durability::Synced))
     }
 
-    /// Where the segments end.
+    /// Asks the store where the segments end.
     pub fn settle(&self, segments: &[u64]) -> Result<BTreeMap<u64, End>, String> {
         let (settled, answer) = channel();
         let settled = Box::new(move |result| settled.send(result).unwrap_or(()));
@@ -138,7 +138,7 @@ impl Owner {
         Ok(ends.into_iter().collect())
     }
 
-    /// The version at which the segment ends; None: it is gone or another's.
+    /// Returns the version at which the segment ends; None: it is gone, or another owner has it.
     pub fn end(&self, segment_id: u64) -> Result<Option<u64>, String> {
         Ok(match self.settle(&[segment_id])?.get(&segment_id) {
             Some(End::At { version, .. }) => Some(*version),
@@ -160,7 +160,7 @@ impl Owner {
         }
     }
 
-    /// An error unless the segment has these releases, in this order.
+    /// Returns an error unless the segment has these releases, in this order.
     pub fn has(&self, segment_id: u64, expected: &[Record]) -> Held {
         let found = self.releases(segment_id)?;
         let diffs = found.iter().map(|(_, diff)| diff);

@@ -1,4 +1,4 @@
-//! A database in memory and a store over it, for the cases that a database makes worse than a file.
+//! A database in memory and a store over it, for the cases that are harder for a database.
 //!
 //! It has rows, transactions that compare and change them, and a standby that has what it was sent.
 //! It also does what real ones do: a commit that is cancelled is reported as done, a row that

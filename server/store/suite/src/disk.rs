@@ -1,7 +1,7 @@
 //! A disk in memory, which loses what was not synced.
 //!
-//! `shown` is what a reader sees, `kept` what a loss of power leaves at least. A sync makes both
-//! equal, for a file or for the names.
+//! A reader sees `shown`. A loss of power leaves `kept` at least. A sync makes both equal, for a
+//! file or for the names.
 
 use crate::records::Random;
 use interweave_store::disk::{Disk, DiskFile, How, OpenFile};
@@ -10,7 +10,7 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Whole or not there after a loss of power.
+/// A write of so many bytes is whole or not there after a loss of power.
 const SECTOR: usize = 512;
 
 #[derive(Debug, Default)]

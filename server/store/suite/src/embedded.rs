@@ -18,9 +18,9 @@ const TRIAL_INTERVAL: Duration = Duration::from_millis(2);
 pub struct Embedded {
     disk: SharedDisk,
     memory: Option<MemoryDisk>,
-    /// Is removed with the place.
+    /// The directory of the store, which is removed with the place.
     _dir: Option<tempfile::TempDir>,
-    /// Those of the processes that run now.
+    /// The faults of the processes that run now.
     faults: RefCell<Faults>,
     /// The files of the last copy, with their names.
     copy: RefCell<Vec<(String, Vec<u8>)>>,
@@ -58,7 +58,7 @@ impl Embedded {
         self.faults.borrow().clone()
     }
 
-    /// Whether the bytes were found, of which one bit is changed then.
+    /// Changes one bit of the bytes. Returns whether the file has the bytes.
     fn flip(&self, name: &str, bytes: &[u8]) -> std::io::Result<bool> {
         let mut all = read_all(&*self.disk, name, u64::MAX)?;
         let Some(at) = all.windows(bytes.len()).position(|part| part == bytes) else {

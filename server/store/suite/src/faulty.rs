@@ -1,5 +1,5 @@
-//! A disk on which calls of the log fail, stand still, or find no space. The end of a process is
-//! here: afterwards no call of it does anything.
+//! A disk on which calls of the log fail, stand still, or find no space. A process can end, too:
+//! afterwards its calls do nothing.
 
 use interweave_store::disk::{Disk, DiskFile, How, OpenFile, SharedDisk};
 use std::io::{self, IoSlice};
@@ -28,7 +28,7 @@ struct State {
     is_held: bool,
 }
 
-/// What the calls of one process meet.
+/// The faults that the calls of one process meet.
 #[derive(Debug, Default, Clone)]
 pub struct Faults(Arc<(Mutex<State>, Condvar)>);
 
@@ -191,7 +191,7 @@ impl FaultyFile {
         }
     }
 
-    /// Of a commit.
+    /// Begins the sync of a commit, which may stand still or fail.
     fn begin_sync(&self) -> io::Result<&dyn DiskFile> {
         if !self.is_log {
             return self.begin();

@@ -5,14 +5,14 @@ use interweave_store::{RecoveredSegment, SegmentStore, StoreError};
 /// Makes an empty place.
 pub type Make<'a> = &'a dyn Fn() -> Box<dyn Place>;
 
-/// What a case may need of a place.
+/// A thing that a place can do, and that a case may need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ability {
     /// The store keeps what it is given.
     Keep,
     /// A process ends at once.
     Crash,
-    /// The machine stops: what is not durable as SYNCED may be lost.
+    /// The machine stops. Records that are not durable as SYNCED may be lost.
     LosePower,
     /// A request stands still on its way, at each of the steps.
     Hold,
@@ -35,8 +35,8 @@ pub enum Ability {
 pub enum Crash {
     /// The processes of all owners end. What was written stays.
     Process,
-    /// What was not durable as SYNCED is lost in part; the number says which part. 0: all of it, 1:
-    /// nothing of it.
+    /// Records that were not durable as SYNCED are lost in part. The number says which part: 0 all
+    /// of them, 1 none of them.
     Power(u64),
 }
 
@@ -101,6 +101,6 @@ pub trait Place {
     /// Copies all that the store has. Nobody has it open.
     fn copy(&self) {}
 
-    /// Puts the copy in the place of what the store has. Nobody has it open.
+    /// Puts the copy in the place of the store's content. Nobody has the store open.
     fn put_copy_back(&self) {}
 }

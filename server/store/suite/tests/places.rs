@@ -6,7 +6,7 @@ use interweave_store_suite::memory::Nowhere;
 use interweave_store_suite::{all, run, Ability, Make, Outcome};
 use std::collections::BTreeSet;
 
-/// An error unless every case holds, but for those that lack one of these abilities.
+/// Asserts that every case holds, but for the cases that need one of these abilities.
 fn check(make: Make<'_>, lacking: &[Ability]) {
     let outcomes = run(make);
     let (mut missed, mut broken) = (Vec::new(), Vec::new());

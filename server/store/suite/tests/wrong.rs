@@ -101,7 +101,7 @@ impl WrongStore {
         }
     }
 
-    /// Of a group whose answer is to come later than the next one's.
+    /// Answers a group that was refused later than the next group.
     fn swapped(&self, group: Vec<Record>, durable: Durability, done: Done) {
         let (told, answer) = std::sync::mpsc::channel();
         let told = move |result| told.send(result).unwrap_or(());

@@ -39,8 +39,8 @@ fn makers(segments: &[RecoveredSegment]) -> BTreeMap<u64, Option<IdentityField>>
     segments.iter().map(of).collect()
 }
 
-/// Segment 1 is in the log alone, 2 has a small checkpoint, which is as an item of a pack, 3 has a
-/// larger one, and 4 one in pieces. The makers of 2 to 4 stand in the checkpoints only.
+/// Segment 1 is in the log alone. Segment 2 has a small checkpoint, which is an item of a pack.
+/// Segment 3 has a larger one, and 4 one in pieces. Only the checkpoints name the makers of 2 to 4.
 fn in_all_forms(dir: &Path) {
     let (store, _) = open(dir);
     for id in 1..=4 {

@@ -28,7 +28,7 @@ const AHEAD_BYTES: usize = 4 * 1024;
 /// The room for bytes that an idle decoder keeps.
 const IDLE_BYTES: usize = 8 * 1024;
 
-/// What is taken of a peer.
+/// The bounds of a peer's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The most bytes of a control part.
@@ -38,12 +38,12 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Of every peer [FRAME-1] [FRAME-3].
+    /// The bounds of every peer [FRAME-1] [FRAME-3].
     pub const OF_ALL: Bounds = Bounds {
         control_bytes: MAX_CONTROL_BYTES,
         incomplete: MAX_OPEN_STREAMS as usize,
     };
-    /// Of a client that has not logged in [NET-8].
+    /// The bounds of a client that has not logged in [NET-8].
     pub const OF_STRANGERS: Bounds = Bounds {
         control_bytes: 16 << 10,
         incomplete: 0,
@@ -55,7 +55,7 @@ pub trait Gate {
     /// What the receiver makes of the XDR that follows the envelope.
     type Body;
 
-    /// What is taken of the peer now.
+    /// Returns the bounds of the peer's messages now.
     fn bounds(&self) -> Bounds {
         Bounds::OF_ALL
     }
@@ -241,7 +241,7 @@ impl<G: Gate> FrameDecoder<G> {
         self.take_message(bytes)
     }
 
-    /// What is taken of the peer now.
+    /// Returns the bounds of the peer's messages now.
     pub fn bounds(&self) -> Bounds {
         self.gate.bounds()
     }

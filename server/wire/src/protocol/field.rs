@@ -199,7 +199,7 @@ impl Xdr for RedirectField {
     }
 }
 
-/// `scheme` says how `name` is to be read and proved; spec/access.md gives those of a server's
+/// `scheme` says how `name` is read and proved. spec/access.md gives the schemes of a server's
 /// files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdentityField {

@@ -160,7 +160,7 @@ fn wrong<T>(path: &str, why: &str) -> Result<T, Rejection> {
     Err(Rejection::new(ErrorCode::BadArgument, text))
 }
 
-/// Why a path cannot lead into a place.
+/// Returns why a path cannot lead into a place.
 fn no_parts_text(types: &TypeTable, body: &TypeBody, place: &Place) -> String {
     let into = match place.path.trim_start_matches('.') {
         "" => "the block".to_string(),

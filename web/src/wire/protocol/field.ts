@@ -80,7 +80,7 @@ export const redirectField: xdr.Codec<RedirectField> = xdr.struct<RedirectField>
   relay: xdr.bool,
 });
 
-/* `scheme` says how `name` is to be read and proved; spec/access.md gives those of a server's
+/* `scheme` says how `name` is read and proved. spec/access.md gives the schemes of a server's
  * files. */
 export interface IdentityField {
   scheme: string;

@@ -41,7 +41,7 @@ fn in_order(make: Make<'_>) -> Held {
     for number in 0..100u64 {
         let said = said.clone();
         let done = move |_: Result<(), StoreError>| said.send(number).unwrap_or(());
-        // Some cannot be.
+        // The store refuses every third one, because the segment exists.
         let record = match number % 3 {
             0 => create(1, Synced),
             _ => serials(1, number),
@@ -94,7 +94,8 @@ fn a_crash_answers(make: Make<'_>) -> Held {
         place.crash(Crash::Process);
         drop(owner);
         for answer in [answer, behind] {
-            // It is let go where the owner's thread has ended: its caller takes that for an error.
+            // A channel without an answer breaks with the owner's thread. The caller takes that
+            // for an error.
             let heard = answer.recv_timeout(super::PATIENCE);
             let is_open = heard == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
             ensure(!is_open, || "a request was never answered".to_string())?;

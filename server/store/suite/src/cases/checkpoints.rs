@@ -44,7 +44,7 @@ fn save(owner: &Owner, segment_id: u64, version: u64) -> super::Answer {
     answer
 }
 
-/// Whether the checkpoint is there, and what follows it.
+/// Returns an error unless the checkpoint is there and these versions follow it.
 fn is_saved(owner: &Owner, version: u64, after: &[u64]) -> Held {
     let segment = owner.segment(1)?;
     ensure(segment.damage.is_none(), || {
@@ -106,7 +106,7 @@ fn saved_lasts(make: Make<'_>) -> Held {
     Ok(())
 }
 
-/// Takes a checkpoint in these pieces; the last may be that it is given up.
+/// Takes a checkpoint in these pieces. [`Next::Nothing`] at the end gives the checkpoint up.
 fn save_in_pieces(owner: &Owner, version: u64, pieces: Vec<Next>) -> Held {
     let (done, answer) = channel();
     let (want, wanted) = channel();

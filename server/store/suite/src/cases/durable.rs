@@ -45,7 +45,7 @@ fn synced_survives_power(make: Make<'_>) -> Held {
         let mut owner = Owner::with(&*place, &[1, 2])?;
         let mut expected = Vec::new();
         for version in 1..=10 {
-            // Another's records behind it that need not survive take nothing from it.
+            // WRITTEN records of another segment between them do no harm.
             kept(&owner.append(vec![small(2, version, 0)], Written))?;
             let record = small(1, version, 0);
             owner.keeps(vec![record.clone()])?;

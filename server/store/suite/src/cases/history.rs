@@ -1,5 +1,5 @@
-//! Random histories with faults: what was acknowledged is there, what was refused is not, and what
-//! is not known is settled.
+//! Random histories with faults: acknowledged groups are there, refused groups are not, and groups
+//! of unknown outcome are settled.
 
 use super::{ensure, Case, Held, Owner};
 use crate::place::{Ability, Cancel, Crash, Make, Place};
@@ -35,7 +35,7 @@ struct History {
     owner: Owner,
     /// The releases that the segments have.
     known: BTreeMap<u64, Vec<(u64, Bytes)>>,
-    /// Tells apart what was tried for the same version.
+    /// Tells the groups apart that were tried for the same version.
     tries: u64,
 }
 
@@ -96,7 +96,7 @@ impl History {
         release(segment_id, version, diff)
     }
 
-    /// Of an append whose outcome is not known.
+    /// Whether the store has kept a group whose outcome was not known.
     fn is_kept(&mut self, group: &[Record]) -> Result<bool, String> {
         let mut kept = 0;
         for record in group {

@@ -89,7 +89,7 @@ fn serials_only_grow(make: Make<'_>) -> Held {
             format!("serials below {most} were logged, and the bound is {found}")
         })?;
     }
-    // A checkpoint does not bring it back.
+    // A checkpoint does not lower the bound.
     let (done, answer) = std::sync::mpsc::channel();
     let checkpoint = Checkpoint {
         head: head(1, 0, 7),

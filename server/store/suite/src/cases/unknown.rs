@@ -63,7 +63,7 @@ fn settle_tells(make: Make<'_>) -> Held {
     })
 }
 
-/// Also of a segment that is not SYNCED.
+/// The segment is not SYNCED, and the end lasts all the same.
 fn settled_lasts(make: Make<'_>) -> Held {
     let place = make();
     let owner = Owner::open(&*place)?;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 pub struct DatabasePlace {
     server: SharedServer,
     manners: Manners,
-    /// Of the owners that live.
+    /// The connections of the owners that live.
     connections: RefCell<Vec<Arc<Connection>>>,
     copy: RefCell<Option<Server>>,
 }

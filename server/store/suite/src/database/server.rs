@@ -14,7 +14,7 @@ pub struct Transaction {
     pub records: Vec<Record>,
     /// The epoch under which its owner has claimed each segment.
     pub claims: BTreeMap<u64, u64>,
-    /// Under which it creates segments.
+    /// The epoch under which it creates segments.
     pub epoch: u64,
     /// It waits for the standby.
     pub waits: bool,
@@ -22,7 +22,7 @@ pub struct Transaction {
     pub compares: bool,
 }
 
-/// What the client of a transaction hears.
+/// The reply to the client of a transaction.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
     Done,
@@ -35,7 +35,7 @@ pub enum Reply {
 
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// What a reader sees.
+    /// The rows that a reader sees.
     tables: Tables,
     /// The rows of the standby, and the commits that it does not have yet.
     safe: Tables,
@@ -82,7 +82,7 @@ impl Server {
         }
     }
 
-    /// Does what a client asks for, and what goes wrong.
+    /// Runs a client's transaction, unless a fault is due.
     pub fn append(&mut self, transaction: Transaction) -> Reply {
         if self.failing > 0 {
             self.failing -= 1;
@@ -164,8 +164,8 @@ impl Server {
         self.commit(tables, true);
     }
 
-    /// Claims anew those of the segments that the claims still have, so that nothing that is on its
-    /// way under the old ones takes effect, and has the standby keep all that is seen.
+    /// Claims the segments anew that the claims still have, so that no transaction under the old
+    /// claims takes effect. Has the standby keep all that is seen.
     pub fn settle(&mut self, segments: &[u64], claims: &mut BTreeMap<u64, u64>) -> Vec<(u64, End)> {
         let epoch = self.next_epoch();
         let mut tables = self.tables.clone();
@@ -217,7 +217,7 @@ impl Server {
         self.late.push(transaction);
     }
 
-    /// What is late takes effect now, if it can.
+    /// Runs the late transactions, as far as they can still take effect.
     pub fn let_go(&mut self) {
         for transaction in std::mem::take(&mut self.late) {
             // Its client is gone.
@@ -225,7 +225,7 @@ impl Server {
         }
     }
 
-    /// The clients end; with the power the standby takes over, with what it has got.
+    /// Ends the clients. At a loss of power the standby takes over, with the commits that it has.
     pub fn crash(&mut self, crash: Crash) {
         self.failing = 0;
         self.cancel = None;

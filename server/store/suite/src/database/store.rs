@@ -29,7 +29,7 @@ pub struct Manners {
     pub believes_warnings: bool,
     /// A broken connection is answered as a refusal.
     pub believes_silence: bool,
-    /// To settle is to read.
+    /// Settle only reads.
     pub settles_by_reading: bool,
     /// The serials' bounds are not written.
     pub forgets_serials: bool,
@@ -100,7 +100,7 @@ impl Connection {
         self.work();
     }
 
-    /// The owner's process ends. What is held may reach the server later.
+    /// The owner's process ends. A held append may reach the server later.
     pub fn end(&self) {
         let mut line = locked(&self.line);
         line.has_ended = true;

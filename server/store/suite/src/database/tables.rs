@@ -27,7 +27,7 @@ struct Released {
 /// A segment.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Of the claim that has it.
+    /// The epoch of the claim that has the row.
     pub epoch: u64,
     life: Life,
     created: Option<LogCreate>,
@@ -160,7 +160,7 @@ impl Row {
         Ok(())
     }
 
-    /// Looks whether the releases are what was written.
+    /// Notes damage if a release is not as it was written.
     pub fn check(&mut self) {
         let is_damaged = |r: &Released| hash(&r.diff) != r.hash;
         if let Some(release) = self.releases.iter().position(is_damaged) {
@@ -238,7 +238,7 @@ impl Tables {
         }
     }
 
-    /// Whether the segments' releases are kept at all.
+    /// Returns the records that are kept: all but the releases of MEMORY.
     pub fn logged(records: Vec<Record>, durable: Durability) -> Vec<Record> {
         let is_logged = |record: &Record| {
             durable != Durability::Memory || !matches!(record.body, LogBody::Release(_))

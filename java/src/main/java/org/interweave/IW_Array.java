@@ -1,9 +1,8 @@
 package org.interweave;
 
 /**
- * The base of the classes of named arrays; they have `length` and `array`. Those of
- * numbers have `get` and `set` of an element, too. `set` marks the part of the row that the element
- * belongs to.
+ * The base of the classes of named arrays, which have `length` and `array`. Classes of numbers also
+ * have `get` and `set` of an element. `set` marks the part of the row that has the element.
  */
 public abstract class IW_Array extends IW_Object {
   private boolean iw_isSetAlone;

@@ -5,8 +5,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * Numbers in arrays of bytes, in the order of wire format. The first use costs milliseconds, so the
- * library calls what uses them only once a program has carried much (wire/LittleEndian.java).
+ * Numbers in arrays of bytes, in the order of wire format. The first use costs milliseconds. So the
+ * library uses this class only after a program has carried much (wire/LittleEndian.java).
  */
 final class IW_Bytes {
   static final VarHandle SHORT = of(short[].class);

@@ -64,9 +64,9 @@ public abstract class IW_Object implements IWObject {
   }
 
   /**
-   * Which fields `iw_load` and `iw_store` carry by themselves.
+   * Says which fields `iw_load` and `iw_store` carry by themselves; for the library.
    *
-   * @return 0: none; 1: numbers; 2: all, so that the methods need no memory; for the library
+   * @return 0: none; 1: the numbers; 2: all, because all are numbers, so `memory` may be null
    */
   public int iw_direct() {
     return 0;
@@ -75,7 +75,7 @@ public abstract class IW_Object implements IWObject {
   /**
    * Gives all fields the values that lie in an array. Generated classes have their own.
    *
-   * @param memory the block's, which lies in the same array; null if all fields are numbers
+   * @param memory carries the fields that are not numbers; null if all fields are numbers
    * @param bytes of the block
    * @param at where the object begins
    */
@@ -84,10 +84,9 @@ public abstract class IW_Object implements IWObject {
   }
 
   /**
-   * Stores all fields into an array, numbers without a comparison. Generated classes have their
-   * own.
+   * Stores all fields into an array. Generated classes override this, and do not compare numbers.
    *
-   * @param memory the block's, which lies in the same array; null if all fields are numbers
+   * @param memory carries the fields that are not numbers; null if all fields are numbers
    * @param bytes of the block
    * @param at where the object begins
    */

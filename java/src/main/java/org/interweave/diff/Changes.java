@@ -46,7 +46,7 @@ public final class Changes {
   private int createdCount;
   /** Of the block at hand. */
   private ByteWriter runs;
-  /** The largest runs of blocks before, until the diff is finished. */
+  /** The largest writer whose runs the unfinished diff has borrowed; null: it has none. */
   private ByteWriter lent;
   private final List<CopiedBlock> freed = new ArrayList<>();
   private final long firstType;
@@ -54,12 +54,12 @@ public final class Changes {
   /** Serials of the grant that are not used yet: from `nextSerial` up to `endSerial`. */
   private long nextSerial;
   private long endSerial;
-  /** Of the diff that was collected last; null: it is small. */
+  /** The room of the diff that was collected last; null: there is no diff, or it is small. */
   private Late.Room room;
 
   /**
-   * The values of a whole block: of a row of numbers a source, and then the diff that has them; of
-   * other blocks an array, which becomes the block's memory.
+   * The values of a whole block. A row of numbers has a source, and after `put` the diff with the
+   * values. Another block has an array, which becomes the block's memory.
    */
   private static final class Replacement implements ByteWriter.Source {
     private final ByteWriter.Source values;
@@ -78,7 +78,7 @@ public final class Changes {
       at = place;
     }
 
-    /** Into the block's memory, because the block is compared after all. */
+    /** Stores the values into the block's memory, because the block is compared after all. */
     void store(byte[] memory) {
       if (values == null) System.arraycopy(array, 0, memory, 0, memory.length);
       else values.put(memory, 0);
@@ -135,7 +135,7 @@ public final class Changes {
   /**
    * Whether `replace` may follow: the block is large and without pointers, and the last releases
    * have changed nearly all of it. A pointer that nobody stored to may lead to a freed block whose
-   * place another block has taken [DIFF-9]. What the same flush gave before is forgotten.
+   * place another block has taken [DIFF-9]. An earlier replacement is dropped.
    */
   public boolean mayReplace(CopiedBlock block) {
     if (block.length() < LARGE) return false;
@@ -151,29 +151,32 @@ public final class Changes {
   }
 
   /**
-   * Sends all units of a row of numbers without comparing them. The values stay as they are until
-   * the diff is collected: as many bytes as the block has. After `mayReplace`.
+   * Sends all units of a row of numbers without comparing them. The source puts all bytes
+   * of the block. REQUIRES: `mayReplace`; the values stay as they are until the diff is collected.
    */
   public void replace(CopiedBlock block, ByteWriter.Source values) {
     replaced.put(block, new Replacement(values, null));
   }
 
-  /** For `replace` of a block that is no row: as long as the block, with anything in it. */
+  /**
+   * Returns an array of the block's length, for `replace` of a block that is not a row. Its bytes
+   * have any values.
+   */
   public byte[] arrayFor(CopiedBlock block) {
     return copy.spares().arrayFor(block);
   }
 
   /**
-   * The same as of a row. The array holds all units as they lie in memory, and becomes the block's
-   * memory with the commit.
+   * The same for a block that is not a row. The array holds all units as they lie in memory. The
+   * commit makes the array the block's memory.
    */
   public void replace(CopiedBlock block, byte[] array) {
     replaced.put(block, new Replacement(null, array));
   }
 
   /**
-   * A flush begins. Arrays that an earlier one of the section gave are compared after all, because
-   * since then the program may have put a part back. A source has what the program has by now.
+   * Begins a flush. Arrays that an earlier flush of the section gave are compared after all: the
+   * program may have put a part back since. A source reads the program's values of now.
    */
   public void compareArrays() {
     if (replaced.isEmpty()) return;
@@ -182,7 +185,7 @@ public final class Changes {
     }
   }
 
-  /** A sample shows that not all of the block changes. */
+  /** Ends the releases that do not compare the block, because a sample has equal values. */
   public void doubt(CopiedBlock block) {
     copy.history(block).doubted();
   }
@@ -353,7 +356,7 @@ public final class Changes {
     if (changed > 0) addRuns(diff, block);
   }
 
-  /** As one run of all units. */
+  /** Adds the block's values as one run of all units. */
   private void addReplaced(DiffBuilder diff, CopiedBlock block, Replacement by) {
     runs.clear();
     runs.varint(0);
@@ -385,7 +388,7 @@ public final class Changes {
     commit(version, false);
   }
 
-  /** The same. `isReturned`: nobody has the collected diff, so that its array may serve again. */
+  /** The same. `isReturned`: no connection has the collected diff, so its array may serve again. */
   public void commit(long version, boolean isReturned) {
     for (CopiedBlock block : touched) copy.spares().keep(block);
     parts.clear();

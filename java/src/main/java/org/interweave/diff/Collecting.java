@@ -37,7 +37,7 @@ final class Collecting implements Plan.Visit {
   private long end;
   /** The unit after those that were compared last. */
   private long compared;
-  /** Units in runs. */
+  /** The number of units in the finished runs. */
   private long changed;
 
   private Collecting(
@@ -59,8 +59,8 @@ final class Collecting implements Plan.Visit {
   }
 
   /**
-   * Appends the runs in which the memory differs from `pristine`, which may be longer. How many
-   * units they have.
+   * Appends the runs in which the memory differs from `pristine`, which may be longer. Returns
+   * the number of their units.
    */
   static long changed(CopiedBlock block, byte[] pristine, ByteWriter out) {
     int length = block.length();
@@ -113,7 +113,7 @@ final class Collecting implements Plan.Visit {
     unit += units;
   }
 
-  /** Of a block of which all is kept. */
+  /** Compares the numbers. False: only stretches of the block are kept. */
   @Override
   public boolean repeated(Plan.Numbers numbers, int at, int stride, int times) {
     if (stretches != null) return false;
@@ -186,7 +186,7 @@ final class Collecting implements Plan.Visit {
     ByteBuffer before = ByteBuffer.wrap(pristine).order(ByteOrder.nativeOrder());
     int shift = begin;
     int at = place;
-    // Two units at once, which may lie anywhere.
+    // Two units at once. They need no alignment.
     for (; at + 8 <= until; at += 8) {
       long differences = now.getLong(at) ^ before.getLong(at - shift);
       if ((int) differences == 0 || differences >>> 32 == 0) break;

@@ -34,8 +34,9 @@ public class CopiedBlock implements Numbered {
   private byte[] memory;
   private boolean isLive = true;
   /**
-   * The memory before the writer's first store, as an array; or what of the memory lies in a diff
-   * so far, as a `Late`. There are never both, because who keeps the one looks at the memory.
+   * The memory before the writer's first store, as an array; or the part of the block that lies in
+   * a diff, as a `Late`. There are never both: a pristine copy is made from `memory()`, which ends
+   * the `Late`.
    */
   private volatile Object beside;
   /** Made in the section under way. */
@@ -70,12 +71,12 @@ public class CopiedBlock implements Numbered {
     return type.units() * count;
   }
 
-  /** Of the memory. */
+  /** The number of bytes of the memory. */
   public int length() {
     return memory.length;
   }
 
-  /** What the block holds. Readers may call it at the same time. */
+  /** Returns the block's bytes. Several readers may call it at once. */
   public byte[] memory() {
     if (beside instanceof Late) settle();
     return memory;
@@ -88,12 +89,12 @@ public class CopiedBlock implements Numbered {
   }
 
   /**
-   * The bytes from `begin` up to `end` of the block are those of `from` from `at` on, until an
-   * update or a store changes the block. Where they lie may change before.
+   * A place of some of the block's bytes: in `from`, from `at` on. The bytes there are right until
+   * an update or a store changes the block. Another call may return another place before.
    */
   public record Bytes(byte[] from, int at) {}
 
-  /** Where the bytes lie that the block holds from `begin` up to `end`. */
+  /** Returns the place of the block's bytes from `begin` up to `end`. */
   public Bytes bytes(int begin, int end) {
     if (beside instanceof Late late && late.covers(begin, end)) {
       return new Bytes(late.from(), late.at() + begin - late.begin());
@@ -101,7 +102,7 @@ public class CopiedBlock implements Numbered {
     return new Bytes(memory(), begin);
   }
 
-  /** From now on a part of the block is what lies in a diff. There is no pristine copy. */
+  /** Takes a part of a diff as that part of the block. REQUIRES: there is no pristine copy. */
   synchronized void late(Late is) {
     Late before = beside instanceof Late known ? known : null;
     if (before != null && is.covers(before.begin(), before.end())) before.left();
@@ -110,12 +111,12 @@ public class CopiedBlock implements Numbered {
     beside = is;
   }
 
-  /** Needs that diff no longer. */
+  /** Copies the block's part out of that diff, if it lies there. */
   synchronized void leave(Late.Room room) {
     if (beside instanceof Late late && late.room() == room) settle();
   }
 
-  /** Gives the block another array, which holds what it holds from now on; the one of before. */
+  /** Makes an array the block's memory. Returns the array of before. */
   synchronized byte[] replace(byte[] by) {
     byte[] before = memory;
     if (beside instanceof Late late) late.left();
@@ -124,7 +125,7 @@ public class CopiedBlock implements Numbered {
     return before;
   }
 
-  /** All zeros, as a new block is. */
+  /** Sets all bytes to zero, as in a new block. */
   synchronized void clear() {
     if (beside instanceof Late late) late.left();
     beside = null;
@@ -136,7 +137,7 @@ public class CopiedBlock implements Numbered {
     return beside instanceof byte[] kept ? kept : null;
   }
 
-  /** After a look at the memory; null ends it. */
+  /** Sets the pristine copy; null ends it. REQUIRES: `memory` was called before. */
   void pristine(byte[] is) {
     beside = is;
   }

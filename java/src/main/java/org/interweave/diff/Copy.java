@@ -48,7 +48,7 @@ public final class Copy {
   private final SpareWriters writers = new SpareWriters();
   /** Diffs of releases in which blocks lie. */
   private final List<Late.Room> rooms = new ArrayList<>();
-  /** Of large blocks without pointers that releases have changed, by serial. */
+  /** The histories of large blocks without pointers that releases have compared, by serial. */
   private final Map<Long, WholeHistory> histories = new HashMap<>();
 
   /** The bytes from `begin` up to `end`. */
@@ -216,8 +216,9 @@ public final class Copy {
   }
 
   /**
-   * Leaves the only run of a large row of numbers where it is, if it is most of the diff: so blocks
-   * hold diffs of at most twice their size. Objects of the row are loaded from there.
+   * Leaves the only run of a large row of numbers in the diff, if the run is most of the diff. So a
+   * block holds a diff of at most twice its size. The row's object is loaded from the diff. Returns
+   * whether the run stays there.
    */
   private boolean staysInDiff(CopiedBlock block, Plan plan, Run run, Cursor runs) {
     if (block.length() < LARGE || !plan.isRow(block.length())) return false;
@@ -271,7 +272,7 @@ public final class Copy {
     return diffArrays;
   }
 
-  /** Blocks lie in a diff. */
+  /** Keeps the room of a diff in which blocks lie. Blocks leave rooms of which they need little. */
   void lieIn(Late.Room made) {
     rooms.add(made);
     for (Iterator<Late.Room> each = rooms.iterator(); each.hasNext(); ) {

@@ -3,9 +3,9 @@ package org.interweave.diff;
 import java.lang.ref.SoftReference;
 
 /**
- * Arrays of large diffs that were sent, for the next ones: fresh memory costs several times as much
- * as the copy. There are at most two, because one holds what was sent last, and the next one is
- * filled. The collector takes them when memory is short.
+ * Arrays of large diffs that were sent. They serve for the next diffs, because fresh memory costs
+ * several times as much as the copy. There are at most two: one has the diff that was sent last,
+ * the other takes the next diff. The collector takes the arrays when memory is short.
  */
 final class DiffArrays {
   /** Smaller ones are not kept. */
@@ -32,7 +32,7 @@ final class DiffArrays {
     return reference == null ? null : reference.get();
   }
 
-  /** The one that came before the last goes. */
+  /** Keeps the array, and the one that was kept before. Drops an older one. */
   synchronized void keep(byte[] array) {
     if (array.length < LARGE) return;
     other = one;

@@ -4,10 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Bytes of a block that lie in a diff so far: those from `begin` up to `end` of its memory are
- * those of `from` from `at` on. Nothing else of the memory is old. A row of numbers that is sent or
- * that comes whole is so copied once, between the diff and the array of the program, and memory
- * gets it when somebody looks.
+ * Bytes of a block that lie in a diff: in `from`, from `at` on. They are the block's bytes from
+ * `begin` up to `end`, and only there the block's memory is old. So a row of numbers that is sent
+ * or comes whole is copied once, between the diff and the program's array. `CopiedBlock.memory`
+ * copies the bytes into the memory.
  */
 record Late(byte[] from, int at, int begin, int end, Room room) {
   boolean covers(int first, int last) {
@@ -19,7 +19,7 @@ record Late(byte[] from, int at, int begin, int end, Room room) {
     left();
   }
 
-  /** The block does not need the diff any more. */
+  /** Tells the room that the block needs the diff no longer. */
   void left() {
     if (room != null) room.left(end - begin);
   }
@@ -48,7 +48,7 @@ record Late(byte[] from, int at, int begin, int end, Room room) {
       giveBack();
     }
 
-    /** Nobody but blocks of the copy has the array. */
+    /** No connection has the array. It serves again once no block lies in it. */
     synchronized void isReturned() {
       mayServeAgain = true;
       giveBack();
@@ -59,12 +59,12 @@ record Late(byte[] from, int at, int begin, int end, Room room) {
     }
 
     /**
-     * Whether much of the diff is of blocks that lie there. Otherwise they leave: a few rows would
-     * keep diffs many times as large as they are.
+     * Whether blocks need much of the diff. If not, the blocks leave, because a few rows would keep
+     * a diff many times as large as the rows.
      */
     boolean isWorthIt() {
       if (isMuchUsed()) return true;
-      // Not with the room's lock, because another thread may hold that of a block.
+      // Without the room's lock, because another thread may hold a block's and wait for the room's.
       for (CopiedBlock each : blocks) each.leave(this);
       return false;
     }

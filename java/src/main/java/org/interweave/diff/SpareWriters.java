@@ -8,14 +8,14 @@ import org.interweave.wire.ByteWriter;
  * them when memory is short.
  */
 final class SpareWriters {
-  /** Of smaller writers none is kept. */
+  /** Smaller writers are not kept. */
   private static final int LARGE = 1 << 16;
   private static final SoftReference<ByteWriter> NONE = new SoftReference<>(null);
 
   private SoftReference<ByteWriter> one = NONE;
   private SoftReference<ByteWriter> other = NONE;
 
-  /** Holds nothing. */
+  /** Returns an empty writer, which has the memory of a kept one if there is one. */
   ByteWriter take() {
     ByteWriter found = one.get();
     one = other;

@@ -9,12 +9,12 @@ import java.util.Map;
  * three times as much as the copy. The collector takes them when memory is short.
  */
 final class Spares {
-  /** Of smaller blocks none is kept. */
+  /** Arrays of smaller blocks are not kept. */
   private static final int LARGE = 1 << 16;
 
   private final Map<Long, SoftReference<byte[]>> bySerial = new HashMap<>();
 
-  /** What the block holds now. */
+  /** Returns a copy of the block's memory. */
   byte[] copyOf(CopiedBlock block) {
     byte[] spare = take(block);
     if (spare == null) return block.memory().clone();
@@ -22,7 +22,7 @@ final class Spares {
     return spare;
   }
 
-  /** As long as the block; null: there is none. */
+  /** Takes the kept array of the block's length. Returns null if none is kept. */
   private byte[] take(CopiedBlock block) {
     int length = block.length();
     SoftReference<byte[]> kept = length < LARGE ? null : bySerial.remove(block.serial);
@@ -30,13 +30,13 @@ final class Spares {
     return spare == null || spare.length != length ? null : spare;
   }
 
-  /** As long as the block, in which its units may be anything. */
+  /** Returns an array of the block's length. Its bytes have any values. */
   byte[] arrayFor(CopiedBlock block) {
     byte[] spare = take(block);
     return spare == null ? new byte[block.length()] : spare;
   }
 
-  /** An array that was one of the block's. */
+  /** Keeps an array that the block needs no longer. */
   void keep(CopiedBlock block, byte[] array) {
     bySerial.put(block.serial, new SoftReference<>(array));
   }
@@ -44,7 +44,7 @@ final class Spares {
   /** Ends the pristine copy of a block. */
   void keep(CopiedBlock block) {
     if (block.isLive() && block.length() >= LARGE) {
-      bySerial.put(block.serial, new SoftReference<>(block.pristine()));
+      keep(block, block.pristine());
     }
     block.pristine(null);
   }

@@ -35,7 +35,7 @@ public final class UnitCheck implements Plan.Visit {
     }
   }
 
-  /** Numbers may be anything. */
+  /** Skips the numbers, because a number may have any value. */
   @Override
   public boolean repeated(Plan.Numbers numbers, int at, int stride, int times) {
     input.skip((long) numbers.wireBytes() * times);

@@ -8,13 +8,13 @@ package org.interweave.diff;
 final class WholeHistory {
   static final int PATIENCE = 3;
   static final int WHOLE_RELEASES = 15;
-  /** Of a hundred units, so many may stay as they were. */
+  /** In a whole release at most so many of a hundred units stay unchanged. */
   private static final int PER_CENT_UNCHANGED = 3;
 
   private int wholes;
   private int wholeLeft;
 
-  /** A flush begins. True: it may take all as changed, unless a sample contradicts. */
+  /** Begins a flush. True: the flush may take all as changed, unless a sample contradicts. */
   boolean isWholeNext() {
     if (wholeLeft == 0) return false;
     --wholeLeft;

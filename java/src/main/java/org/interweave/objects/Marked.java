@@ -3,7 +3,7 @@ package org.interweave.objects;
 import java.util.Arrays;
 import org.interweave.IW_Object;
 
-/** Objects with marks, in the order of their first ones. Threads of one writer lock add them. */
+/** Objects with marks, in the order of their first marks. Threads of one writer lock add them. */
 final class Marked {
   private static final int FEW = 64;
   private static final IW_Object[] NONE = {};
@@ -16,7 +16,7 @@ final class Marked {
     objects[count++] = object;
   }
 
-  /** All, which are here no longer; null stands behind the last. */
+  /** Takes all objects out. In the returned array null follows the last object. */
   synchronized IW_Object[] take() {
     IW_Object[] taken = objects;
     int there = count;
@@ -25,17 +25,17 @@ final class Marked {
     return there == taken.length ? Arrays.copyOf(taken, there + 1) : taken;
   }
 
-  /** Those of `taken` from `begin` on come back, before any that came since. */
+  /** Puts the objects of `taken` from `begin` on back, before those that were added since. */
   synchronized void back(IW_Object[] taken, int begin) {
     IW_Object[] since = take();
     for (int i = begin; taken[i] != null; ++i) add(taken[i]);
     for (int i = 0; since[i] != null; ++i) add(since[i]);
   }
 
-  /** What `take` gave serves again, if nothing came since. */
+  /** Uses the array that `take` returned again, if no object was added since. */
   synchronized void reuse(IW_Object[] taken) {
     if (count > 0) return;
-    // Not all of the array, which is as long as there were ever marks at once.
+    // Not the whole array, because it is as long as the most marks ever were.
     for (int i = 0; i < taken.length && taken[i] != null; ++i) taken[i] = null;
     objects = taken;
   }

@@ -11,7 +11,7 @@ final class NumberRow {
   /** Stays in the processor's first cache. */
   private static final int CHUNK = 8192;
 
-  /** How many values of a row are looked at before all are taken as changed. */
+  /** The number of values in a sample, and how many of them may be unchanged. */
   static final int SAMPLED = 64;
   static final int EQUAL_ALLOWED = 3;
 
@@ -96,7 +96,7 @@ final class NumberRow {
     put(row, first, count, buffer(memory, at + first * width, count * width));
   }
 
-  /** A row whose values a diff takes from where they are. */
+  /** A row of the program, from which a diff takes the values. */
   record Lent(Object row, Class<?> elements) implements ByteWriter.Source {
     @Override
     public void put(byte[] to, int at) {
@@ -114,7 +114,7 @@ final class NumberRow {
     int stratum = count / SAMPLED;
     int equal = 0;
     for (int i = 0; i < SAMPLED; ++i) {
-      // At another place of each stratum, lest all are of one field of many records.
+      // At another place of each stratum, so that not all are of one field of many records.
       int index = i * stratum + i * 40503 % stratum;
       put(row, index, 1, buffer(scratch, 0, width));
       if (mismatch(scratch, 0, width, bytes, at + index * width, width) < 0) ++equal;

@@ -275,7 +275,7 @@ public final class ObjectMap implements IW_Space {
     }
   }
 
-  /** Of a large block only the elements that an update changed. All fields are numbers. */
+  /** Loads elements with numbers alone; of a large block only those that the update changed. */
   private void loadNumbers(MappedBlock block, Class<? extends IW_Object> type) {
     int size = (int) block.type.size();
     Copy.Stretch changed = changedOf(block);
@@ -580,7 +580,7 @@ public final class ObjectMap implements IW_Space {
     }
   }
 
-  /** Stores the object number `at`, or all those of its block; the number of the next one. */
+  /** Stores the object number `at`, or all objects of its block. Returns the next number. */
   private int flushMarked(IW_Object[] all, int at) {
     IW_Object next = all[at];
     // A freed one may live again after an undo, and must then be found by its next mark.

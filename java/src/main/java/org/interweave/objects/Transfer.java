@@ -28,7 +28,7 @@ final class Transfer extends IW_Memory {
   /** The character that stands in a string for bytes that are not UTF-8. */
   private static final char REPLACEMENT = '\uFFFD';
 
-  /** Letters of longer strings are not looked at one by one. */
+  /** Strings of at most so many letters are carried letter by letter. */
   private static final int SHORT = 16;
 
   private final ObjectMap map;
@@ -114,7 +114,7 @@ final class Transfer extends IW_Memory {
     }
   }
 
-  /** What has a mark is stored without a comparison, which a release makes anyway. */
+  /** Stores an object. Numbers of a marked one are not compared, because the release does that. */
   private void store(IW_Object object) {
     if (object.iw_word() == 0 || object.iw_direct() == 0) {
       object.iw_transfer(this);
@@ -329,8 +329,8 @@ final class Transfer extends IW_Memory {
     return new String(bytes, at, end - at, StandardCharsets.UTF_8);
   }
 
-  /** The same of a string of few letters, which mostly are ASCII. */
-  @SuppressWarnings("deprecation") // The constructor takes bytes as they are for letters.
+  /** Decodes a string of few letters, most of which are ASCII. */
+  @SuppressWarnings("deprecation") // The constructor makes a letter of each byte.
   private static String shortText(byte[] bytes, int at, int most) {
     int length = 0;
     int all = 0;
@@ -372,7 +372,7 @@ final class Transfer extends IW_Memory {
     return value;
   }
 
-  /** The same of a list of strings that is all of the block. */
+  /** Whether a list of strings that is all of a block goes into the diff without a comparison. */
   private boolean replaces(String[] list, int bound) {
     if (list.length < NumberRow.SAMPLED || !map.writing().mayReplace(mapped)) return false;
     int stratum = list.length / NumberRow.SAMPLED;
@@ -393,7 +393,7 @@ final class Transfer extends IW_Memory {
     return true;
   }
 
-  /** Puts the bytes of a string there; those of memory, if memory means the string. */
+  /** Puts the bytes of a string at `at` of `to`: those of memory, if memory means the string. */
   private void encode(String value, int bound, byte[] to, int at) {
     if (value != null && value.length() <= Math.min(bound, SHORT) && isAscii(value, to, at)) {
       for (int i = at + value.length(); i < at + bound; ++i) to[i] = 0;
@@ -409,7 +409,7 @@ final class Transfer extends IW_Memory {
     Arrays.fill(to, at + bytes.length, at + bound, (byte) 0);
   }
 
-  /** Puts a short string there, if it has no other letters than those of a byte, and no NUL. */
+  /** Puts a short string at `at` of `to`. False: a letter of the string is NUL or not ASCII. */
   private static boolean isAscii(String value, byte[] to, int at) {
     for (int i = 0; i < value.length(); ++i) {
       char letter = value.charAt(i);
@@ -476,7 +476,7 @@ final class Transfer extends IW_Memory {
     return value;
   }
 
-  /** Stores a pointer to the first byte of a block of this segment, which most pointers are. */
+  /** Stores a pointer to the first byte of a block of this segment. Most pointers are such. */
   private void store(int at, MappedBlock block) {
     int place = base + at;
     mapped.dangles(place, false);

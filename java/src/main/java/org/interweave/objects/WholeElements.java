@@ -6,7 +6,7 @@ import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
 import org.interweave.wire.ByteWriter;
 
-/** The elements of a block, all of numbers alone, which a diff takes from where they are. */
+/** The objects of a block's elements, with numbers alone, from which a diff takes the values. */
 final class WholeElements implements ByteWriter.Source {
   private final IW_Object[] elements;
   private final int size;
@@ -28,7 +28,7 @@ final class WholeElements implements ByteWriter.Source {
   /**
    * Gives a diff all elements of the block whose object has the mark number `begin`, if each has a
    * mark, the last releases changed nearly all of the block, and a sample says that this one does.
-   * The number of the mark behind those of the block; `begin`: it is not so.
+   * Returns the number of the mark behind those of the block, or `begin` if it gives none.
    */
   static int replace(IW_Object[] marked, int begin, Changes changes) {
     MappedBlock block = ((Place) marked[begin].iw_place()).mapped();
@@ -56,7 +56,7 @@ final class WholeElements implements ByteWriter.Source {
     return end;
   }
 
-  /** A program may set what is there already: whether a sample has other values than memory. */
+  /** Whether a sample differs from memory. A program may set values that memory already has. */
   private static boolean lookChanged(IW_Object[] elements, CopiedBlock block) {
     int size = (int) block.type.size();
     byte[] element = new byte[size];
@@ -66,7 +66,7 @@ final class WholeElements implements ByteWriter.Source {
     for (int i = 0; i < sampled; ++i) {
       int index = i * stratum + i * 40503 % stratum;
       CopiedBlock.Bytes now = block.bytes(index * size, (index + 1) * size);
-      // With the bytes between numbers.
+      // The bytes between numbers are those of memory.
       System.arraycopy(now.from(), now.at(), element, 0, size);
       elements[index].iw_store(null, element, 0);
       if (Arrays.equals(element, 0, size, now.from(), now.at(), now.at() + size)) ++equal;

@@ -14,7 +14,7 @@ import java.util.List;
  * never copied, so that types of a few bytes do not become plans of gigabytes.
  */
 public final class Plan {
-  /** Structs of more than so many groups of numbers, or numbers, are visited leaf by leaf. */
+  /** Structs with more groups of numbers, or with more numbers, are visited leaf by leaf. */
   private static final int MOST_GROUPS = 16;
   private static final int MOST_UNITS = 4096;
 
@@ -56,7 +56,7 @@ public final class Plan {
 
   public final long units;
   private final Piece[] pieces;
-  /** Null: not numbers alone, or too many. */
+  /** Null if there are units that are not numbers, or too many numbers. */
   private final Numbers numbers;
   /** Whether there are neither pointers nor owned blocks nor unions. */
   public final boolean isOfValues;

@@ -13,7 +13,7 @@ public final class ByteWriter {
 
   /** Values that are put where the finished bytes have room for them. */
   public interface Source {
-    /** Called once by `finish`. */
+    /** Puts the values into `to`, from `at` on. Each `finish` calls it once. */
     void put(byte[] to, int at);
   }
 
@@ -39,7 +39,7 @@ public final class ByteWriter {
     return length;
   }
 
-  /** How many bytes of its own it holds without further memory. */
+  /** The number of bytes of its own for which the writer has memory. */
   public int room() {
     return bytes.length;
   }
@@ -69,7 +69,7 @@ public final class ByteWriter {
     return begin;
   }
 
-  /** So many bytes, which the caller puts into `claimed` before the next call; where they begin. */
+  /** Adds bytes, which the caller puts into `claimed` before the next call. Returns their place. */
   public int claim(int count) {
     return more(count);
   }
@@ -102,7 +102,7 @@ public final class ByteWriter {
     lendLong(from, begin, count);
   }
 
-  /** What a source will put: so many bytes. */
+  /** Adds `count` bytes that the source puts in `finish`. */
   public void lend(Source from, int count) {
     lendLong(from, 0, count);
   }
@@ -155,7 +155,7 @@ public final class ByteWriter {
     return finish(new byte[length]);
   }
 
-  /** In an array of `length` bytes, which is returned. */
+  /** Finishes in an array of `length` bytes, and returns it. */
   public byte[] finish(byte[] all) {
     int done = 0;
     int at = 0;

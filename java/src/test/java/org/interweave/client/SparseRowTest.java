@@ -130,7 +130,7 @@ class SparseRowTest {
     compare("at the end");
   }
 
-  /** The row has 1 MiB. It goes into the memory of a diff before, which no connection has. */
+  /** The row has 1 MiB. It goes into the array of an earlier diff, which no connection has. */
   @Test
   void aReleaseOfARewrittenRowTakesLittleMemory() {
     var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();

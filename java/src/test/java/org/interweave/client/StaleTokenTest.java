@@ -45,7 +45,7 @@ class StaleTokenTest {
     return Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
   }
 
-  /** The words of a program with an environment of its own. */
+  /** The output of a program that opens the URL in an environment of its own. */
   private String opening(String url) throws IOException {
     ProcessBuilder builder =
         new ProcessBuilder(

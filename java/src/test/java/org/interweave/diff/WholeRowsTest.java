@@ -63,7 +63,7 @@ class WholeRowsTest {
     return (to, at) -> System.arraycopy(values, 0, to, at, LENGTH);
   }
 
-  /** Compares, as a release does that has no reason to do otherwise. */
+  /** Changes all values in a release that compares them. */
   private void rewrite(int value) {
     changes.touch(row);
     Arrays.fill(row.memory(), (byte) value);
@@ -93,7 +93,7 @@ class WholeRowsTest {
     }
     assertFalse(changes.mayReplace(row), "one release compares");
     rewrite(99);
-    assertTrue(changes.mayReplace(row), "one that changed all goes on");
+    assertTrue(changes.mayReplace(row), "a row that changed whole is still taken whole");
     changes.doubt(row);
     assertFalse(changes.mayReplace(row));
   }
@@ -148,7 +148,7 @@ class WholeRowsTest {
     assertNull(changes.collect());
   }
 
-  /** After a refused release the section continues, with what the row holds by then. */
+  /** After a refused release the section continues, and sends the row's values of then. */
   @Test
   void aReplacementIsCollectedAgain() {
     learn();
@@ -227,7 +227,7 @@ class WholeRowsTest {
     assertArrayEquals(filled(17), row.memory());
   }
 
-  /** Else each of many short rows might keep a diff with a long one. */
+  /** Otherwise each of many short rows might keep the diff of a long one. */
   @Test
   void aRowThatIsLittleOfADiffDoesNotKeepIt() {
     learn();
@@ -267,7 +267,7 @@ class WholeRowsTest {
         large, (to, at) -> Arrays.fill(to, at, at + large.length(), (byte) value));
   }
 
-  /** Some updates cover what lies in the diff before, some a part of it, and some nothing. */
+  /** Some updates cover all that lies in the diff before, some a part of it, and some nothing. */
   @Test
   void updatesOfARowThatLiesInADiffArrive() {
     Random random = new Random(SEED);

@@ -49,7 +49,7 @@ class WholeRewritesTest {
   private int wholeRows;
   private int wholeElements;
 
-  /** What all objects hold. */
+  /** The values of all objects. */
   private static final class Values implements Cloneable {
     double[] row = new double[wide_t.LENGTH];
     int[] owned = new int[OWNED];
@@ -70,7 +70,7 @@ class WholeRewritesTest {
 
   @BeforeEach
   void start() {
-    // As a program that has carried much: generated classes then carry numbers by themselves.
+    // As if the program had carried much, so that generated classes carry numbers by themselves.
     LittleEndian.carried(1 << 25);
     ObjectMap.register(wide_t.class);
     ObjectMap.register(owner_t.class);
@@ -112,7 +112,7 @@ class WholeRewritesTest {
     return block.bytes(0, block.length()).from() == diff;
   }
 
-  /** From which value to which one a shape changes in this round. */
+  /** The values that change in this round, from the first number up to the second. */
   private int[] range(int length) {
     int how = random.nextInt(12);
     if (how == 0) return new int[] {0, 0};
@@ -150,7 +150,7 @@ class WholeRewritesTest {
     for (int i = part[0]; i < part[1]; ++i) texts.row[i] = to.texts[i] = text();
   }
 
-  /** Of up to 20 bytes, some of letters that take several. */
+  /** A text of up to 20 bytes, sometimes with letters of several bytes. */
   private String text() {
     String letters = random.nextInt(4) > 0 ? "abcdefg" : "aéß€";
     StringBuilder built = new StringBuilder();
@@ -218,7 +218,7 @@ class WholeRewritesTest {
     release();
   }
 
-  /** What no release could take is refused with the field's name, and the section continues. */
+  /** A text that does not fit is refused with the field's name, and the section continues. */
   @Test
   void aTextThatDoesNotFitIsRefusedAlsoAmongManyThatAreNotCompared() {
     for (int round = 0; round < 4; ++round) store(texts.row, 10_000 * round);
@@ -263,7 +263,7 @@ class WholeRewritesTest {
     }
   }
 
-  /** After a refused release the program takes a part of what it stored back, and marks that. */
+  /** After a refused release the program puts a part of the values back, and marks that part. */
   @Test
   void whatIsPutBackAfterARefusedReleaseIsNotSent() {
     begin();

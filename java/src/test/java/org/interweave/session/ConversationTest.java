@@ -138,7 +138,7 @@ class ConversationTest {
     assertEquals(List.of(), sent());
   }
 
-  /** [FRESH-2]: others may have written since it was committed. */
+  /** Others may have written since the release was committed [FRESH-2]. */
   @Test
   void aRepeatedReleaseConfirmsTheCopyAsOfItsFirstSending() {
     fetchFirst();

@@ -180,7 +180,7 @@ public final class FieldCodec {
     };
   }
 
-  /** `scheme` says how `name` is to be read and proved; spec/access.md gives those of a server's
+  /** `scheme` says how `name` is read and proved. spec/access.md gives the schemes of a server's
    * files. */
   public record IdentityField(
       String scheme,
