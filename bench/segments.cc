@@ -149,7 +149,7 @@ class Probers {
   explicit Probers(const std::string& server)
       : memory_([&](std::FILE* out) { probe(server, IW_MEMORY, out); }),
         synced_([&](std::FILE* out) { probe(server, IW_SYNCED, out); }) {}
-  // What they measured in the phase that ends next.
+  // The times of both in the phase that ends next: MEMORY, SYNCED.
   std::pair<Latency, Latency> next() {
     const Latency memory = parse_latency(memory_.line());
     return {memory, parse_latency(synced_.line())};

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Do the tests of a room see a change? Changes its sources in one place after the other, and runs
-# the room's own tests each time. The reasons for what is left unseen: make/mutants/left.md.
+# Changes a room's sources in one place after the other, and runs the room's own tests each time, to
+# see which changes no test notices. make/mutants/left.md has those, with the reasons.
 #
 #   make/mutants.sh server/master     or access, store, wire: the crate
 #   make/mutants.sh server/lock       or coherence, session: the folder of server/src
@@ -26,7 +26,7 @@ case $room in
     folder=$room/src
     package=(--package "interweave-${room#server/}")
     tests=()
-    # It is most of what tests the store.
+    # The suite has most of the store's tests.
     [ "$room" != server/store ] || package+=(--test-package interweave-store,interweave-store-suite)
     ;;
   *)

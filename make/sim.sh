@@ -21,8 +21,8 @@ program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
 if [ "${1:-}" = --short ]; then
   # The same ones each time, so that a change is not blamed for what another seed finds.
   "$program" --from 1 --seeds 100 "${workers[@]}"
-  # With debug assertions in one crate the build is not a release build, which could not have the
-  # defects. The other crates are as they are built already.
+  # interweave-wire refuses planted defects in a build without debug assertions, so that no release
+  # has them. It alone gets these assertions here.
   exec cargo test --release --locked --quiet --package interweave-sim --features planted \
     --config 'profile.release.package.interweave-wire.debug-assertions=true' \
     --test planted -- --nocapture --test-threads 1

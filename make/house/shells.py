@@ -7,7 +7,7 @@ BEGINS_EARLY = re.compile(r"^ *grep -[a-zA-Z]*q")
 
 
 def check(path, lines):
-    """Yields (line number, text) of each early end of a pipe whose first program may fail of it.
+    """Yields (line number, text) of each pipe into `grep -q` that may fail by chance.
 
     `grep -q` ends at its first match. The program before it in the pipe then fails if it has more
     to write, and with pipefail so does the pipe."""

@@ -1,8 +1,8 @@
 """The places of a C++ source where a change should be seen by a test: operators, conditions, truth
 values, returned values, calls.
 
-The source is read as tokens, not understood: some changes do not compile, and do not count. It
-relies on the formatting of clang-format, which has blanks around binary operators alone.
+The source is read as tokens only, so some changes do not compile. They do not count. The reading
+relies on clang-format, which puts blanks on both sides of binary operators alone.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""What is changed in a C++ source, and what is left alone."""
+"""The places of a C++ source that are changed, and those that are left alone."""
 
 import unittest
 

@@ -3,9 +3,10 @@
 
   make/mutants/native.py native/session              all changes
   make/mutants/native.py native/session --every 5    each fifth
-  make/mutants/native.py native/session --list       says them, and does nothing
+  make/mutants/native.py native/session --list       lists all changes, and tries none
 
-It works on a copy of native/ in $BUILD/mutants. What it found is in $BUILD/mutants/ROOM/unseen.txt.
+It works on a copy of native/ in $BUILD/mutants. The changes that no test sees are then listed in
+$BUILD/mutants/native-ROOM/unseen.txt.
 """
 
 import argparse

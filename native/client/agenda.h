@@ -1,5 +1,5 @@
-// The times at which very many objects are due. The next one is found without a look at the others:
-// this is a heap, in which each object has one place at most.
+// The times at which very many objects are due: a heap, in which each object has one place at most.
+// So the next object is found without a look at the others.
 //
 // Pure: no mutex, no clock. Runtime guards it. Only join() takes memory, so that put() cannot fail.
 //
@@ -27,7 +27,7 @@ class Agenda {
     explicit Entry(Owner& owner) : owner_(owner) {}
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
-    // Any thread, any time. Never: it is not on the agenda.
+    // Any thread may ask. Never: the object is not on the agenda.
     [[nodiscard]] std::int64_t due_ns() const { return due_ns_.load(std::memory_order_relaxed); }
 
    private:
@@ -52,8 +52,8 @@ class Agenda {
     entry.is_member_ = false;
     --members_;
   }
-  // It is due then, or earlier if that was said before. Never: nothing is put down. Nothing is due
-  // for an object that has not joined.
+  // The object is due then, or earlier if an earlier time was put before. A due time of never has
+  // no effect, nor has an object that has not joined.
   void put(Entry& entry, std::int64_t due_ns) noexcept {
     if (!entry.is_member_ || due_ns >= entry.due_ns()) return;
     if (entry.due_ns() == never_ns) {
@@ -63,7 +63,7 @@ class Agenda {
     entry.due_ns_.store(due_ns, std::memory_order_relaxed);
     rise(entry);
   }
-  // The first that is due by then, which is not on the agenda any more; null: none is.
+  // Takes the first object that is due by then off the agenda. Null: no object is due.
   Owner* take(std::int64_t now_ns) noexcept {
     if (next_due_ns() > now_ns || heap_.empty()) return nullptr;
     Entry& first = *heap_.front();

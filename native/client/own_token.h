@@ -25,7 +25,8 @@ class OwnTokens {
   [[nodiscard]] OwnToken find(const types::Url& server, bool is_to_loopback_v4) const;
   // The server does not take it. It is shown again once its file holds another one.
   void refused(const OwnToken& token) { refused_[token.folder] = token.text; }
-  // The words about the files in a refusal without a token; "" if no file's token was refused.
+  // The text about token files for a client that was refused without a token; "" if no server has
+  // refused a file's token.
   [[nodiscard]] std::string advice(const types::Url& server, bool is_to_loopback_v4) const;
 
  private:

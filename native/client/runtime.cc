@@ -392,7 +392,7 @@ std::int64_t Runtime::sleep_until(std::int64_t due_ns) {
   {
     const MutexLock lock(agenda_mutex_);
     are_calls_due = calls_.next_due_ns() <= now_ns();
-    // Whoever calls them wakes us for the others.
+    // The thread that calls them wakes us for later calls.
     if (!are_calls_due) due_ns = std::min(due_ns, calls_.next_due_ns());
     due_ns = std::min(due_ns, looks_.next_due_ns());
     asleep_until_ns_ = due_ns;
@@ -403,7 +403,7 @@ std::int64_t Runtime::sleep_until(std::int64_t due_ns) {
 
 // ---- what is due for segments ----
 
-// Until then nothing is due for it. If it throws std::bad_alloc, the segment ends.
+// A segment is on an agenda only after this. If it throws std::bad_alloc, the segment ends.
 void Runtime::join(Segment& segment) {
   const MutexLock lock(agenda_mutex_);
   looks_.join(segment.look());
@@ -439,7 +439,7 @@ void Runtime::wake_by(std::int64_t due_ns) noexcept {
   wake();
 }
 
-// Of those that end just now nothing is due any more.
+// Segments that end just now are left out.
 std::shared_ptr<Segment> Runtime::take_due(Segment::Places& places, std::int64_t now) noexcept {
   while (Segment* const one = places.take(now)) {
     if (std::shared_ptr<Segment> kept = one->shared(); kept != nullptr) return kept;

@@ -69,7 +69,7 @@ class Runtime {
   // The library's thread looks at it then; or its callback may be due then.
   void look_by(Segment& segment, std::int64_t due_ns) noexcept;
   void call_by(Segment& segment, std::int64_t due_ns) noexcept;
-  // The same, by a thread that is in dispatch() before its callbacks.
+  // As call_by(), by a thread in dispatch() that will call callbacks next: nobody is woken.
   void call_next(Segment& segment, std::int64_t due_ns) noexcept;
 
   // There is a thread for callbacks, or the program runs them itself. NO_MEMORY otherwise.

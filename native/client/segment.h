@@ -131,7 +131,7 @@ class Segment final : public Listener {
   // Kept alive; null: nothing is known of the segment.
   [[nodiscard]] std::shared_ptr<memory::Heap> heap();
 
-  // Keeps it. Null: nobody else keeps it any more.
+  // A share that keeps the segment. Null: the last share has gone.
   [[nodiscard]] std::shared_ptr<Segment> shared();
 
   // ---- the library's thread ----

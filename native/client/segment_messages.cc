@@ -97,8 +97,8 @@ bool Segment::is_connection_news() const {
 
 // ---- the library's thread ----
 
-// Messages that could not be sent for lack of memory are sent after a pause. Of a segment at rest
-// nothing is looked at until somebody uses it: a program may have very many of them.
+// Messages that could not be sent for lack of memory are sent after a pause. The library's thread
+// does not look at a segment at rest until a thread uses it: a program may have very many of them.
 std::int64_t Segment::run_timers(std::int64_t now) {
   const MutexLock lock(mutex_);
   if (talk_.must_close()) tell_closed();

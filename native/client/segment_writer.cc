@@ -30,8 +30,8 @@ namespace {
 // One is enough but where another thread's update comes between, or the connection is lost.
 constexpr int most_questions = 16;
 
-// A server answers a token that is not valid late, so that the last attempt often ends without an
-// answer. `refused`: the last refusal of an attempt before, if there was one.
+// A server is slow to refuse a token that is not valid, so that the last attempt often ends without
+// an answer. `refused`: the refusal of an earlier attempt, if there was one.
 Result with_refusal(Result unreachable, const Result& refused) {
   if (refused.ok()) return unreachable;
   return Result::of(unreachable.code, [&] {

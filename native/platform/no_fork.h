@@ -1,10 +1,10 @@
-// A forked child has the locks of its parent's other threads as they were, and nobody opens them.
-// So a thread that takes a lock which the child may need has a NoFork meanwhile, and fork() waits
-// for it: locks of this library that all segments of a process share, and those inside of OpenSSL.
+// A lock that another thread of the parent holds at a fork stays locked in the child for ever. So a
+// thread that takes a lock which the child may need has a NoFork meanwhile. fork() waits for it.
+// Such locks are those that all segments of a process share, and those inside of OpenSSL.
 //
-// Each fork waits for those that are inside, and newcomers wait for it; so neither keeps the other
-// off for long (the phase-fair lock of Brandenburg and Anderson). posix_spawn and system() do not
-// wait: their child is another program.
+// A fork waits for the threads that are inside, and newcomers wait for the fork. So neither keeps
+// the other off for long (the phase-fair lock of Brandenburg and Anderson). posix_spawn and
+// system() do not wait: their child is another program.
 //
 // A thread inside must not wait for another one that may come in, nor for the network. It may take
 // a mutex whose owners all are inside. Nobody waits longer than the patience: a program's own fork

@@ -19,7 +19,7 @@ constexpr std::uint32_t one_thread = 4;
 constexpr std::uint32_t forking = 2;
 constexpr std::uint32_t which = 1;
 constexpr std::uint32_t fork_bits = forking | which;
-// Forks are rare, and last about as long.
+// A fork takes about this long, and forks are rare.
 constexpr std::chrono::microseconds pause{50};
 
 // Numbers of threads, which begin anew after the largest one.
@@ -30,7 +30,7 @@ std::atomic<std::uint32_t> departed{0};
 Mutex turn;
 std::uint32_t last IW_GUARDED_BY(turn) = 0;
 
-// How many of its NoFork there are; a fork counts as one.
+// The number of this thread's NoFork objects; a fork under way counts as one.
 __attribute__((tls_model("initial-exec")))  // a signal handler may fork, and must not take memory
 thread_local constinit unsigned depth = 0;
 

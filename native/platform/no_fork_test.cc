@@ -1,4 +1,4 @@
-// Forks beside threads that take locks: only on POSIX systems.
+// Forks while other threads take locks: only on POSIX systems.
 #include "platform/no_fork.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ int in_child(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Until a fork waits, and then so long that one which does not wait is over.
+// Stays until a fork waits, and then 20 ms more. A fork that does not wait has ended by then.
 void stay(const std::atomic<bool>& is_over) {
   while (!is_over && !NoFork::is_awaited()) std::this_thread::yield();
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);

@@ -15,8 +15,8 @@ namespace {
 
 std::atomic<const Functions*> loaded{nullptr};
 
-// By itself OpenSSL frees what it has for a thread when the thread has ended, with its locks and
-// without a Visit.
+// Without this, OpenSSL frees a thread's memory after the thread's end. It would take its locks for
+// that while no Visit keeps forks off.
 struct EndOfThread {
   ~EndOfThread() {
     const NoFork no_fork;
@@ -50,12 +50,12 @@ Visit::Visit() noexcept {
   try {
     (void)object_of_this_thread<EndOfThread>();
   } catch (const std::bad_alloc&) {
-    return;  // then OpenSSL does it by itself
+    return;  // OpenSSL then frees the thread's memory by itself
   }
 }
 
-// Two threads may load it both.
-// Failures are not kept, because a lack of descriptors passes.
+// Two threads may load the library at the same time. A failure is not kept, because a lack of
+// descriptors passes.
 const Functions* functions(std::string& why) {
   if (const Functions* const before = loaded.load(std::memory_order_acquire)) return before;
   const NoFork no_fork;

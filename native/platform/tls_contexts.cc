@@ -135,7 +135,8 @@ void leave_those_of_a_parent(Contexts& all, unsigned fork_count) IW_REQUIRES(all
 
 std::shared_ptr<openssl::Context> find(const Key& key) {
   Contexts& all = contexts();
-  // In a child a thread of the parent may have it for ever, if the fork did not wait for it.
+  // In a child the mutex stays locked for ever if a thread of the parent held it and the fork did
+  // not wait for that thread.
   if (!all.mutex.try_lock()) return nullptr;
   const MutexLock lock(all.mutex, std::adopt_lock);
   leave_those_of_a_parent(all, key.fork_count);

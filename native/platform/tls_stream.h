@@ -47,7 +47,7 @@ class TlsStream {
   TlsResult why_not_connected(int said) IW_REQUIRES(mutex_) IW_REQUIRES_SHARED(openssl::inside);
   Status flush_some() IW_REQUIRES(mutex_);
   [[nodiscard]] bool is_flushed() const IW_REQUIRES(mutex_) { return out_begin_ == out_end_; }
-  // What is encrypted next.
+  // The bytes that are encrypted next.
   std::span<const std::byte> burst_of(std::span<const Slice> slices) IW_REQUIRES(mutex_);
   Status read_some(std::span<std::byte> into, std::size_t& got_bytes) IW_REQUIRES(mutex_)
       IW_REQUIRES_SHARED(openssl::inside);

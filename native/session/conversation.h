@@ -196,12 +196,12 @@ class Conversation {
   Brought heard(Incoming& incoming, bool is_late, const Moment& moment, Effects& effects);
   // Renewals, subscriptions, and a kept grant that nobody uses.
   void tick(const Moment& moment, Effects& effects);
-  // When time alone gives a tick something to do; never, as long as nothing else happens.
+  // The time at which a tick next has something to do if nothing happens before it.
   [[nodiscard]] std::int64_t due_ns() const {
     return std::min(grant_.renewal_due_ns(), grant_.idle_due_ns());
   }
-  // Without a message and without a call of the program, later ticks have nothing to do. Otherwise
-  // they may have something to try again.
+  // Ticks have nothing to do until a message comes or the program calls. If it is not at rest, a
+  // later tick may try something again.
   [[nodiscard]] bool is_at_rest() const;
   // There is a subscription to ask for, or to end, and a tick could not say so.
   [[nodiscard]] bool has_unsaid() const {

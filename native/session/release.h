@@ -76,8 +76,8 @@ class Release {
   [[nodiscard]] bool was_sent() const { return was_sent_; }
   [[nodiscard]] const protocol::session_id& session() const { return session_; }
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
-  // It was not committed before. An answer to a later attempt confirms the version as of then, and
-  // not as of that attempt: others may have written since [FRESH-2].
+  // The time just before the release was first sent; it was not committed then. An answer to a
+  // later attempt confirms the version as of this time: others may have written since [FRESH-2].
   [[nodiscard]] std::int64_t since_ns() const { return since_ns_; }
 
   friend auto operator<=>(const Release&, const Release&) = default;

@@ -96,7 +96,7 @@ class WriterGrant {
   [[nodiscard]] bool is_leased(std::int64_t now_ns) const {
     return now_ns < std::min(counted_from_ns_ + lease_ns_, hold_ends_ns_);
   }
-  // When no section has begun for so long that others shall not wait for the grant.
+  // The time at which a kept grant has been unused for so long that it is given back.
   [[nodiscard]] std::int64_t idle_due_ns() const {
     return is_kept() ? used_ns_ + longest_idle_ns : never_due_ns;
   }

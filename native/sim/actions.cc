@@ -1,5 +1,5 @@
-// The actions of the program, as client::Segment does them for a thread. Each function of a step
-// does what can be done now, and says whether anything was done.
+// The actions of the program, as client::Segment does them for a thread. The function of a step
+// does the part that can be done now, and returns whether it did anything.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -30,7 +30,7 @@ void Client::go_on() {
   look_for_connection();
 }
 
-// What the program wants, or else what a listener needs.
+// Begins the action that the program wants, or else reopens a segment that it listens to.
 void Client::begin_next() {
   if (pending_.has_value()) {
     action_ = std::move(*pending_);
@@ -144,7 +144,7 @@ bool Client::waits_for_others() const {
 
 std::int64_t Client::patience_ns() const {
   if (action_.is_given_up) return now_ns_;
-  // The answer to a release is waited for in any case; what follows it looks at the deadline.
+  // A release waits for its answer in any case. The next attempt looks at the deadline.
   const bool waits_anyhow =
       action_.at == At::released || action_.at == At::pauses || action_.at == At::closes;
   const std::int64_t deadline_ns = action_.wanted.deadline_ns;

@@ -1,4 +1,4 @@
-// The calls of the face, and what a simulator may look at.
+// The calls of the face, and the client's state as a simulator sees it.
 #include "sim/client.h"
 
 #include <algorithm>

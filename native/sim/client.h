@@ -48,10 +48,10 @@ struct Segment {
   std::string path;
   protocol::durability durable{};
   Conversation talk;
-  // Answers to requests of an earlier conversation are nobody's.
+  // Tells answers to an earlier conversation, which are dropped, from those to this one.
   std::uint64_t life = 0;
   bool reads_strictly = false;
-  std::int64_t again_ns = never_due_ns;  // what could not be said is said then
+  std::int64_t again_ns = never_due_ns;  // unsent messages are tried again then
   session::Reconnection reopening;       // by the library's thread
 
   // Another conversation takes the place of one that is lost.
@@ -237,8 +237,8 @@ class Client {
   std::map<std::uint32_t, std::size_t> listeners_;  // by the number on the connection
 
   Action action_;
-  std::optional<Action> pending_;       // begins after what the library's thread does
-  Event nobody_;                        // what nobody is told
+  std::optional<Action> pending_;       // begins after the work of the library's thread
+  Event nobody_;                        // of work of the library's thread: it is told to nobody
   std::optional<std::size_t> writing_;  // the segment whose writer lock the program has
   std::uint32_t unsendable_ = 0;
   enum class Failing : std::uint8_t { not_at_all, drops, damages } fails_apply_{};

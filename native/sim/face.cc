@@ -12,7 +12,7 @@ struct iw_sim_client {
 
 namespace {
 
-// No simulated client runs out of memory by itself, so that std::bad_alloc, too, ends the process.
+// Memory is short only where the simulator says so. So a real std::bad_alloc ends the process.
 template <typename Call>
 auto without_exceptions(Call&& call) noexcept {
   return call();

@@ -33,9 +33,9 @@ enum {
   IW_SIM_WRITE = 3,    /* takes the writer lock */
   IW_SIM_RELEASE = 4, /* gives it back; `diff` makes the next version, empty: nothing was changed */
   IW_SIM_ABORT = 5,   /* gives it back; nothing was changed */
-  IW_SIM_SERIALS = 6, /* a further range of serials, for who has the writer lock */
+  IW_SIM_SERIALS = 6, /* takes another range of serials, under the writer lock */
   IW_SIM_LISTEN = 7,  /* the program is told of changes */
-  IW_SIM_IGNORE = 8,  /* it is not any more */
+  IW_SIM_IGNORE = 8,  /* the program is no longer told of changes */
   IW_SIM_CLOSE = 9    /* the segment is closed; the next action opens it again */
 };
 
@@ -45,7 +45,7 @@ typedef struct {
   uint32_t model; /* of IW_SIM_READ: coherence_model of lock.x */
   uint32_t fresh;
   double x;
-  int64_t deadline_ns; /* nothing is waited for after it */
+  int64_t deadline_ns; /* the action waits until then at most */
   const uint8_t* diff; /* of IW_SIM_RELEASE; read before the call returns */
   size_t diff_bytes;
 } iw_sim_action;
@@ -54,13 +54,13 @@ enum {
   IW_SIM_NONE = 0,
   IW_SIM_SEND = 1,    /* `bytes` go to the server, on the present connection */
   IW_SIM_CONNECT = 2, /* a connection is wanted: answered by iw_sim_connected or _disconnected */
-  IW_SIM_HANG_UP = 3, /* the present connection is given up; nothing of it may be said any more */
+  IW_SIM_HANG_UP = 3, /* the present connection is given up: pass on none of its bytes */
   IW_SIM_APPLY = 4,   /* the copy of `segment` takes the diff `bytes`, and is `version` then */
   IW_SIM_CHANGED = 5, /* the program, which listens, is told that there is something newer */
   IW_SIM_DONE = 6     /* the action is over: `code`, and what else it says below */
 };
 
-/* Of IW_SIM_DONE for IW_SIM_RELEASE: what became of the changes. */
+/* The fate of the changes, in an IW_SIM_DONE for IW_SIM_RELEASE. */
 enum {
   IW_SIM_COMMITTED = 1,
   IW_SIM_UNSAID = 2,      /* nothing was changed, and the server was not told */
@@ -104,7 +104,7 @@ int64_t iw_sim_due_ns(const iw_sim_client* client);
 
 /* Begins an action, once the action before is done. 0: that one is under way. */
 int iw_sim_begin(iw_sim_client* client, int64_t now_ns, const iw_sim_action* action);
-/* The program waits no longer for what an action asked the server, as if its deadline had come. */
+/* The program stops waiting for the server's answer, as if the action's deadline had come. */
 void iw_sim_give_up(iw_sim_client* client, int64_t now_ns);
 
 /* Faults. From now on: so many messages are not sent for lack of memory; the next diff cannot be
@@ -115,7 +115,7 @@ void iw_sim_fail_apply(iw_sim_client* client, int damages);
 /* The next event. 0: none is left. */
 int iw_sim_next(iw_sim_client* client, iw_sim_event* out);
 
-/* What is known of a segment. */
+/* The client's knowledge of a segment. */
 typedef struct {
   uint32_t hears_of_all; /* the server will tell when there is anything newer, and has not */
   uint32_t is_lost;      /* the server came back without it; IW_SIM_CLOSE makes it usable again */
@@ -126,7 +126,7 @@ typedef struct {
 } iw_sim_knowledge;
 void iw_sim_know(const iw_sim_client* client, uint32_t segment, iw_sim_knowledge* out);
 
-/* A hash of all that the client knows: two clients of the same calls have the same. */
+/* A hash of the client's state: after the same calls two clients have the same hash. */
 uint64_t iw_sim_hash(const iw_sim_client* client);
 
 #ifdef __cplusplus

@@ -214,7 +214,7 @@ void Client::run_link_timers() {
   if (!connection_->is_silent(now_ns_)) {
     silent_since_ns_ = 0;
   } else if (silent_since_ns_ == 0) {
-    // This process may have been stopped: what came meanwhile must be read first.
+    // This process may have been stopped: bytes that came meanwhile must be read first.
     silent_since_ns_ = now_ns_;
   }
   if (silent_since_ns_ != 0) {
@@ -234,7 +234,7 @@ std::int64_t Client::link_due_ns() const {
   return silent_since_ns_ != 0 ? look_due_ns_ : std::min(look_due_ns_, connection_->ping_due_ns());
 }
 
-// What could not be sent for lack of memory is sent after a pause.
+// Messages that could not be sent for lack of memory are sent after a pause.
 void Client::run_timers(std::size_t number) {
   Segment& segment = segments_[number];
   Conversation& talk = segment.talk;

@@ -1,5 +1,5 @@
-// Giving the writer lock back with changes, as client::Segment does it: session/release.h says what
-// follows from each attempt.
+// The release of the writer lock with changes, as client::Segment does it. session/release.h says
+// what follows from each attempt.
 #include <utility>
 
 #include "sim/client.h"
