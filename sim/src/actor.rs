@@ -58,8 +58,8 @@ impl Actor {
         either!(self, client => client.add(env, op))
     }
 
-    /// The faults are over: it leaves undone all that is not begun, ends what it is at, and
-    /// listens from now on.
+    /// The faults are over. The client drops the ops that it has not begun, ends the present one
+    /// soon, and listens from now on.
     pub fn grow_calm(&mut self) {
         either!(self, client => client.grow_calm());
     }
@@ -68,7 +68,7 @@ impl Actor {
         either!(self, client => client.is_idle())
     }
 
-    /// How long it may wait for a server that is there, because it does not know that yet.
+    /// The longest wait of a client that has not noticed yet that the server is back.
     pub fn patience_ns(&self) -> u64 {
         match self {
             Actor::Model(_) => 0,
@@ -110,7 +110,7 @@ impl Actor {
         either!(self, client => client.has_heard_of_all(env))
     }
 
-    /// The segment of which the client listens to nothing, or knows less than that.
+    /// A segment that the client does not listen to, or of which it knows less than the floor.
     pub fn is_deaf_to(&self, env: &Env, floors: &[Floor]) -> Option<usize> {
         either!(self, client => client.is_deaf_to(env, floors))
     }

@@ -137,7 +137,7 @@ pub struct Client {
     doing: Option<Doing>,
     /// By segment.
     kept: BTreeMap<usize, Kept>,
-    /// The segments and fences of kept grants that are used, and that somebody waits for.
+    /// Kept grants that a section uses and another client waits for: segment and fence.
     recalled: BTreeSet<(usize, u64)>,
     sequence: u64,
     connects_at_ns: u64,
@@ -204,8 +204,8 @@ impl Client {
         self.go_on(env)
     }
 
-    /// The faults are over: it leaves undone all that is not begun, ends what it is at, and
-    /// listens from now on.
+    /// The faults are over. The client drops the ops that it has not begun, ends the present one
+    /// soon, and listens from now on.
     pub fn grow_calm(&mut self) {
         self.ops.clear();
         self.insists = true;
@@ -468,24 +468,13 @@ impl Client {
             return violation("answers", format!("{} answers nothing", type_.name()));
         };
         if type_ == MessageType::Error {
-            let reply: Result<ErrorReply, _> = message.decode();
-            let plain = || {
-                message
-                    .decode::<PlainError>()
-                    .map(|plain| (plain.code, plain.text))
-            };
-            let told = reply.map(|r| (r.code, r.text)).or_else(|_| plain());
-            return match told {
-                Ok((code, text)) => {
-                    let number = self.number;
-                    env.say(|| format!("client {number}: {}: {text}", code.name()));
-                    if let (ErrorCode::Damaged, Some(segment)) = (code, asked.segment()) {
-                        env.history[segment].damaged(&text)?;
-                    }
-                    self.refused(env, asked, code)
-                }
-                Err(rejection) => violation("messages", rejection.text),
-            };
+            let (code, text) = error_of(message)?;
+            let number = self.number;
+            env.say(|| format!("client {number}: {}: {text}", code.name()));
+            if let (ErrorCode::Damaged, Some(segment)) = (code, asked.segment()) {
+                env.history[segment].damaged(&text)?;
+            }
+            return self.refused(env, asked, code);
         }
         self.answered(env, asked, message)
     }
@@ -792,8 +781,15 @@ impl Client {
     }
 }
 
-fn decoded<T: Xdr>(message: &Message) -> Checked<T> {
+pub(crate) fn decoded<T: Xdr>(message: &Message) -> Checked<T> {
     message
         .decode()
         .or_else(|rejection| violation("messages", rejection.text))
+}
+
+/// Code and text of an ERROR.
+pub(crate) fn error_of(message: &Message) -> Checked<(ErrorCode, String)> {
+    let told = message.decode::<ErrorReply>().map(|r| (r.code, r.text));
+    let told = told.or_else(|_| message.decode::<PlainError>().map(|p| (p.code, p.text)));
+    told.or_else(|rejection| violation("messages", rejection.text))
 }

@@ -1,5 +1,5 @@
-//! The clocks of the machines. Each is monotonic, and runs a little fast or slow. It continues
-//! while its machine is suspended, or stands still [FRESH-1].
+//! The clocks of the machines. Each is monotonic, and runs a little fast or slow. While its machine
+//! is suspended, a clock may continue or stand still [FRESH-1].
 
 /// From one moment on the clock runs as it says here.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ const MILLION: u128 = 1_000_000;
 /// A machine's clock.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// It counts so many nanoseconds in a millisecond of the world.
+    /// The clock counts this many nanoseconds in one millisecond of the world.
     rate: u128,
     stretches: Vec<Stretch>,
 }
@@ -60,7 +60,7 @@ impl Clock {
     /// It stands still from then on, for so long.
     pub fn stand(&mut self, world_ns: u64, ns: u64) {
         let own_ns = self.own(world_ns);
-        // What began later of an earlier standing still is part of this one.
+        // An earlier standing still that has not ended becomes part of this one.
         self.stretches.retain(|stretch| stretch.world_ns < world_ns);
         self.stretches.push(Stretch {
             world_ns,

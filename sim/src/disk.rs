@@ -168,7 +168,7 @@ impl SimDisk {
         self.state().lawless = Some(process);
     }
 
-    /// Keeps a copy of all files, if nothing has the disk open.
+    /// Keeps a copy of all files. REQUIRES: no process has the disk open.
     pub fn copy(&self) {
         let mut state = self.state();
         let shown = |number| state.inodes.get(number).map(|inode| inode.shown.clone());

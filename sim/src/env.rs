@@ -1,4 +1,4 @@
-//! The things that all parts of the world share: time, plans, the network, the history.
+//! The things that all parts of the world share: time, coming events, the network, the history.
 
 use crate::clock::Clock;
 use crate::history::SegmentHistory;
@@ -121,7 +121,7 @@ impl Ord for Entry {
     }
 }
 
-/// Times of two clocks differ by as much less than they should.
+/// Conversions between two clocks round times by less than this.
 const ROUNDING_NS: u64 = 4;
 
 /// A computer with a clock of its own.
@@ -283,6 +283,10 @@ impl Env {
         self.act_as(None);
         self.trace.note(entry.at_ns, &[entry.event.kind()]);
         Some(entry.event)
+    }
+
+    pub fn segment_at(&self, path: &str) -> Option<usize> {
+        self.history.iter().position(|history| history.path == path)
     }
 
     /// The message that a client hears now was said then.

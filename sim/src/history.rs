@@ -205,7 +205,7 @@ impl SegmentHistory {
         self.renewed_ns > at_ns
     }
 
-    /// The message that is heard now is of the segment as it was before.
+    /// The server sent the message that is heard now before the segment was removed or put back.
     fn is_of_before(&self) -> bool {
         self.said_ns <= self.renewed_ns
     }
@@ -387,13 +387,13 @@ impl SegmentHistory {
         Ok(())
     }
 
-    /// Of the units of that version no more than `x` per cent have changed since the copy's.
+    /// At most `x` per cent of that version's units have changed since the copy's version.
     pub fn check_changed_to(&self, stamp: &VersionStamp, to: Name, x: u64) -> Checked<()> {
         let units = self.versions.get(&to).map_or(0, |v| v.content.units());
         self.check_changed(stamp, to, (x, units))
     }
 
-    /// The same of a version that is not older than the floor, nobody knows which.
+    /// The same for an unknown version that is not older than the floor.
     pub fn check_changed_by(&self, stamp: &VersionStamp, floor: Floor, x: u64) -> Checked<()> {
         if floor.losses != self.losses {
             return Ok(());
@@ -432,7 +432,7 @@ impl SegmentHistory {
         stamp: &VersionStamp,
         serials: (u64, u64),
     ) -> Checked<()> {
-        // What was lost since may be the version that it was granted on.
+        // The lock may have been granted on a version that was lost since.
         if self.said_ns <= self.lost_ns {
             return Ok(());
         }

@@ -1,5 +1,5 @@
 //! The writer locks as the server's messages tell of them, and the checkers of their times: no lock
-//! outlives its lease, none is taken before, and none is kept from those who wait.
+//! outlives its lease, no lock is taken before its end, and no grant is kept while somebody waits.
 //!
 //! It hears what comes in at the server's door and what goes out. All times are those of the
 //! server's clock.
@@ -10,7 +10,7 @@ use interweave_wire::protocol::xdr::{Reader, Xdr};
 use interweave_wire::protocol::*;
 use std::collections::BTreeMap;
 
-/// So late a lease may end.
+/// A lease may end later by this much.
 const TICK_NS: u64 = 10_000_000;
 
 /// A request: its connection and stream.
@@ -44,8 +44,9 @@ pub struct Leases {
     waiting: BTreeMap<Name, Waiting>,
     /// The segments, and the fences of the locks that are given back.
     releases: BTreeMap<Name, Vec<(u32, u64)>>,
-    /// Requests for strict reader locks, and who has one.
+    /// The segments of requests for strict reader locks.
     asked_strictly: BTreeMap<Name, u32>,
+    /// By segment and connection: until when a strict reader lock lasts at least.
     strict: BTreeMap<(u32, u64), u64>,
 }
 
@@ -71,7 +72,7 @@ impl Leases {
         let name = (connection, incoming.stream);
         match &incoming.request {
             Request::AcquireWriter(r) => {
-                // Whoever asks again gives up what it had over an older connection.
+                // A client that asks again gives up the lock that it had on this connection.
                 let older = self.holds.get_mut(&r.segment);
                 if let Some(hold) = older.filter(|hold| hold.connection == connection) {
                     hold.first_ns = 0;
@@ -87,7 +88,7 @@ impl Leases {
             }
             Request::ReleaseReader(r) => drop(self.strict.remove(&(r.segment, connection))),
             Request::AbortWriter(r) => self.forget(r.segment, r.fence),
-            // Whoever closes a segment gives up its locks.
+            // A client that closes a segment gives up its locks.
             Request::CloseSegment(r) => {
                 self.strict.remove(&(r.segment, connection));
                 let hold = self.holds.get_mut(&r.segment);
@@ -115,8 +116,8 @@ impl Leases {
         }
     }
 
-    /// Messages go to clients. What is given back comes before what is granted, because a release
-    /// that is refused is answered last.
+    /// Messages go to clients. Those that give locks back are read before those that grant locks,
+    /// because the answer to a refused release stands last.
     pub fn heard(&mut self, now_ns: u64, effects: &[Effect]) -> Checked<()> {
         let grants = [MessageType::WriterAcquired, MessageType::ReaderAcquired];
         let is_grant = |message: &ServerMessage| {

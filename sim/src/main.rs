@@ -17,7 +17,7 @@ interweave-sim [--seed N] [--from N] [--seeds N] [--minutes N] [--workers N] [--
   --seeds N    run so many seeds
   --minutes N  run so long (2)
   --workers N  run so many seeds at a time (one a core)
-  --all        go on after a seed that fails, and name them all
+  --all        continue after a seed that fails, and name all that fail
   --no-shrink  do not look for a short way to what fails
 ";
 const SHRINKING_RUNS: usize = 2_000;

@@ -1,6 +1,6 @@
 //! A client that is driven by the engine in C++ (native/session), through native/sim. The program
-//! around it, its copies and the network are simulated; what it sends and is told is checked on the
-//! way ([tap](tap)), and what it makes of it here.
+//! around it, its copies and the network are simulated. Messages in both directions are checked on
+//! their way ([tap](tap)), and the engine's conclusions from them here.
 
 mod engine;
 mod reading;
@@ -128,8 +128,8 @@ impl NativeClient {
         }
     }
 
-    /// The faults are over: it leaves undone all that is not begun, ends what it is at, and
-    /// listens from now on.
+    /// The faults are over. The client drops the ops that it has not begun, ends the present one
+    /// soon, and listens from now on.
     pub fn grow_calm(&mut self) {
         self.ops.clear();
         self.insists = true;
@@ -248,7 +248,7 @@ impl NativeClient {
         }
     }
 
-    /// Begins what comes next, and carries out what the engine says.
+    /// Begins the next op or step, and carries out the engine's events.
     fn go_on(&mut self, env: &mut Env) -> Checked<()> {
         if self.is_down {
             return Ok(());
@@ -329,7 +329,7 @@ impl NativeClient {
 
     // ---- ops ----
 
-    /// Does what can be done now. False: nothing can.
+    /// Takes the next step. False: no step can be taken now.
     fn advance(&mut self, env: &mut Env) -> Checked<bool> {
         let now_ns = env.now_ns;
         let Some(doing) = &mut self.doing else {
@@ -406,12 +406,12 @@ impl NativeClient {
         if !self.insists {
             self.make_trouble(env);
         }
-        // Sometimes it was closed before.
+        // Sometimes the program closes the segment first.
         let closes = !self.insists && self.random.one_in(50);
         self.act(env, if closes { Kind::Close } else { kind });
     }
 
-    /// What may befall a program: no memory, impatience.
+    /// Troubles of a program: no memory, impatience.
     fn make_trouble(&mut self, env: &Env) {
         if self.random.one_in(40) {
             self.engine
@@ -539,8 +539,8 @@ impl NativeClient {
         }
     }
 
-    /// Whether it knows that what it watches is not the newest, or has the newest. Otherwise the
-    /// segment.
+    /// A segment of which the client counts on hearing of all versions, and lacks the newest. None:
+    /// there is no such segment.
     pub fn has_heard_of_all(&self, env: &Env) -> Option<usize> {
         (0..self.copies.len()).find(|&segment| {
             let known = self.engine.knowledge(segment);
@@ -549,7 +549,7 @@ impl NativeClient {
         })
     }
 
-    /// The segment of which it listens to nothing, or knows less than that.
+    /// A segment that the client does not listen to, or of which it knows less than the floor.
     pub fn is_deaf_to(&self, env: &Env, floors: &[Floor]) -> Option<usize> {
         let is_deaf = |segment: &usize| {
             let history = &env.history[*segment];

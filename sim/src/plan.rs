@@ -1,5 +1,5 @@
-//! A run's plan: all of it is made of the seed before the run, as a list of events
-//! that can be made shorter.
+//! A run's plan. It is made of the seed before the run, as a list of events that can be made
+//! shorter.
 //!
 //! To add a fault: a variant of [`Fault`], its arm in `Plan::fault`, and its deed in world.rs.
 
@@ -28,7 +28,7 @@ pub enum Fault {
     StopServer {
         down_ns: u64,
     },
-    /// The process stands still, or its machine does without its clock.
+    /// The process stands still, or its machine is suspended while the machine's clock continues.
     PauseServer {
         ns: u64,
     },
@@ -143,14 +143,14 @@ pub struct Plan {
     pub seed: u64,
     pub clients: usize,
     pub durable: Vec<Durability>,
-    /// Segments are removed, too.
+    /// Clients also remove segments.
     pub removes: bool,
     pub lease_ms: u32,
     pub delays_ns: (u64, u64),
     /// By so many millionths the clocks are too fast: the server's, and each client's.
     pub drifts_ppm: Vec<i64>,
     pub disk_bytes: usize,
-    /// From then on nothing fails any more.
+    /// All faults end then.
     pub calm_ns: u64,
     pub events: Vec<Planned>,
 }

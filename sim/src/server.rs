@@ -110,7 +110,7 @@ pub struct Server {
     removals: BTreeMap<u64, usize>,
     /// The first promise that its messages broke.
     broken: Checked<()>,
-    /// It hears its clients no more since then, because another server owns its store.
+    /// Since then its clients do not reach it, because another server owns its store.
     deaf_ns: Option<u64>,
 }
 
@@ -373,7 +373,7 @@ impl Server {
         }
     }
 
-    /// Whether its messages keep what is promised of locks.
+    /// Whether its messages keep the promises about locks.
     pub fn check_leases(&mut self, now_ns: u64) -> Checked<()> {
         if !self.is_paused && self.deaf_ns.is_none() {
             let checked = self.leases.check(now_ns);
@@ -642,8 +642,8 @@ impl Server {
         self.connections.contains_key(&connection)
     }
 
-    /// Another server owns the store now. Nothing comes to this one any more, and what it says it
-    /// says of the time until now.
+    /// Another server owns the store now. This one hears nothing from now on. Its messages count as
+    /// sent now.
     pub fn is_replaced(&mut self, env: &Env) {
         self.deaf_ns = Some(env.world_ns);
     }
@@ -710,9 +710,7 @@ fn removed_by(env: &Env, request: &Request) -> Option<usize> {
     let Request::RemoveSegment(r) = request else {
         return None;
     };
-    env.history
-        .iter()
-        .position(|history| history.path == r.path)
+    env.segment_at(&r.path)
 }
 
 fn is_removal(group: &[Record]) -> bool {

@@ -286,7 +286,7 @@ impl World<'_> {
         }
     }
 
-    /// Nobody waits long for a server once the faults are over.
+    /// The time until the server starts again: short once the faults are over.
     fn short_pause(&mut self) -> u64 {
         let down_ns = self.random.skewed(10 * MS, SECOND);
         match self.is_calm {
@@ -419,7 +419,7 @@ impl World<'_> {
             };
             format!("server: {how}")
         });
-        // Nothing that waits comes to the disk any more.
+        // Its writes that wait do not come to the disk.
         self.disk.end(server.process);
         server.end(&mut self.env);
         self.within_store = None;
@@ -657,8 +657,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Two leases and a second after the faults, and what clients wait: each segment was written,
-    /// and each listener knows what was acknowledged before.
+    /// Two leases, a second and the clients' patience after the faults: each segment was written,
+    /// and each listener knows of all versions that were acknowledged before.
     fn look_soon(&mut self) -> Checked<()> {
         for history in &self.env.history {
             if !history.is_damaged && !history.was_written_since(self.plan.calm_ns) {

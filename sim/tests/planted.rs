@@ -1,4 +1,4 @@
-//! Each planted defect is found within so many seeds, and by a checker that says what is wrong.
+//! Each planted defect that has a known bound of seeds is found within it.
 #![cfg(feature = "planted")]
 
 use interweave_sim::{run, Plan};

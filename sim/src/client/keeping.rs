@@ -6,7 +6,7 @@ use super::{Client, Doing};
 use crate::env::{Env, SECOND};
 use interweave_wire::protocol::{RecallWriter, VersionStamp};
 
-/// So long a grant is kept without use.
+/// A grant that is not used for so long is given back.
 const UNUSED_NS: u64 = SECOND;
 
 /// A grant that no section uses now.
@@ -33,10 +33,16 @@ impl Client {
             kept_ns: Some(since_ns),
             ..grant.clone()
         };
+        self.keep_or_give(env, Kept { grant, since_ns });
+    }
+
+    /// Keeps the grant, unless somebody waits for it or its serials are used up.
+    fn keep_or_give(&mut self, env: &mut Env, kept: Kept) {
+        let grant = &kept.grant;
         let is_recalled = self.recalled.contains(&(grant.segment, grant.fence));
         match is_recalled || grant.next_serial >= grant.serials_end {
-            true => self.abort(env, &grant),
-            false => drop(self.kept.insert(grant.segment, Kept { grant, since_ns })),
+            true => self.abort(env, grant),
+            false => drop(self.kept.insert(grant.segment, kept)),
         }
     }
 
@@ -57,10 +63,7 @@ impl Client {
             return false;
         };
         let grant = grant.clone();
-        match self.recalled.contains(&(grant.segment, grant.fence)) {
-            true => self.abort(env, &grant),
-            false => drop(self.kept.insert(grant.segment, Kept { grant, since_ns })),
-        }
+        self.keep_or_give(env, Kept { grant, since_ns });
         true
     }
 
@@ -84,14 +87,14 @@ impl Client {
         }
     }
 
-    /// The segment's grant under that fence is the client's no more.
+    /// The client no longer has the segment's grant under that fence. Returns it if it was kept.
     pub(super) fn forget_fence(&mut self, (segment, fence): (usize, u64)) -> Option<Grant> {
         let kept = self.kept.get(&segment);
         kept.filter(|kept| kept.grant.fence == fence)?;
         Some(self.kept.remove(&segment)?.grant)
     }
 
-    /// The connection is lost: no section begins under what was kept over it.
+    /// The connection is lost, and with it the grants that were kept.
     pub(super) fn forget_kept(&mut self) {
         self.kept.clear();
         self.recalled.clear();

@@ -245,7 +245,7 @@ impl Client {
         behind.map(|(segment, _)| segment)
     }
 
-    /// The segment of which the client listens to nothing, or knows less than that.
+    /// A segment that the client does not listen to, or of which it knows less than the floor.
     pub fn is_deaf_to(&self, env: &Env, floors: &[Floor]) -> Option<usize> {
         let is_deaf = |segment: &usize| {
             let (copy, history) = (&self.copies[*segment], &env.history[*segment]);

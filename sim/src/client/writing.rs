@@ -550,7 +550,7 @@ impl Client {
         }
     }
 
-    /// The segment was removed. Whoever needs it opens it anew [GONE-3].
+    /// The segment was removed. An op that needs it opens it anew [GONE-3].
     pub(super) fn gone(&mut self, env: &mut Env, number: u32) {
         let Some(segment) = self.segment_of(number) else {
             return;
@@ -668,7 +668,7 @@ fn check_all_or_none(env: &Env, release: &Release) -> Checked<()> {
     let is_logged = |part: &&Part| env.history[part.segment].durable != Durability::Memory;
     let parts = release.parts.iter().filter(|part| part.name.is_some());
     let parts = parts.filter(is_logged);
-    // Nor does a segment know of it that was removed, or is an older one again.
+    // A segment that was removed or put back since does not know of the release either.
     let is_same = |part: &&Part| !env.history[part.segment].is_renewed_since(release.begun_ns);
     let parts = parts.filter(is_same);
     let outcomes: BTreeSet<bool> = parts.filter_map(|part| part.outcome).collect();

@@ -175,7 +175,7 @@ pub enum Said {
     Done(Done),
 }
 
-/// What is known of a segment.
+/// The engine's knowledge of a segment.
 #[derive(Debug, Clone)]
 pub struct Knowledge {
     pub hears_of_all: bool,

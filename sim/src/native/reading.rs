@@ -1,4 +1,4 @@
-//! What a reader of the engine's sees.
+//! The checks of a reader lock that the engine gives.
 
 use super::engine::Done;
 use super::{NativeClient, Op, Step};

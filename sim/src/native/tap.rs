@@ -1,12 +1,12 @@
-//! All that the engine sends and is told, looked at on its way. The checkers of the protocol are
-//! here, as client.rs has them for the models, so that they do not depend on what the engine makes
-//! of it.
+//! The engine's messages in both directions, read on their way. The checkers of the protocol are
+//! here, as client.rs has them for the models, so that they do not depend on the engine's
+//! conclusions.
 
+use crate::client::{decoded, error_of};
 use crate::content::Content;
 use crate::env::Env;
 use crate::history::{name_of, violation, Checked, Floor, Name};
 use bytes::Bytes;
-use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
 use std::cell::Cell;
@@ -61,11 +61,11 @@ pub struct Tap {
     /// By their numbers on the connection.
     segments: BTreeMap<u32, usize>,
     pub heard_ns: u64,
-    /// When the server sent what was heard last.
+    /// When the server sent the newest message that was heard.
     pub heard_of_ns: u64,
-    /// Of each segment: of the question for a reader that was answered last, the floor and the
-    /// newest version; and the last grant.
+    /// By segment: the floor and the newest version of the last answered question for a reader.
     pub read: Vec<Option<(Floor, Name)>>,
+    /// By segment: fence and version of the last grant.
     pub grants: Vec<Option<(u64, VersionStamp)>>,
 }
 
@@ -142,8 +142,7 @@ impl Tap {
         Ok(match type_ {
             MessageType::OpenSegment => {
                 let open: OpenSegment = decoded(message)?;
-                let has_path = |history: &crate::history::SegmentHistory| history.path == open.path;
-                let Some(segment) = env.history.iter().position(has_path) else {
+                let Some(segment) = env.segment_at(&open.path) else {
                     return violation("the engine's messages", open.path);
                 };
                 let floor = env.history[segment].floor();
@@ -179,7 +178,7 @@ impl Tap {
         })
     }
 
-    /// It is what the program wants, and of the lock that it has.
+    /// The release is the one that the program wants, under the lock that it has.
     fn sends_release(
         &mut self,
         env: &mut Env,
@@ -255,10 +254,7 @@ impl Tap {
     }
 
     fn refused(&mut self, env: &mut Env, asked: &Asked, message: &Message) -> Checked<()> {
-        let told: Result<ErrorReply, _> = message.decode();
-        let plain = || message.decode::<PlainError>().map(|p| (p.code, p.text));
-        let told = told.map(|r| (r.code, r.text)).or_else(|_| plain());
-        let (code, text) = told.or_else(|r| violation("messages", r.text))?;
+        let (code, text) = error_of(message)?;
         let client = self.client;
         env.say(|| format!("client {client}: {}: {text}", code.name()));
         match (code, asked.segment()) {
@@ -361,10 +357,4 @@ impl Tap {
             None => Ok(()),
         }
     }
-}
-
-fn decoded<T: Xdr>(message: &Message) -> Checked<T> {
-    message
-        .decode()
-        .or_else(|rejection| violation("messages", rejection.text))
 }

@@ -1,4 +1,4 @@
-//! The writer lock of the engine's, and what it makes of the fate of a release.
+//! The checks of the engine's writer lock, and of its conclusions about the fate of a release.
 
 use super::engine::{Done, Kind, Outcome};
 use super::tap::Part;
@@ -13,7 +13,7 @@ use interweave_wire::protocol::*;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// So often a release that may be tried again is.
+/// A release that is held is tried again at most this often.
 const MOST_TRIES: u32 = 5;
 
 /// The program has the writer lock.
@@ -195,7 +195,7 @@ impl NativeClient {
             return violation("applied once", text);
         }
         let code = done.error.unwrap_or(ErrorCode::Ok);
-        // Of a segment that is gone nobody knows what it had.
+        // The error does not say whether the release was committed before.
         let says_nothing = matches!(
             code,
             ErrorCode::Damaged
