@@ -180,8 +180,8 @@ impl Server {
         let of_process: Arc<dyn interweave_store::disk::Disk> = Arc::new(of_process);
         let (store, turns, found) = EmbeddedStore::open_in_turns(&of_process, options)?;
         let config = config(&store, lease_ms);
-        let (lease_ns, hold_ns) = (config.lease_ms, config.max_hold_ms);
-        let leases = Leases::new(u64::from(lease_ns) * MS, u64::from(hold_ns) * MS);
+        let (lease_ms, hold_ms) = (config.lease_ms, config.max_hold_ms);
+        let leases = Leases::new(u64::from(lease_ms) * MS, u64::from(hold_ms) * MS);
         let mut engine = Engine::new(config);
         let segments = found.len() as u64;
         let remarks = engine.recover(env.now_ns, found);
