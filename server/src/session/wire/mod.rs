@@ -377,7 +377,7 @@ impl Wire {
         c.unanswered.get(&stream).copied()
     }
 
-    /// Returns the streams on which the connection waits for a lock of the segment.
+    /// Returns the streams on which the connection waits for a lock of the segment, in their order.
     pub fn waits_for_lock(&self, connection: u64, number: u32) -> Vec<u32> {
         let Some(c) = self.connections.get(&connection) else {
             return Vec::new();
@@ -385,7 +385,9 @@ impl Wire {
         let of_segment =
             |what: &Unanswered| matches!(what, Unanswered::Lock { segment } if *segment == number);
         let waiting = c.unanswered.iter().filter(|(_, what)| of_segment(what));
-        waiting.map(|(stream, _)| *stream).collect()
+        let mut streams: Vec<u32> = waiting.map(|(stream, _)| *stream).collect();
+        streams.sort_unstable();
+        streams
     }
 
     /// Notes that the connection has the segment open. Returns false if it had before, because
