@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 /// A lease may end later by this much.
 const TICK_NS: u64 = 10 * MS;
 
+/// So many requests of a connection may wait for their answers.
+const MOST_UNANSWERED: usize = 1024;
+
 /// A request: its connection and stream.
 type Name = (u64, u32);
 
@@ -335,9 +338,18 @@ impl Leases {
         }
     }
 
-    /// Nobody waits for a lock whose lease is over.
+    /// Nobody waits for a lock whose lease is over, and nobody has too many requests that wait.
     pub fn check(&self, now_ns: u64) -> Checked<()> {
-        for waiting in self.waiting.values() {
+        let mut asks = (0, 0);
+        for ((connection, _), waiting) in &self.waiting {
+            asks = match asks.0 == *connection {
+                true => (asks.0, asks.1 + 1),
+                false => (*connection, 1),
+            };
+            if asks.1 > MOST_UNANSWERED {
+                let text = format!("{} requests of a connection wait", asks.1);
+                return violation("bounded memory", text);
+            }
             let Some(hold) = self.holds.get(&waiting.segment) else {
                 continue;
             };

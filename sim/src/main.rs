@@ -137,7 +137,9 @@ fn run_many(wish: &Wish) -> ExitCode {
     let took = begin.elapsed();
     let failed = campaign.failed.into_inner();
     let failed = failed.unwrap_or_else(PoisonError::into_inner);
-    let mut broken = failed.iter().filter_map(|(seed, what)| Some((*seed, what.as_ref()?)));
+    let mut broken = failed
+        .iter()
+        .filter_map(|(seed, what)| Some((*seed, what.as_ref()?)));
     if let Some((seed, violation)) = broken.next() {
         tell(&Plan::of(seed), violation, wish);
     }

@@ -5,6 +5,7 @@ use crate::client::{Ending, Op};
 use crate::clock::Clock;
 use crate::disk::{Faults, OfProcess, SimDisk};
 use crate::env::{Counts, Env, Event, Machine, MS, SECOND};
+use crate::flood;
 use crate::history::{violation, Checked, Floor, SegmentHistory, Violation};
 use crate::network::{Arrival, Item, Network, Side};
 use crate::plan::{Action, Fault, Plan, Planned};
@@ -13,6 +14,7 @@ use crate::server::Server;
 use crate::trace::Trace;
 use interweave_store::StoreError;
 use interweave_wire::protocol::{CoherenceModel, Durability};
+use std::collections::BTreeMap;
 
 /// How a run ended.
 #[derive(Debug)]
@@ -33,6 +35,17 @@ struct Within {
     down_ns: u64,
 }
 
+/// A second server that somebody is about to start.
+#[derive(Debug, Clone, Copy)]
+struct Second {
+    breaks_lock: bool,
+    /// As soon as the first one has something to write.
+    amid_write: bool,
+    /// The fault's.
+    number: usize,
+    ns: u64,
+}
+
 struct World<'a> {
     plan: &'a Plan,
     env: Env,
@@ -47,6 +60,11 @@ struct World<'a> {
     random: Random,
     clients: Vec<Actor>,
     within_store: Option<Within>,
+    second: Option<Second>,
+    /// The connections of strangers, by the fault's number.
+    floods: BTreeMap<usize, Vec<u64>>,
+    /// The writers that stand still, by the fault's number.
+    paused_writers: BTreeMap<usize, usize>,
     is_calm: bool,
     /// The newest acknowledged versions when the faults were over.
     calm: Vec<Floor>,
@@ -76,7 +94,8 @@ fn is_start(server: &Option<Server>, start: u64) -> bool {
 impl World<'_> {
     fn new(plan: &Plan, keeps_lines: bool) -> World<'_> {
         let seed = plan.seed;
-        let net = Network::new(Random::of(seed, "network"), plan.delays_ns);
+        let mut net = Network::new(Random::of(seed, "network"), plan.delays_ns);
+        net.set_stuck(flood::STUCK);
         let paths = plan.durable.iter().enumerate();
         let history = paths.map(|(i, durable)| SegmentHistory::new(format!("/s{i}"), *durable));
         let lease_ns = u64::from(plan.lease_ms) * MS;
@@ -106,6 +125,9 @@ impl World<'_> {
             // The last one looks at the end.
             clients: (0..=plan.clients).map(client).collect(),
             within_store: None,
+            second: None,
+            floods: BTreeMap::new(),
+            paused_writers: BTreeMap::new(),
             is_calm: false,
             calm: Vec::new(),
         }
@@ -195,7 +217,9 @@ impl World<'_> {
     }
 
     fn bring_to_client_of(&mut self, connection: u64, event: Event) -> Checked<()> {
-        match self.env.net.client_of(connection) {
+        let client = self.env.net.client_of(connection);
+        // Strangers do not look at what comes.
+        match client.filter(|client| *client < self.clients.len()) {
             Some(client) => self.bring_to_client(client, event),
             None => Ok(()),
         }
@@ -238,7 +262,7 @@ impl World<'_> {
             return Ok(());
         };
         self.env.act_as(Some(Machine::Server));
-        let checked = server.check_leases(self.env.now_ns);
+        let checked = server.check(self.env.now_ns);
         self.env.act_as(None);
         checked?;
         if self.disk.has_ended() {
@@ -268,13 +292,27 @@ impl World<'_> {
             let down_ns = self.short_pause();
             self.end_server(false, down_ns);
         }
-        self.check_memory()
+        self.look_for_a_second_server()
     }
 
     fn look_at_the_older_server(&mut self) {
         let is_over = |older: &Server| older.has_lost_store() || older.has_stopped().is_some();
         if self.older.as_ref().is_some_and(is_over) {
             self.end_older_server();
+        }
+    }
+
+    fn look_for_a_second_server(&mut self) -> Checked<()> {
+        let Some(server) = &self.server else {
+            return Ok(());
+        };
+        let has_come = |second: &Second| !second.amid_write || server.has_unwritten();
+        match self.second.filter(has_come) {
+            Some(second) => {
+                self.second = None;
+                self.start_second(second)
+            }
+            None => Ok(()),
         }
     }
 
@@ -292,16 +330,6 @@ impl World<'_> {
         match self.is_calm {
             true => 10 * MS,
             false => down_ns,
-        }
-    }
-
-    /// The bytes that wait to be sent are bounded [NET-2].
-    fn check_memory(&self) -> Checked<()> {
-        let waiting = self.server.as_ref().map_or(0, Server::waiting_bytes);
-        let bound = (self.clients.len() + 2) * (512 << 10);
-        match waiting > bound {
-            true => violation("bounded memory", format!("{waiting} bytes wait")),
-            false => Ok(()),
         }
     }
 
@@ -347,7 +375,7 @@ impl World<'_> {
         self.starts += 1;
         self.env.counts.starts += 1;
         let random = Random::of(self.plan.seed, &format!("server {}", self.starts));
-        let about = (self.starts, self.plan.lease_ms);
+        let about = (self.starts, self.plan);
         self.env.act_as(Some(Machine::Server));
         let made = Server::begin(&mut self.env, (&self.disk, of_process), about, random);
         self.env.act_as(None);
@@ -357,7 +385,8 @@ impl World<'_> {
     /// Somebody starts a second server on the store of the one that runs. The store's lock refuses
     /// it. Without a lock that works, the second one owns the store, and the first learns of it
     /// when it writes [STORE-1].
-    fn start_second(&mut self, breaks_lock: bool, over: Event, ns: u64) -> Checked<()> {
+    fn start_second(&mut self, second: Second) -> Checked<()> {
+        let breaks_lock = second.breaks_lock;
         if self.server.is_none() || self.older.is_some() {
             return Ok(());
         }
@@ -371,17 +400,17 @@ impl World<'_> {
                 let text = "a second server started on the store of another that runs";
                 violation("one owner", text)
             }
-            Ok(second) => {
+            Ok(made) => {
                 self.env
                     .say(|| "server: a second one owns the store".to_string());
                 self.disk.is_of_server(process);
                 self.within_store = None;
-                self.older = self.server.replace(second);
+                self.older = self.server.replace(made);
                 if let Some(older) = &mut self.older {
                     older.is_replaced(&self.env);
                 }
                 self.may_have_lost(false);
-                self.env.after(ns, over);
+                self.env.after(second.ns, Event::Over(second.number));
                 Ok(())
             }
             Err(error) => {
@@ -459,12 +488,13 @@ impl World<'_> {
             Action::Fault(fault) => {
                 self.env.counts.fault(fault.kind());
                 self.env.say(|| format!("fault: {fault:?}"));
-                self.begin_fault(number, fault)
+                self.begin_fault(number, fault);
+                Ok(())
             }
         }
     }
 
-    fn begin_fault(&mut self, number: usize, fault: &Fault) -> Checked<()> {
+    fn begin_fault(&mut self, number: usize, fault: &Fault) {
         let over = Event::Over(number);
         match fault {
             Fault::KillServer { down_ns } => self.end_server(false, *down_ns),
@@ -487,22 +517,48 @@ impl World<'_> {
                     self.env.stand_still(Machine::Server, *ns);
                 }
             }
-            Fault::SecondServer { breaks_lock, ns } => {
-                return self.start_second(*breaks_lock, over, *ns);
+            Fault::SecondServer {
+                breaks_lock,
+                amid_write,
+                ns,
+            } => {
+                self.second = Some(Second {
+                    breaks_lock: *breaks_lock,
+                    amid_write: *amid_write,
+                    number,
+                    ns: *ns,
+                });
             }
             Fault::SetWallClock { by_ns } => self.env.set_wall_clock(*by_ns),
+            Fault::FullDisk { .. }
+            | Fault::FailingWrites { .. }
+            | Fault::FailingSync { .. }
+            | Fault::FlipBit { .. }
+            | Fault::CopyBack { .. } => self.begin_fault_of_disk(number, fault),
+            of_clients => self.begin_fault_of_clients(number, of_clients),
+        }
+    }
+
+    fn begin_fault_of_clients(&mut self, number: usize, fault: &Fault) {
+        let over = Event::Over(number);
+        match fault {
             Fault::KillClient { client, down_ns } => {
                 self.with_client(*client, |client, env| client.kill(env));
                 self.env.after(*down_ns, over);
             }
             Fault::PauseClient { client, ns } | Fault::SuspendClient { client, ns } => {
-                if self.clients[*client].is_paused() {
-                    return Ok(());
-                }
-                self.clients[*client].pause();
-                self.env.after(*ns, over);
-                if matches!(fault, Fault::SuspendClient { .. }) {
+                let is_suspended = matches!(fault, Fault::SuspendClient { .. });
+                if self.pause_client(*client, *ns, over) && is_suspended {
                     self.env.stand_still(Machine::Client(*client), *ns);
+                }
+            }
+            Fault::PauseWriter { segment, ns } => {
+                let mut clients = self.clients.iter();
+                let writer = clients.position(|client| client.holds(*segment));
+                if let Some(writer) = writer {
+                    if self.pause_client(writer, *ns, over) {
+                        self.paused_writers.insert(number, writer);
+                    }
                 }
             }
             Fault::Partition { client, sides, ns } => {
@@ -525,9 +581,23 @@ impl World<'_> {
                 self.env.net.set_slow(*client, true);
                 self.env.after(*ns, over);
             }
-            of_the_disk => self.begin_fault_of_disk(number, of_the_disk),
+            Fault::Flood { flood, ns } => {
+                let connections = flood.begin(&mut self.env);
+                self.floods.insert(number, connections);
+                self.env.after(*ns, over);
+            }
+            _ => {}
         }
-        Ok(())
+    }
+
+    /// False: it stands still already.
+    fn pause_client(&mut self, client: usize, ns: u64, over: Event) -> bool {
+        let runs = !self.clients[client].is_paused();
+        if runs {
+            self.clients[client].pause();
+            self.env.after(ns, over);
+        }
+        runs
     }
 
     /// False: it does not run.
@@ -559,19 +629,22 @@ impl World<'_> {
                 });
                 self.may_damage(*drops_pages);
             }
-            Fault::FlipBit { down_ns } => self.flip_bit(*down_ns),
+            Fault::FlipBit {
+                down_ns,
+                loses_catalogue,
+            } => self.flip_bit(*down_ns, *loses_catalogue),
             Fault::CopyBack { down_ns } => self.copy_back(*down_ns),
             _ => {}
         }
     }
 
     /// A start follows each bit that flips, so that the store hears of one at a time.
-    fn flip_bit(&mut self, down_ns: u64) {
+    fn flip_bit(&mut self, down_ns: u64, loses_catalogue: bool) {
         if self.server.is_none() {
             return;
         }
         self.end_server(false, down_ns);
-        let flipped = self.disk.flip_bit();
+        let flipped = self.disk.flip_bit(loses_catalogue);
         self.env.say(|| {
             let name = flipped.as_ref().map(|flipped| &flipped.name);
             format!("disk: a bit of {name:?}")
@@ -583,6 +656,12 @@ impl World<'_> {
     }
 
     fn over(&mut self, number: usize) -> Checked<()> {
+        if let Some(connections) = self.floods.remove(&number) {
+            flood::end(&mut self.env, &connections);
+        }
+        if let Some(writer) = self.paused_writers.remove(&number) {
+            self.with_client(writer, |client, env| client.resume(env))?;
+        }
         let Action::Fault(fault) = &self.plan.events[number].action else {
             return Ok(());
         };
@@ -621,9 +700,13 @@ impl World<'_> {
         self.env.say(|| "the faults are over".to_string());
         self.is_calm = true;
         self.within_store = None;
+        self.second = None;
         self.disk.end_after(u64::MAX);
         self.disk.faults(|faults| *faults = Faults::default());
         self.env.net.calm();
+        for connections in std::mem::take(&mut self.floods).into_values() {
+            flood::end(&mut self.env, &connections);
+        }
         for client in 0..self.clients.len() {
             self.env.heal(client, &[Side::Client, Side::Server]);
         }
