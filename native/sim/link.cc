@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/patience.h"
 #include "sim/client.h"
 
 namespace iw::sim {
 namespace {
 
+using session::reading_grace_ns;
 using Kind = session::Effect::Kind;
 
-// As in client/server_link.cc.
-constexpr std::int64_t reading_grace_ns = 200'000'000;
 // The library's thread begins so long after it was woken.
 constexpr std::int64_t waking_ns = 20'000;
 // A server that takes a connection and does not answer HELLO is given up.
@@ -257,7 +257,7 @@ void Client::run_timers(std::size_t number) {
   }
   const bool is_live_there = talk.life().is_open() && is_live();
   segment.again_ns = talk.must_close() || (is_live_there && has_unsaid(number))
-                         ? now_ns_ + scarcity_pause_ns
+                         ? now_ns_ + session::scarcity_pause_ns
                          : never_due_ns;
 }
 
