@@ -52,8 +52,9 @@ void Client::begin_next() {
 bool Client::step() {
   switch (action_.at) {
     case At::nothing:
+      return false;
     case At::closes:
-      return action_.at == At::closes && step_closing();
+      return step_closing();
     case At::opens:
       return step_opening();
     case At::begins:

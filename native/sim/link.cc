@@ -253,7 +253,8 @@ void Client::run_timers(std::size_t number) {
     carry_out(number, effects);
   }
   if (talk.wants().listens && talk.change_due_ns() <= now_ns_) {
-    add_event(IW_SIM_CHANGED, number).said.version.number = talk.take_change();
+    (void)talk.take_change();
+    add_event(IW_SIM_CHANGED, number);
   }
   const bool is_live_there = talk.life().is_open() && is_live();
   segment.again_ns = talk.must_close() || (is_live_there && has_unsaid(number))
