@@ -5,10 +5,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.types.Type;
@@ -38,7 +36,6 @@ public final class Changes {
   private final List<CopiedBlock> touched = new ArrayList<>();
   /** Blocks of which stretches are kept, and not the whole. */
   private final Map<CopiedBlock, Stretches> parts = new LinkedHashMap<>();
-  private final Set<CopiedBlock> whole = new LinkedHashSet<>();
   /** Blocks that get other values in all units. Their memory stays as it is until the commit. */
   private final Map<CopiedBlock, Replacement> replaced = new LinkedHashMap<>();
   /** Those that were freed again are not new any more. */
@@ -126,12 +123,6 @@ public final class Changes {
     return isLittle && kept.keep(block.memory(), begin, end);
   }
 
-  /** Sends all units of the block without comparing them. Before the first store, as `touch`. */
-  public void changesWhole(CopiedBlock block) {
-    touch(block);
-    whole.add(block);
-  }
-
   /**
    * Whether `replace` may follow: the block is large and without pointers, and the last releases
    * have changed nearly all of it. A pointer that nobody stored to may lead to a freed block whose
@@ -141,7 +132,7 @@ public final class Changes {
     if (block.length() < LARGE) return false;
     Replacement before = replaced.remove(block);
     if (before != null && before.values == null) copy.spares().keep(block, before.array);
-    if (block.pristine() != null || block.isNew || parts.containsKey(block)) return false;
+    if (block.pristine() != null || parts.containsKey(block)) return false;
     return copy.isRewritten(block);
   }
 
@@ -346,11 +337,6 @@ public final class Changes {
 
   private void addChange(DiffBuilder diff, CopiedBlock block, byte[] pristine) {
     runs.clear();
-    if (!whole.isEmpty() && whole.contains(block)) {
-      Collecting.whole(block, runs);
-      addRuns(diff, block);
-      return;
-    }
     long changed = Collecting.changed(block, pristine, runs);
     if (!block.isNew) copy.compared(block, changed);
     if (changed > 0) addRuns(diff, block);
@@ -383,12 +369,10 @@ public final class Changes {
     if (changed > 0) addRuns(diff, block);
   }
 
-  /** Makes the changes the version, because the server acknowledged them. */
-  public void commit(long version) {
-    commit(version, false);
-  }
-
-  /** The same. `isReturned`: no connection has the collected diff, so its array may serve again. */
+  /**
+   * Makes the changes the version, because the server acknowledged them. `isReturned`: no
+   * connection has the collected diff, so its array may serve again.
+   */
   public void commit(long version, boolean isReturned) {
     for (CopiedBlock block : touched) copy.spares().keep(block);
     parts.clear();

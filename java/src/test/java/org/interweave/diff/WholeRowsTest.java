@@ -215,7 +215,7 @@ class WholeRowsTest {
     assertSame(first, diff, "the one before the last");
     replace(filled(13));
     byte[] kept = changes.collect();
-    changes.commit(writer.version() + 1);
+    changes.commit(writer.version() + 1, false);
     replace(filled(14));
     changes.collect();
     changes.commit(writer.version() + 1, true);
