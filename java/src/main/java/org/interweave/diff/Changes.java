@@ -27,8 +27,6 @@ import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
 public final class Changes {
   /** What new blocks are compared with, if they are not larger. */
   private static final byte[] ZEROS = new byte[4096];
-  /** Of smaller blocks the whole is kept at once. */
-  private static final int LARGE = 1 << 16;
   /** Once so much of a block is kept by stretches, the whole is. */
   private static final int MOST_OF_BLOCK = 32;
 
@@ -95,7 +93,7 @@ public final class Changes {
     if (block.pristine() != null || block.isNew) return;
     byte[] pristine = copy.spares().copyOf(block);
     // Most blocks are small, and a look into a map costs more than all else here.
-    boolean isLarge = block.length() >= LARGE;
+    boolean isLarge = block.isLarge();
     Stretches kept = isLarge ? parts.remove(block) : null;
     if (kept != null) kept.restore(pristine);
     block.pristine(pristine);
@@ -110,7 +108,7 @@ public final class Changes {
    */
   public boolean touch(CopiedBlock block, int begin, int end) {
     if (block.pristine() != null || block.isNew) return true;
-    boolean mayKeep = block.length() >= LARGE && !replaced.containsKey(block);
+    boolean mayKeep = block.isLarge() && !replaced.containsKey(block);
     if (mayKeep && keeps(block, begin, end)) return false;
     touch(block);
     return true;
@@ -129,7 +127,7 @@ public final class Changes {
    * place another block has taken [DIFF-9]. An earlier replacement is dropped.
    */
   public boolean mayReplace(CopiedBlock block) {
-    if (block.length() < LARGE) return false;
+    if (!block.isLarge()) return false;
     Replacement before = replaced.remove(block);
     if (before != null && before.values == null) copy.spares().keep(block, before.array);
     if (block.pristine() != null || parts.containsKey(block)) return false;
@@ -299,9 +297,8 @@ public final class Changes {
 
   /** The release's diff; null: nothing changed. A value that is not one of its type: BAD_VALUE. */
   public byte[] collect() {
-    SpareWriters spares = copy.writers();
-    DiffBuilder diff = new DiffBuilder(spares);
-    runs = spares.take();
+    DiffBuilder diff = new DiffBuilder(copy);
+    runs = copy.takeWriter();
     for (long serial = firstType; serial < copy.types().nextSerial(); ++serial) {
       diff.addType(copy.types().get(serial).descriptor());
     }
@@ -319,14 +316,14 @@ public final class Changes {
       if (each.getKey().isLive()) addReplaced(diff, each.getKey(), each.getValue());
     }
     for (CopiedBlock block : created) if (block.isNew) addChange(diff, block, zeros(block));
-    byte[] made = diff.finish(copy.version(), copy.diffArrays());
-    spares.keep(lent == null ? runs : lent);
+    byte[] made = diff.finish();
+    copy.keep(lent == null ? runs : lent);
     runs = null;
     lent = null;
     room = null;
     if (made == null) return null;
     LittleEndian.carried(made.length);
-    if (made.length >= LARGE) room = new Late.Room(copy.diffArrays(), made);
+    if (made.length >= CopiedBlock.LARGE) room = new Late.Room(copy.diffArrays(), made);
     return made;
   }
 
@@ -353,7 +350,7 @@ public final class Changes {
   }
 
   private void addRuns(DiffBuilder diff, CopiedBlock block) {
-    if (runs.length() < LARGE) {
+    if (runs.length() < CopiedBlock.LARGE) {
       diff.change(block.serial, runs);
       return;
     }

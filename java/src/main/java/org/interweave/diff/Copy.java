@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import org.interweave.types.Plan;
 import org.interweave.types.TypeTable;
+import org.interweave.wire.ByteWriter;
 import org.interweave.wire.Cursor;
 import org.interweave.wire.LittleEndian;
 
@@ -26,9 +27,6 @@ import org.interweave.wire.LittleEndian;
  * <p>Not safe for several threads: the holder of the segment's lock uses it alone.
  */
 public final class Copy {
-  /** Of smaller blocks nobody asks which bytes changed. */
-  private static final int LARGE = 1 << 16;
-
   private TypeTable types = new TypeTable();
   private List<String> slots = new ArrayList<>();
   /** By serial, in the order in which they came. */
@@ -44,8 +42,9 @@ public final class Copy {
   private final long maxBytes;
   private final CopiedBlock.Maker maker;
   private final Spares spares = new Spares();
-  private final DiffArrays diffArrays = new DiffArrays();
-  private final SpareWriters writers = new SpareWriters();
+  /** Arrays of large diffs that were sent, and writers of large diffs that are finished. */
+  private final SparePair<byte[]> diffArrays = new SparePair<>();
+  private final SparePair<ByteWriter> writers = new SparePair<>();
   /** Diffs of releases in which blocks lie. */
   private final List<Late.Room> rooms = new ArrayList<>();
   /** The histories of large blocks without pointers that releases have compared, by serial. */
@@ -199,7 +198,7 @@ public final class Copy {
   }
 
   private void changedWithin(CopiedBlock block, long begin, long end) {
-    if (changed == null || block.length() < LARGE) return;
+    if (changed == null || !block.isLarge()) return;
     stretches.put(block, new Stretch((int) begin, (int) end).with(stretches.get(block)));
   }
 
@@ -221,10 +220,10 @@ public final class Copy {
    * whether the run stays there.
    */
   private boolean staysInDiff(CopiedBlock block, Plan plan, Run run, Cursor runs) {
-    if (block.length() < LARGE || !plan.isRow(block.length())) return false;
+    if (!block.isLarge() || !plan.isRow(block.length())) return false;
     int width = (int) (block.length() / block.units());
     int count = (int) (run.count() * width);
-    boolean isMost = count >= LARGE && 2L * count >= runs.bytes.length;
+    boolean isMost = count >= CopiedBlock.LARGE && 2L * count >= runs.bytes.length;
     if (!isMost || runs.end() - runs.at() != count) return false;
     int begin = (int) (run.first() * width);
     block.late(new Late(runs.bytes, runs.skip(count), begin, begin + count, null));
@@ -264,11 +263,26 @@ public final class Copy {
     return spares;
   }
 
-  SpareWriters writers() {
-    return writers;
+  /** Returns an empty writer, which has the memory of a kept one if there is one. */
+  ByteWriter takeWriter() {
+    ByteWriter kept = writers.take(writer -> true);
+    return kept == null ? new ByteWriter() : kept;
   }
 
-  DiffArrays diffArrays() {
+  /** Keeps a writer whose diff is finished, if it has much memory. */
+  void keep(ByteWriter writer) {
+    if (writer.room() < CopiedBlock.LARGE) return;
+    writer.clear();
+    writers.keep(writer);
+  }
+
+  /** Returns an array of that length, which may hold anything. */
+  byte[] arrayForDiff(int length) {
+    byte[] kept = diffArrays.take(array -> array.length == length);
+    return kept == null ? new byte[length] : kept;
+  }
+
+  SparePair<byte[]> diffArrays() {
     return diffArrays;
   }
 
@@ -282,7 +296,7 @@ public final class Copy {
 
   /** A release has found so many units of the block changed. */
   void compared(CopiedBlock block, long units) {
-    boolean mayBeWhole = block.length() >= LARGE && block.type.plan().isOfValues;
+    boolean mayBeWhole = block.isLarge() && block.type.plan().isOfValues;
     if (mayBeWhole) history(block).compared(units, block.units());
   }
 
