@@ -9,7 +9,6 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -289,9 +288,7 @@ public final class Copy {
   /** Keeps the room of a diff in which blocks lie. Blocks leave rooms of which they need little. */
   void lieIn(Late.Room made) {
     rooms.add(made);
-    for (Iterator<Late.Room> each = rooms.iterator(); each.hasNext(); ) {
-      if (!each.next().isWorthIt()) each.remove();
-    }
+    rooms.removeIf(room -> !room.isWorthIt());
   }
 
   /** A release has found so many units of the block changed. */

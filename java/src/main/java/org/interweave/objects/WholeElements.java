@@ -1,6 +1,7 @@
 package org.interweave.objects;
 
 import java.util.Arrays;
+import java.util.List;
 import org.interweave.IW_Object;
 import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
@@ -30,15 +31,15 @@ final class WholeElements implements ByteWriter.Source {
    * mark, the last releases changed nearly all of the block, and a sample says that this one does.
    * Returns the number of the mark behind those of the block, or `begin` if it gives none.
    */
-  static int replace(IW_Object[] marked, int begin, Changes changes) {
-    MappedBlock block = ((Place) marked[begin].iw_place()).mapped();
-    if (block.count == 1 || marked[begin].iw_direct() != 2) return begin;
+  static int replace(List<IW_Object> marked, int begin, Changes changes) {
+    IW_Object first = marked.get(begin);
+    MappedBlock block = ((Place) first.iw_place()).mapped();
+    if (!block.isLarge() || block.count == 1 || first.iw_direct() != 2) return begin;
     int end = begin + block.count;
-    if (end >= marked.length || !block.isLive()) return begin;
-    boolean isLast = marked[end - 1] != null && isOf(marked[end - 1], block);
-    IW_Object[] elements = isLast ? block.all(marked[begin].getClass()) : null;
+    if (end > marked.size() || !block.isLive()) return begin;
+    IW_Object[] elements = isOf(marked.get(end - 1), block) ? block.all(first.getClass()) : null;
     if (elements == null) return begin;
-    for (int i = begin; i < end; ++i) if (!isOf(marked[i], block)) return begin;
+    for (int i = begin; i < end; ++i) if (!isOf(marked.get(i), block)) return begin;
     for (IW_Object each : elements) if (each.iw_word() == 0) return begin;
     if (!changes.mayReplace(block)) return begin;
     if (!lookChanged(elements, block)) {
