@@ -134,32 +134,19 @@ public final class Changes {
     return copy.isRewritten(block);
   }
 
-  /** Whether `replace` takes a source for the block, because it is a row of numbers. */
-  public boolean isRow(CopiedBlock block) {
-    return block.plan().isRow(block.length());
-  }
-
   /**
-   * Sends all units of a row of numbers without comparing them. The source puts all bytes
-   * of the block. REQUIRES: `mayReplace`; the values stay as they are until the diff is collected.
+   * Sends all units of the block without comparing them. The source puts all bytes of the block, as
+   * they lie in memory. REQUIRES: `mayReplace`; the values of a row stay as they are until the diff
+   * is collected. `areGood`: each is a value of its type, whatever the program stored.
    */
-  public void replace(CopiedBlock block, ByteWriter.Source values) {
-    replaced.put(block, new Replacement(values, null));
-  }
-
-  /**
-   * Returns an array of the block's length, for `replace` of a block that is not a row. Its bytes
-   * have any values.
-   */
-  public byte[] arrayFor(CopiedBlock block) {
-    return copy.spares().arrayFor(block);
-  }
-
-  /**
-   * The same for a block that is not a row. The array holds all units as they lie in memory. The
-   * commit makes the array the block's memory.
-   */
-  public void replace(CopiedBlock block, byte[] array) {
+  public void replace(CopiedBlock block, ByteWriter.Source values, boolean areGood) {
+    if (areGood || block.plan().isRow(block.length())) {
+      replaced.put(block, new Replacement(values, null));
+      return;
+    }
+    // The values are checked there. The commit makes the array the block's memory.
+    byte[] array = copy.spares().arrayFor(block);
+    values.put(array, 0);
     replaced.put(block, new Replacement(null, array));
   }
 

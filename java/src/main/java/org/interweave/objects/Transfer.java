@@ -4,6 +4,7 @@ import java.lang.reflect.Array;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.function.IntPredicate;
 import org.interweave.IW_Array;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Memory;
@@ -218,14 +219,9 @@ final class Transfer extends IW_Memory {
       return false;
     }
     isChanged = true;
-    if (elements == boolean.class || map.writing().isRow(block)) {
-      map.writing().replace(block, new NumberRow.Lent(row, elements));
-    } else {
-      // Members of an enum are checked in an array.
-      byte[] array = map.writing().arrayFor(block);
-      NumberRow.store(row, 0, count, array, 0, elements);
-      map.writing().replace(block, array);
-    }
+    // Java has no boolean that is not a value. Numbers may be no members of an enum.
+    boolean areGood = elements == boolean.class;
+    map.writing().replace(block, new NumberRow.Lent(row, elements), areGood);
     return true;
   }
 
@@ -375,22 +371,19 @@ final class Transfer extends IW_Memory {
   /** Whether a list of strings that is all of a block goes into the diff without a comparison. */
   private boolean replaces(String[] list, int bound) {
     if (list.length < NumberRow.SAMPLED || !map.writing().mayReplace(mapped)) return false;
-    int stratum = list.length / NumberRow.SAMPLED;
-    int equal = 0;
-    for (int i = 0; i < NumberRow.SAMPLED; ++i) {
-      int index = i * stratum + i * 40503 % stratum;
-      byte[] bytes = encoded(list[index]);
-      if (means(memory, index * bound, bound, list[index], bytes)) ++equal;
-    }
-    if (equal > NumberRow.EQUAL_ALLOWED) {
+    IntPredicate isSame =
+        index -> means(memory, index * bound, bound, list[index], encoded(list[index]));
+    if (!NumberRow.lookChanged(list.length, isSame)) {
       map.writing().doubt(mapped);
       return false;
     }
-    byte[] array = map.writing().arrayFor(mapped);
-    for (int i = 0; i < list.length; ++i) encode(list[i], bound, array, i * bound);
-    map.writing().replace(mapped, array);
+    map.writing().replace(mapped, (to, at) -> encodeAll(list, bound, to, at), false);
     isChanged = true;
     return true;
+  }
+
+  private void encodeAll(String[] list, int bound, byte[] to, int at) {
+    for (int i = 0; i < list.length; ++i) encode(list[i], bound, to, at + i * bound);
   }
 
   /** Puts the bytes of a string at `at` of `to`: those of memory, if memory means the string. */

@@ -46,14 +46,7 @@ final class WholeElements implements ByteWriter.Source {
       changes.doubt(block);
       return begin;
     }
-    WholeElements values = new WholeElements(elements, (int) block.type.size());
-    if (changes.isRow(block)) {
-      changes.replace(block, values);
-    } else {
-      byte[] array = changes.arrayFor(block);
-      values.put(array, 0);
-      changes.replace(block, array);
-    }
+    changes.replace(block, new WholeElements(elements, (int) block.type.size()), false);
     return end;
   }
 
@@ -61,18 +54,15 @@ final class WholeElements implements ByteWriter.Source {
   private static boolean lookChanged(IW_Object[] elements, CopiedBlock block) {
     int size = (int) block.type.size();
     byte[] element = new byte[size];
-    int sampled = Math.min(NumberRow.SAMPLED, elements.length);
-    int stratum = elements.length / sampled;
-    int equal = 0;
-    for (int i = 0; i < sampled; ++i) {
-      int index = i * stratum + i * 40503 % stratum;
-      CopiedBlock.Bytes now = block.bytes(index * size, (index + 1) * size);
-      // The bytes between numbers are those of memory.
-      System.arraycopy(now.from(), now.at(), element, 0, size);
-      elements[index].iw_store(null, element, 0);
-      if (Arrays.equals(element, 0, size, now.from(), now.at(), now.at() + size)) ++equal;
-    }
-    return equal <= NumberRow.EQUAL_ALLOWED;
+    return NumberRow.lookChanged(
+        elements.length,
+        index -> {
+          CopiedBlock.Bytes now = block.bytes(index * size, (index + 1) * size);
+          // The bytes between numbers are those of memory.
+          System.arraycopy(now.from(), now.at(), element, 0, size);
+          elements[index].iw_store(null, element, 0);
+          return Arrays.equals(element, 0, size, now.from(), now.at(), now.at() + size);
+        });
   }
 
   private static boolean isOf(IW_Object object, MappedBlock block) {
