@@ -10,9 +10,9 @@ namespace iw::dsm {
 using fabric::Exclusion;
 using fabric::Status;
 
-// A rank that acquires and releases one lock over and over sends and waits for nothing, so that only
-// the service would notice that others ask for the lock. It looks at its messages once in so many
-// releases: a look costs as much as a release.
+// A rank that acquires and releases one lock over and over sends and waits for nothing, so that
+// only the service would notice that others ask for the lock. It looks at its messages once in so
+// many releases: a look costs as much as a release.
 constexpr std::uint32_t releases_a_look = 16;
 
 bool Node::is_mine(const LocalLock& local) const {

@@ -354,8 +354,8 @@ TEST(Node, SendsNothingForLocksAndPagesThatAreHere) {
   TestJob("message_counts", 2, {{"IW_DSM_LOCKS", "100000"}}).expect_success();
 }
 
-// Word 0 counts the hand-overs, and word 1 is the holder before: a rank that acquires a lock that it
-// released last got it from nobody.
+// Word 0 counts the hand-overs, and word 1 is the holder before: a rank that acquires a lock that
+// it released last got it from nobody.
 ROLE(hand_overs) {
   Member at;
   at.begin();
