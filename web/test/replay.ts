@@ -1,22 +1,21 @@
 /** Replays a trace: the trace leads, and each message of the client is compared with it. */
-import { nameOfType, type Message } from "../src/wire/frames.js";
-import { credit, push } from "../src/wire/protocol/notify.js";
-import { decodeBody } from "../src/wire/frames.js";
+import { acquireReader, CoherenceModel } from "../src/wire/protocol/lock.js";
+import { credit } from "../src/wire/protocol/notify.js";
+import { decodeBody, type Message } from "../src/wire/frames.js";
 import { MessageType } from "../src/wire/protocol/session.js";
 import { meaningOf, messageOf, type Line, type Trace } from "./trace.js";
 import { TracedClient } from "./traced_client.js";
 import { settled, VirtualTime } from "./virtual_time.js";
-
-/** The client's times are sums of fractions. A timer that is due now is due by then. */
-const ROUNDING_MS = 0.001;
 
 /** Freedoms of spec/vectors/traces/README.md. */
 const FREE: readonly number[] = [MessageType.PING, MessageType.CANCEL, MessageType.CREDIT];
 const MAY_COME_EARLIER: readonly number[] = [
   MessageType.ABORT_WRITER,
   MessageType.RELEASE_READER,
+  MessageType.SUBSCRIBE,
   MessageType.UNSUBSCRIBE,
   MessageType.OPEN_SEGMENT,
+  MessageType.CLOSE_SEGMENT,
 ];
 const MAY_COME_LATER: readonly number[] = [MessageType.CLOSE_SEGMENT];
 
@@ -39,6 +38,10 @@ class Replay {
   private cause = 1;
   private pushedBytes = 0n;
   private creditedBytes = 0n;
+  /** Lines that ask for a Strict lock and are not answered. */
+  private strictAsked = new Set<number>();
+  /** The session may have a Strict lock of this opening. Otherwise RELEASE_READER says nothing. */
+  private mayBeStrict = false;
   compared = 0;
 
   constructor(private readonly trace: Trace) {
@@ -71,11 +74,11 @@ class Replay {
   private async take(line: Line, chunk: Line[]): Promise<void> {
     const comesOut = ["sends", "done", "hangs_up"].includes(line.is);
     if (!comesOut) this.nothingIsLeft();
-    const rounding = comesOut || line.is === "tick" ? ROUNDING_MS : 0;
-    await this.time.advance(line.at / 1e6 + rounding);
+    await this.time.advance(line.at / 1e6);
     if (!comesOut) this.cause = line.number;
     switch (line.is) {
       case "begins":
+        if (line.action === "CLOSE") this.mayBeStrict = false;
         await this.client.begins(line);
         break;
       case "connected":
@@ -114,6 +117,8 @@ class Replay {
     this.owed = [];
     this.streams.clear();
     this.pushedBytes = this.creditedBytes = 0n;
+    if (this.strictAsked.size > 0) this.mayBeStrict = true;
+    this.strictAsked.clear();
   }
 
   // ---- what goes in ----
@@ -121,6 +126,8 @@ class Replay {
   private async heard(chunk: Line[]): Promise<void> {
     const messages: Message[] = [];
     for (const line of chunk) {
+      const wasStrict = this.strictAsked.delete(line.to ?? 0);
+      if (wasStrict && line.message !== "ERROR") this.mayBeStrict = true;
       const stream = line.to === undefined ? this.client.nextNotification() : this.streamOf(line);
       if (stream === null) continue;
       const message = messageOf(line, stream);
@@ -173,14 +180,32 @@ class Replay {
     const wanted = messageOf(line, 0);
     const { type } = wanted.envelope;
     if (FREE.includes(type)) return;
-    const at = this.waiting.findIndex((one) => one.envelope.type === type);
+    const isStrict = this.isStrict(line, wanted);
+    const ofType = (one: Message) => one.envelope.type === type;
+    const isSame = (one: Message) => meaningOf(one) === meaningOf(wanted);
+    const same = this.waiting.findIndex(isSame);
+    // One that came earlier may be of an earlier grant.
+    const isFound = same >= 0 && MAY_COME_EARLIER.includes(type);
+    const at = isFound ? same : this.waiting.findIndex(ofType);
     const others = at < 0 ? this.waiting : this.waiting.slice(0, at);
+    if (at < 0 && type === MessageType.RELEASE_READER && !isStrict) return;
     const other = others.find((one) => !MAY_COME_EARLIER.includes(one.envelope.type));
     if (other !== undefined) this.fail(line.number, meaningOf(wanted), meaningOf(other));
     const [found] = at < 0 ? [] : this.waiting.splice(at, 1);
     if (found !== undefined) return this.compare(line, found);
     if (!MAY_COME_LATER.includes(type)) this.fail(line.number, meaningOf(wanted), "nothing");
     this.owed.push({ line, answer: null });
+  }
+
+  /** Whether the session may have a Strict lock when that message is sent. */
+  private isStrict(line: Line, wanted: Message): boolean {
+    const before = this.mayBeStrict;
+    if (wanted.envelope.type === MessageType.RELEASE_READER) this.mayBeStrict = false;
+    if (wanted.envelope.type === MessageType.ACQUIRE_READER) {
+      const { model } = decodeBody(wanted, acquireReader);
+      if (model === CoherenceModel.STRICT) this.strictAsked.add(line.number);
+    }
+    return before;
   }
 
   private compare(line: Line, found: Message): void {

@@ -19,13 +19,14 @@ import { settled } from "./virtual_time.js";
 import { fromHex } from "./vectors.js";
 
 const FOREVER_MS = 1e9;
+/** Times are sums of fractions here. What is due now is due by then. */
+const ROUNDING_MS = 0.001;
 
 /** What a test sees of a segment that programs do not. */
 interface Inside {
   conversation: Conversation;
   writing: Writing | null;
   bound: Bound;
-  watchers: number;
 }
 
 /** How an action ended. */
@@ -132,8 +133,7 @@ export class TracedClient {
   /** As the link's timer does, but for PING and for silence, which the trace decides. */
   async tick(): Promise<void> {
     if (this.link.live === null) return;
-    for (const listener of [...this.link.listeners]) listener.tick(now());
-    this.listen();
+    for (const listener of [...this.link.listeners]) listener.tick(now() + ROUNDING_MS);
     await settled();
   }
 
@@ -188,11 +188,11 @@ export class TracedClient {
       case "SERIALS":
         return this.writing.moreSerials(64, deadline);
       case "LISTEN":
-        this.inside.watchers = 1;
-        return this.listen();
+        await this.inside.conversation.liveAndOpen(deadline);
+        return this.inside.conversation.listen(true);
       case "IGNORE":
-        this.inside.watchers = 0;
-        return this.inside.conversation.follow(segment.coherence, false);
+        await this.inside.conversation.liveAndOpen(deadline);
+        return this.inside.conversation.listen(false);
       default:
         throw new Error(`no action ${action}`);
     }
@@ -236,15 +236,5 @@ export class TracedClient {
       addSerials: () => undefined,
     };
     Object.assign(this.writing, { changes });
-  }
-
-  /** As a task does that waits for changes, once it has read. */
-  private listen(): void {
-    if (this.segment === null || this.inside.watchers === 0) return;
-    const { conversation } = this.inside;
-    const { live } = conversation as unknown as { live: unknown };
-    if (live !== null && !conversation.isElsewhere) {
-      conversation.follow(this.segment.coherence, true);
-    }
   }
 }

@@ -8,6 +8,9 @@ const real = {
   clearInterval: globalThis.clearInterval,
 };
 
+/** Times are sums of fractions. A timer that is due now is due by then. */
+const ROUNDING_MS = 0.001;
+
 interface Timer {
   due: number;
   call: () => void;
@@ -46,13 +49,13 @@ export class VirtualTime {
   /** Timers come in their order. */
   async advance(to: number): Promise<void> {
     for (;;) {
-      const due = [...this.timers].filter(([, timer]) => timer.due <= to);
+      const due = [...this.timers].filter(([, timer]) => timer.due <= to + ROUNDING_MS);
       due.sort(([a, { due: x }], [b, { due: y }]) => x - y || a - b);
       const [first] = due;
       if (first === undefined) break;
       const [number, { due: at, call }] = first;
       this.timers.delete(number);
-      this.time = Math.max(this.time, at);
+      this.time = Math.max(this.time, Math.min(at, to));
       call();
       await settled();
     }
