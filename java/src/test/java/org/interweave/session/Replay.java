@@ -1,6 +1,7 @@
 package org.interweave.session;
 
 import static org.interweave.wire.protocol.SessionCodec.MessageType.ABORT_WRITER;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.ACQUIRE_READER;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.CANCEL;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.CLOSE_SEGMENT;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.CREDIT;
@@ -8,14 +9,18 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.OPEN_SEGMENT
 import static org.interweave.wire.protocol.SessionCodec.MessageType.PING;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.PUSH;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_READER;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.SUBSCRIBE;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.UNSUBSCRIBE;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.interweave.wire.Message;
+import org.interweave.wire.protocol.LockCodec.AcquireReader;
+import org.interweave.wire.protocol.LockCodec.CoherenceModel;
 import org.interweave.wire.protocol.NotifyCodec.Credit;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
 
@@ -43,7 +48,13 @@ final class Replay {
   // The freedoms of spec/vectors/traces/README.md.
   private static final Set<MessageType> FREE = Set.of(PING, CANCEL, CREDIT);
   private static final Set<MessageType> MAY_COME_EARLIER =
-      Set.of(ABORT_WRITER, RELEASE_READER, UNSUBSCRIBE, OPEN_SEGMENT);
+      Set.of(
+          ABORT_WRITER,
+          RELEASE_READER,
+          SUBSCRIBE,
+          UNSUBSCRIBE,
+          OPEN_SEGMENT,
+          CLOSE_SEGMENT);
   private static final Set<MessageType> MAY_COME_LATER = Set.of(CLOSE_SEGMENT);
 
   private static final long NOTIFICATION_BIT = 0x80000000L;
@@ -61,6 +72,10 @@ final class Replay {
   private long pushedBytes;
   private long creditedBytes;
   private int compared;
+  /** Lines that ask for a Strict lock and are not answered. */
+  private final Set<Integer> strictAsked = new HashSet<>();
+  /** The session may have a Strict lock of this opening. Otherwise RELEASE_READER says nothing. */
+  private boolean mayBeStrict;
 
   private Replay(Trace trace) {
     this.trace = trace;
@@ -108,7 +123,10 @@ final class Replay {
       cause = line.number();
     }
     switch (line.is()) {
-      case "begins" -> client.begins(line);
+      case "begins" -> {
+        if (line.text("action").equals("CLOSE")) mayBeStrict = false;
+        client.begins(line);
+      }
       case "connected" -> {
         isOfAnotherConnection();
         client.connected();
@@ -134,6 +152,8 @@ final class Replay {
     streams.clear();
     pushedBytes = 0;
     creditedBytes = 0;
+    if (!strictAsked.isEmpty()) mayBeStrict = true;
+    strictAsked.clear();
   }
 
   // ---- what goes in ----
@@ -141,6 +161,8 @@ final class Replay {
   private void heard(List<Trace.Line> piece) {
     List<Message> messages = new ArrayList<>();
     for (Trace.Line line : piece) {
+      boolean wasStrict = line.has("to") && strictAsked.remove((int) line.number("to"));
+      if (wasStrict && !line.text("message").equals("ERROR")) mayBeStrict = true;
       Long stream = streamOf(line);
       if (stream == null) continue;
       Message message = line.message(stream);
@@ -192,9 +214,17 @@ final class Replay {
     Message wanted = line.message(0);
     MessageType type = MessageType.of(wanted.envelope().type());
     if (FREE.contains(type)) return;
+    boolean isOptional = type == RELEASE_READER && !mayBeStrict;
+    noteStrict(line, wanted);
+    if (isOptional && waiting.stream().noneMatch(one -> one.is(type))) return;
+    // One that came earlier may be of an earlier grant.
+    String meaning = Trace.meaning(wanted);
+    boolean isThere =
+        MAY_COME_EARLIER.contains(type)
+            && waiting.stream().anyMatch(one -> meaning.equals(Trace.meaning(one)));
     for (int i = 0; i < waiting.size(); ++i) {
       Message one = waiting.get(i);
-      if (one.is(type)) {
+      if (one.is(type) && (!isThere || meaning.equals(Trace.meaning(one)))) {
         compare(line, waiting.remove(i));
         return;
       }
@@ -205,6 +235,13 @@ final class Replay {
       throw disagreement(line.number(), Trace.meaning(wanted), "nothing");
     }
     owed.add(new Owed(line));
+  }
+
+  private void noteStrict(Trace.Line line, Message wanted) {
+    if (wanted.is(RELEASE_READER)) mayBeStrict = false;
+    if (!wanted.is(ACQUIRE_READER)) return;
+    CoherenceModel model = wanted.decode(AcquireReader.CODEC).model();
+    if (model == CoherenceModel.STRICT) strictAsked.add(line.number());
   }
 
   private void compare(Trace.Line line, Message found) {

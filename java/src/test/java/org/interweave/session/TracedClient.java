@@ -72,7 +72,6 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
   private boolean isOpening;
   private InterweaveException openFailure;
   private Bound bound = Bound.FULL;
-  private boolean listens;
 
   private final TracedProgram program = new TracedProgram(this);
   private Coroutine action;
@@ -141,7 +140,6 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
   void tick() {
     if (isLive && conversation != null) {
       conversation.tick(now);
-      if (listens) conversation.follow(bound, true);
       carryOut();
     }
     goOn();
@@ -184,7 +182,10 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
 
   private void welcomed(Message answer) {
     byte[] given = connection.welcomed(answer).session();
-    if (!Arrays.equals(given, session)) sequence = 0;
+    if (!Arrays.equals(given, session)) {
+      sequence = 0;
+      if (conversation != null) conversation.sessionEnded();
+    }
     session = given;
     isLive = true;
     if (conversation != null && !conversation.isOver()) sendOpen();
@@ -342,17 +343,18 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
   void bound(Bound wanted) {
     if (Bound.areSame(wanted, bound)) return;
     bound = wanted;
-    follow();
-  }
-
-  void follow() {
-    conversation.follow(bound, listens);
+    conversation.follow(bound);
     carryOut();
   }
 
-  void listen(boolean wanted) {
-    listens = wanted;
-    follow();
+  void watch() {
+    conversation.watch();
+    carryOut();
+  }
+
+  void listen(boolean listens) {
+    conversation.listen(listens);
+    carryOut();
   }
 
   void askReader(Bound wanted, boolean fresh, long deadline) {
@@ -411,6 +413,5 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
     isOpening = false;
     conversation = null;
     bound = Bound.FULL;
-    listens = false;
   }
 }

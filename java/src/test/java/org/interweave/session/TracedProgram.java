@@ -144,7 +144,7 @@ final class TracedProgram {
                 bound, state.withStaged(client.knowledge()), began, client.now());
     if (!isStaged) {
       client.askReader(bound, fresh, deadline);
-      client.follow();
+      client.watch();
     }
     client.applyStaged();
   }
@@ -224,12 +224,13 @@ final class TracedProgram {
 
   private boolean trySend(byte[] diff, VersionStamp base, long deadline) {
     Conversation talk = client.conversation();
-    Connection on = client.open(deadline);
     if (release.isNew()) {
       release.begin(client.session(), client.nextSequence());
       talk.releasing(client.now());
     }
+    Connection on = client.open(deadline);
     if (!release.isOf(client.session())) {
+      if (!release.wasSent()) throw Release.neverSent();
       resolve(deadline);
       return true;
     }
