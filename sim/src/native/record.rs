@@ -101,6 +101,7 @@ impl Recorder {
     // ---- what goes in ----
 
     pub fn begins(&mut self, now_ns: u64, action: &Action) {
+        self.flush_tick();
         let mut text = format!(r#""is":"begins","action":"{}""#, name_of(action.kind));
         let (model, x, fresh) = action.wish;
         match action.kind {

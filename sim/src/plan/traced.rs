@@ -6,7 +6,7 @@ use crate::env::MS;
 use crate::random::Random;
 use interweave_wire::protocol::Durability;
 
-const TRACED_NS: u64 = 4 * SECOND;
+const TRACED_NS: u64 = 2 * SECOND;
 /// The kinds of `Plan::fault` that a client can notice, without damage to the store.
 const KINDS: [u64; 9] = [0, 4, 5, 7, 8, 9, 9, 10, 11];
 
@@ -61,8 +61,8 @@ impl Plan {
     fn add_traced_faults(&mut self, random: &mut Random) {
         let kinds: Vec<u64> = KINDS.into_iter().filter(|_| random.one_in(3)).collect();
         let denies = random.one_in(4);
-        let pause_ns = random.skewed(300 * MS, 2 * SECOND);
-        let mut at_ns = SECOND + random.below(SECOND);
+        let pause_ns = random.skewed(200 * MS, SECOND);
+        let mut at_ns = SECOND + random.below(SECOND / 2);
         while at_ns < self.calm_ns {
             let fault = match (denies && random.one_in(2), kinds.is_empty()) {
                 (true, _) => Fault::Deny {
