@@ -38,8 +38,8 @@ export function connection(here: Client, wanted: boolean): Promise<void> {
 }
 
 /**
- * For assert.rejects: the changes of a writer are undone whose session has ended. FENCED: the client
- * knew of that before the release. ROLLED_BACK: it found out on the way.
+ * For assert.rejects: the changes of a writer are undone whose session has ended. FENCED: the
+ * client knew of that before the release. ROLLED_BACK: it found out on the way.
  */
 export function isUndone(error: unknown): boolean {
   const codes: number[] = [ErrorCode.FENCED, ErrorCode.ROLLED_BACK];

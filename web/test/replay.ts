@@ -17,6 +17,12 @@ const MAY_COME_EARLIER: readonly number[] = [
   MessageType.OPEN_SEGMENT,
   MessageType.CLOSE_SEGMENT,
 ];
+/** The recorded client sends the same when it looks at its timers. */
+const SOON_FOLLOWED: readonly number[] = [
+  MessageType.SUBSCRIBE,
+  MessageType.UNSUBSCRIBE,
+  MessageType.CLOSE_SEGMENT,
+];
 const MAY_COME_LATER: readonly number[] = [MessageType.CLOSE_SEGMENT];
 
 export class Disagreement extends Error {
@@ -30,6 +36,8 @@ class Replay {
   private readonly client: TracedClient;
   /** Was sent, and not compared yet. */
   private waiting: Message[] = [];
+  /** Of such messages: how many times the recorded client has looked at its timers since. */
+  private ticks = new Map<Message, number>();
   /** Lines whose message may come later, with the answer if that was heard. */
   private owed: { line: Line; answer: Line | null }[] = [];
   /** By line: the stream of the request that was compared with it. */
@@ -96,6 +104,7 @@ class Replay {
         await this.client.heard([]);
         break;
       case "tick":
+        for (const one of this.waiting) this.ticks.set(one, (this.ticks.get(one) ?? 0) + 1);
         await this.client.tick();
         break;
       case "sends":
@@ -114,6 +123,7 @@ class Replay {
 
   private newConnection(): void {
     this.waiting = [];
+    this.ticks.clear();
     this.owed = [];
     this.streams.clear();
     this.pushedBytes = this.creditedBytes = 0n;
@@ -235,7 +245,7 @@ class Replay {
     const hasVersion = ["READ", "WRITE", "RELEASE"].includes(action);
     const wanted = shown(
       line.code,
-      line.outcome === "UNSAID" ? "COMMITTED" : line.outcome,
+      line.outcome,
       line.fence,
       hasVersion ? { incarnation, number, chain } : undefined,
     );
@@ -251,7 +261,11 @@ class Replay {
   /** All that came out for one event was in the trace. */
   private nothingIsLeft(): void {
     this.collect();
-    const left = this.waiting.find((one) => !MAY_COME_EARLIER.includes(one.envelope.type));
+    const isTooEarly = (one: Message) =>
+      SOON_FOLLOWED.includes(one.envelope.type) && (this.ticks.get(one) ?? 0) > 1;
+    const left = this.waiting.find(
+      (one) => !MAY_COME_EARLIER.includes(one.envelope.type) || isTooEarly(one),
+    );
     if (left !== undefined) this.fail(this.cause, "no further message", meaningOf(left));
   }
 }

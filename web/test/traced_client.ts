@@ -19,10 +19,10 @@ import { settled } from "./virtual_time.js";
 import { fromHex } from "./vectors.js";
 
 const FOREVER_MS = 1e9;
-/** Times are sums of fractions here. What is due now is due by then. */
+/** Times are sums of fractions here. A timer that is due now is due by then. */
 const ROUNDING_MS = 0.001;
 
-/** What a test sees of a segment that programs do not. */
+/** The parts of a segment that programs do not see. */
 interface Inside {
   conversation: Conversation;
   writing: Writing | null;

@@ -108,7 +108,7 @@ export class Conversation implements Listener {
   private strictReaders = 0;
   /** The Strict lock was asked for, so that the session may have it. */
   private hasAskedStrict = false;
-  /** An answer with the Strict lock, or RELEASE_READER, may be lost with its connection [LOCK-11]. */
+  /** An answer with the Strict lock, or RELEASE_READER, may be lost [LOCK-11]. */
   private owesStrict = false;
   /** Another session than that of the locks has begun. */
   private hasNewSession = false;

@@ -104,7 +104,7 @@ class LossTest {
       lock.value("n").set(2);
       server.kill();
       server.restart();
-      // FENCED if the client knew of the new session before, ROLLED_BACK if it found out on the way.
+      // FENCED if the client knew of the new session, ROLLED_BACK if it found out on the way.
       assertThrows(RolledBackException.class, lock::release);
       assertEquals(1, get(own));
       change(own, 3);
