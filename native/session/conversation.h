@@ -156,8 +156,8 @@ class Conversation {
   [[nodiscard]] Opening& life() { return life_; }
   [[nodiscard]] const Opening& life() const { return life_; }
   [[nodiscard]] std::uint32_t number() const { return number_; }  // on life().connection()
-  // The copy says something that a server could lack.
-  [[nodiscard]] bool has_content() const { return state_.has_copy() && state_.have().number > 0; }
+  // The program saw something that a server could lack, also if the copy is to be fetched anew.
+  [[nodiscard]] bool has_content() const { return state_.had().number > 0; }
 
   enum class Opened : std::uint8_t { open, refused, gone, older, lost };
   struct OpenAnswer {

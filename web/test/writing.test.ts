@@ -22,8 +22,11 @@ const FOREVER = Infinity;
 
 type Code = keyof typeof ErrorCode;
 
-/** What happens to one attempt: reaching a server fails, sending fails, or the server answers. */
-type Attempt = { reach: Code } | { lost: true } | { answer: Code };
+/**
+ * What happens to one attempt: reaching a server fails, sending fails, the server answers, or the
+ * server is reached by another session.
+ */
+type Attempt = { reach: Code } | { lost: true } | { answer: Code } | { session: number };
 
 function refused(code: Code): Answer {
   const body = { code: ErrorCode[code], text: "a test", fields: [] };
@@ -45,6 +48,7 @@ class Section {
   readonly begun: number[] = [];
   readonly writing: Writing;
   private readonly live = { isLost: false };
+  private readonly link = { session: new Uint8Array(16), nextSequence: () => 1n };
 
   constructor(private readonly attempts: Attempt[]) {
     const state = new CopyState();
@@ -55,7 +59,8 @@ class Section {
       loss: null,
       granted: grant,
       state,
-      link: { session: new Uint8Array(16), nextSequence: () => 1n },
+      link: this.link,
+      writingEnded: () => undefined,
       releasing: () => void this.begun.push(this.attempts.length),
       liveAndOpen: () => this.reach(),
       callOn: () => this.call(),
@@ -76,6 +81,10 @@ class Section {
       // The last one repeats until the deadline.
       if (this.attempts.length > 1) this.attempts.shift();
       throw new InterweaveError(ErrorCode[attempt.reach], "a test");
+    }
+    if ("session" in attempt) {
+      this.attempts.shift();
+      this.link.session = new Uint8Array(16).fill(attempt.session);
     }
     return { live: this.live, number: 1 };
   }
@@ -183,6 +192,12 @@ test("other errors roll back a release, sent or not [CONN-4]", async () => {
   const unsent = new Section([{ reach: "UNREACHABLE" }]);
   await assert.rejects(unsent.writing.release(FOREVER), fails("ROLLED_BACK"));
   assert.deepEqual(unsent.fates, ROLLED_BACK);
+});
+
+test("another session does not send the release of the one before it [CONN-4]", async () => {
+  const section = new Section([{ session: 7 }]);
+  await assert.rejects(section.writing.release(FOREVER), fails("ROLLED_BACK"));
+  assert.deepEqual(section.fates, ROLLED_BACK);
 });
 
 test("the copy is fetched anew when nobody knows the outcome [LOCK-9]", async () => {
