@@ -10,6 +10,8 @@ use crate::network::Side;
 use crate::random::Random;
 use interweave_wire::protocol::{CoherenceModel, Durability};
 
+mod traced;
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// The process ends; the operating system lives on.
@@ -109,6 +111,11 @@ pub enum Fault {
     CopyBack {
         down_ns: u64,
     },
+    /// The operator denies everybody to write, or all, for so long.
+    Deny {
+        reads: bool,
+        ns: u64,
+    },
 }
 
 impl Fault {
@@ -137,6 +144,7 @@ impl Fault {
             Fault::FailingSync { .. } => "FailingSync",
             Fault::FlipBit { .. } => "FlipBit",
             Fault::CopyBack { .. } => "CopyBack",
+            Fault::Deny { .. } => "Deny",
         }
     }
 }
@@ -151,6 +159,13 @@ pub enum Action {
 pub struct Planned {
     pub at_ns: u64,
     pub action: Action,
+}
+
+/// How the first client is recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct Traced {
+    /// It says in HELLO that it keeps grants.
+    pub keeps_grants: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -170,6 +185,8 @@ pub struct Plan {
     /// All faults end then.
     pub calm_ns: u64,
     pub events: Vec<Planned>,
+    /// None: no client is recorded.
+    pub traced: Option<Traced>,
 }
 
 /// The habits of a seed's clients.
@@ -229,6 +246,7 @@ impl Plan {
             drops_pages: random.one_in(2),
             calm_ns: SECOND + BUSY_NS,
             events: Vec::new(),
+            traced: None,
         };
         plan.add_operations(&mut random);
         plan.add_faults(&mut random);
