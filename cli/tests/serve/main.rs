@@ -16,6 +16,7 @@ mod log_end;
 mod login;
 mod makers;
 mod many;
+mod messages;
 mod own_token;
 mod routes;
 mod server;
