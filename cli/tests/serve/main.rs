@@ -21,6 +21,7 @@ mod own_token;
 mod routes;
 mod server;
 mod sharing;
+mod standing;
 mod stale_token;
 mod strangers;
 mod tls;

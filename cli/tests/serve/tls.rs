@@ -59,8 +59,9 @@ impl Certificates {
         ["--tls-cert".into(), certificate, "--tls-key".into(), key]
     }
 
-    /// Makes a client's certificate that is valid for so long, with these common names.
-    pub fn make_by_hand(&self, file: &str, names: &[&str], valid: Duration) {
+    /// Makes a client's certificate that is valid for so many seconds from now, with these common
+    /// names.
+    pub fn make_by_hand(&self, file: &str, names: &[&str], seconds: i64) {
         let read = |name| std::fs::read_to_string(self.file(name)).unwrap();
         let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
         let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
@@ -73,7 +74,7 @@ impl Certificates {
             params.distinguished_name.push(kind, *name);
         }
         params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
-        params.not_after = time::OffsetDateTime::now_utc() + valid;
+        params.not_after = time::OffsetDateTime::now_utc() + time::Duration::seconds(seconds);
         let certificate = params.signed_by(&key, &issuer).unwrap();
         std::fs::write(self.file(&format!("{file}.pem")), certificate.pem()).unwrap();
         let key = key.serialize_pem();
@@ -89,9 +90,9 @@ impl Certificates {
         Server::talkative(&options)
     }
 
-    /// Makes an authority, AUTHORITY.pem, that is valid for that time, and a client's certificate
-    /// under it. The file of the client has both certificates.
-    fn make_under(&self, authority: &str, valid: Duration, client: &str) {
+    /// Makes an authority, AUTHORITY.pem, that is valid for so many seconds from now. Makes a
+    /// client's certificate under it. The file of the client has both certificates.
+    pub fn make_under(&self, authority: &str, seconds: i64, client: &str) {
         let read = |name| std::fs::read_to_string(self.file(name)).unwrap();
         let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
         let root = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
@@ -103,7 +104,7 @@ impl Certificates {
         let mut params = named(authority);
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
-        params.not_after = time::OffsetDateTime::now_utc() + valid;
+        params.not_after = time::OffsetDateTime::now_utc() + time::Duration::seconds(seconds);
         let key = KeyPair::generate().unwrap();
         let between = params.signed_by(&key, &root).unwrap();
         let issuer = rcgen::Issuer::new(params, key);
@@ -308,7 +309,7 @@ fn a_name_that_is_not_one_name_is_no_identity() {
     let certificates = Certificates::new();
     let server = certificates.talkative();
     for names in [&[][..], &["alice", "bob"], &[""]] {
-        certificates.make_by_hand("odd", names, Duration::from_secs(3600));
+        certificates.make_by_hand("odd", names, 3600);
         let caller = Caller::trusting(&certificates).named(&certificates, "odd");
         caller.list(&server).unwrap();
         server.logs(&["a connection begins", "\"peer\":\"anyone\""]);
@@ -323,7 +324,7 @@ fn a_certificate_that_expires_ends_its_connection() {
     let mut writer = connect(&server);
     let mut copy = open(&mut writer, "/numbers", Durability::Memory);
     write(&mut writer, &mut copy, 1, 10, 7).unwrap();
-    certificates.make_by_hand("brief", &["brief"], Duration::from_secs(2));
+    certificates.make_by_hand("brief", &["brief"], 2);
     let (mut child, lines) = watching(&certificates, &server, "brief");
     // The first line says that it waits.
     lines.recv_timeout(PATIENT).expect("it watches");
@@ -358,7 +359,7 @@ pub fn watching(
 }
 
 /// A second for the look, another one because the machine may be busy.
-fn took_effect_in_time(revoked: Instant) {
+pub fn took_effect_in_time(revoked: Instant) {
     let elapsed = revoked.elapsed();
     assert!(elapsed < Duration::from_secs(2), "{elapsed:?}");
 }
@@ -460,8 +461,8 @@ fn net_7_an_authority_in_between_ends_connections_when_it_is_not_valid_any_more(
     let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
     let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
     open(&mut connect(&server), "/numbers", Durability::Memory);
-    certificates.make_under("between", Duration::from_secs(3600), "long");
-    certificates.make_under("brief", Duration::from_secs(3), "short");
+    certificates.make_under("between", 3600, "long");
+    certificates.make_under("brief", 3, "short");
     let watching = ["short", "long"].map(|name| {
         let (child, lines) = watching(&certificates, &server, name);
         // The first line says that it waits.
@@ -602,7 +603,8 @@ pub fn raw_as(certificates: &Certificates, name: Option<&str>, port: u16, alpn: 
         None => begun.with_no_client_auth(),
         Some(name) => {
             let file = |kind| certificates.file(&format!("{name}.{kind}"));
-            let chain = vec![CertificateDer::from_pem_file(file("pem")).unwrap()];
+            let chain = CertificateDer::pem_file_iter(file("pem")).unwrap();
+            let chain = chain.map(Result::unwrap).collect();
             let key = PrivateKeyDer::from_pem_file(file("key")).unwrap();
             begun.with_client_auth_cert(chain, key).unwrap()
         }
