@@ -47,24 +47,34 @@ pub struct Caller(pub Option<Login>);
 pub struct Failures {
     late: Semaphore,
     coming: Semaphore,
+    /// How long the answers wait.
+    wait: Duration,
 }
 
 impl Default for Failures {
     fn default() -> Self {
-        Failures {
-            late: Semaphore::new(MOST_FAILING),
-            coming: Semaphore::new(MOST_COMING),
-        }
+        Failures::answered_after(FAILED_LOGIN)
     }
 }
 
 impl Failures {
+    pub fn answered_after(wait: Duration) -> Self {
+        Failures {
+            late: Semaphore::new(MOST_FAILING),
+            coming: Semaphore::new(MOST_COMING),
+            wait,
+        }
+    }
+
     /// Gives the answer when its time has come.
     async fn answer(&self, late: Response) -> Response {
         let Ok(_place) = self.late.try_acquire() else {
             return too_many();
         };
-        sleep(FAILED_LOGIN).await;
+        // A sleep of no time would last until the next tick.
+        if !self.wait.is_zero() {
+            sleep(self.wait).await;
+        }
         late
     }
 }
