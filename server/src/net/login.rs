@@ -7,12 +7,14 @@ use super::door::{Door, Way};
 use super::http::{Ask, Asker};
 use super::logins::LASTS;
 use super::viewer;
-use axum::body::to_bytes;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Extension, Request, State};
 use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use interweave_access::{Login, NotLetIn, Peer};
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{oneshot, Semaphore};
@@ -85,18 +87,37 @@ fn too_many() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, close, text).into_response()
 }
 
+/// Reads a whole form. None: it is too long, or does not come whole.
+///
+/// The pieces are copied, because a piece that is kept also keeps the 8 KiB into which it was read.
+/// A stranger who sends one byte at a time would cost more than a thousand times as much [NET-8].
+async fn read_form(mut body: Body) -> Option<Vec<u8>> {
+    let mut form = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        // A frame that is not data has fields behind the form.
+        let Ok(piece) = frame.ok()?.into_data() else {
+            continue;
+        };
+        if form.len() + piece.len() > MAX_BODY_BYTES {
+            return None;
+        }
+        form.extend_from_slice(&piece);
+    }
+    Some(form)
+}
+
 /// Reads the token of a form. An error is the answer.
 async fn token_of(asker: &Asker, request: Request) -> Result<String, Response> {
     let Ok(_place) = asker.failures.coming.try_acquire() else {
         return Err(too_many());
     };
-    let body = timeout(BODY, to_bytes(request.into_body(), MAX_BODY_BYTES)).await;
-    let Ok(Ok(body)) = body else {
+    let form = timeout(BODY, read_form(request.into_body())).await;
+    let Ok(Some(form)) = form else {
         let close = [(header::CONNECTION, "close")];
         let text = "InterWeave: a login is a form with a token\n";
         return Err((StatusCode::PAYLOAD_TOO_LARGE, close, text).into_response());
     };
-    let mut fields = form_urlencoded::parse(&body);
+    let mut fields = form_urlencoded::parse(&form);
     let token = fields.find(|(name, _)| name == "token");
     Ok(token.map_or_else(String::new, |(_, token)| token.trim().to_string()))
 }
