@@ -52,8 +52,8 @@ HEADS = {
     # as much as a client may send that has not logged in [NET-8]
     "long-head": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 15000 + b"\r\n\r\n",
     "many-lines": b"GET /login.js HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 99 + b"\r\n",
-    "long-form": b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8192\r\n\r\ntoken="
-                 + b"%66" * 2728 + b"xy",
+    "long-form": b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2048\r\n\r\ntoken="
+                 + b"%66" * 680 + b"xy",
 }
 
 

@@ -26,8 +26,8 @@ const FAILED_LOGIN: Duration = Duration::from_secs(1);
 pub const MOST_FAILING: usize = 32;
 /// The most logins whose bodies are still coming.
 const MOST_COMING: usize = 32;
-/// The longest body of a login: a token, and some escapes.
-const MAX_BODY_BYTES: usize = 8192;
+/// The longest body of a login: much more than a token whose bytes are all escaped.
+const MAX_BODY_BYTES: usize = 2048;
 /// The time in which the body must come.
 const BODY: Duration = Duration::from_secs(5);
 
@@ -90,7 +90,7 @@ fn too_many() -> Response {
 /// Reads a whole form. None: it is too long, or does not come whole.
 ///
 /// The pieces are copied, because a piece that is kept also keeps the 8 KiB into which it was read.
-/// A stranger who sends one byte at a time would cost more than a thousand times as much [NET-8].
+/// A stranger who sends one byte at a time would cost thousands of times as much [NET-8].
 async fn read_form(mut body: Body) -> Option<Vec<u8>> {
     let mut form = Vec::new();
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
