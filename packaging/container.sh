@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The archive that a container is built of: the container file, and the program for glibc 2.28 or
-# newer. $BUILD/packaging/dist/interweave-VERSION-container-MACHINE.tar.gz, after packaging/portable.sh.
+# newer. After packaging/portable.sh.
+# $BUILD/packaging/dist/interweave-VERSION-container-MACHINE.tar.gz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 BUILD=$(realpath -m "${BUILD:-build}")

@@ -36,8 +36,8 @@ pythons() {
   done
 }
 
-# user PYTHON ARGUMENT...: without the variables of this shell. The wheel's environment is not on the
-# path, so the package finds its own program.
+# user PYTHON ARGUMENT...: without the variables of this shell. The wheel's environment is not on
+# the path, so the package finds its own program.
 user() { env -i PATH="$work/path" HOME="$work" "$1" -B "$PWD/packaging/tests/$2" "${@:3}"; }
 
 # try WHEEL PYTHON VENV
