@@ -81,7 +81,6 @@ stable_python() {
 }
 
 stage
-rm -f "$dist"/*.whl
 [ $# -gt 0 ] || set -- 3.10 3.11 3.12
 made=0
 for version in "$@"; do
@@ -97,6 +96,7 @@ for version in "$@"; do
     left_out "$([ "$version" = 3.12 ] && echo "3.12 and later" || echo "$version")"
     continue
   fi
+  rm -f "$dist"/interweave-*-cp"${version/./}"-*.whl
   wheel "$by" "$found" "${options[@]}"
   made=$((made + 1))
 done
