@@ -12,6 +12,7 @@ BUILD=$(realpath -m "$BUILD")
 dist=$BUILD/packaging/dist
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 parts=(source wheel npm java deb container recipes licences)
+some_alone=$*
 if [ $# -gt 0 ]; then parts=("$@"); else rm -rf "$dist"; fi
 mkdir -p "$dist"
 # Each part may add a line: what it could not make here.
@@ -65,6 +66,8 @@ manifest() {
   echo
   echo "Made of commit $(git rev-parse HEAD) on $(. /etc/os-release && echo "$PRETTY_NAME")," \
     "$(uname -m)."
+  [ -z "$some_alone" ] ||
+    echo "That is true of the parts that were made last ($some_alone); others may be older."
   echo
   echo "| file | bytes | sha256 |"
   echo "|---|---|---|"
