@@ -355,7 +355,7 @@ void Conversation::describe(See&& see) const {
   grant_.describe(see);
   see(granted_.now, granted_.fence, late_fence_, aborting_fence_, aborts_, serials_asked_,
       has_unused_strict_, asked_strict_);
-  see(release_.sequence(), release_.session(), release_.was_sent());
+  see(release_.sequence(), release_.session(), release_.since_ns(), release_.was_sent());
 }
 
 }  // namespace iw::session

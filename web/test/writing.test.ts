@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { now } from "../src/client/clock.js";
-import type { Conversation } from "../src/client/conversation.js";
+import { Conversation } from "../src/client/conversation.js";
+import type { Link, Live, Request } from "../src/client/link.js";
+import type { SegmentStats } from "../src/client/segment.js";
 import { Writing } from "../src/client/writing.js";
 import type { Changes } from "../src/diff/changes.js";
 import type { Answer } from "../src/session/connection.js";
@@ -11,7 +13,7 @@ import { WriterGrant } from "../src/session/writer_grant.js";
 import { InterweaveError } from "../src/wire/error.js";
 import { message } from "../src/wire/frames.js";
 import { ErrorCode, errorReply } from "../src/wire/protocol/error.js";
-import { writerReleased, type WriterAcquired } from "../src/wire/protocol/lock.js";
+import { releaseWriter, writerReleased, type WriterAcquired } from "../src/wire/protocol/lock.js";
 import { MessageType } from "../src/wire/protocol/session.js";
 import { fails } from "./clients.js";
 
@@ -138,6 +140,34 @@ test("a release that is repeated confirms as of its first sending [FRESH-2]", as
   const section = new Section([{ lost: true }, { lost: true }, { answer: "OK" }]);
   assert.equal(await section.writing.release(FOREVER), 6);
   assert.deepEqual(section.begun, [3]);
+});
+
+test("answers to a repeated release confirm as of its first sending [FRESH-2]", async () => {
+  const late = now() + 9000;
+  const link = {
+    listeners: new Set(),
+    call: (_: Live, { absorb }: Request<unknown>) =>
+      absorb?.({ ...released(), sentAt: late }, false),
+  } as unknown as Link;
+  const stats = {} as SegmentStats;
+  const conversation = new Conversation(link, "/a", {}, stats, () => undefined);
+  const { state } = conversation;
+  const since = (begun: number) => {
+    const { confirmed, newestAsOf } = state.knowledge(-Infinity, 0);
+    assert.ok(begun <= confirmed && confirmed < late, `${begun} <= ${confirmed} < ${late}`);
+    assert.equal(newestAsOf, confirmed);
+  };
+  let begun = now();
+  conversation.releasing();
+  conversation.releasedAs(stamp(5n), late);
+  since(begun);
+  begun = now();
+  conversation.releasing();
+  const body = { sequence: 1n, parts: [] };
+  const type = MessageType.RELEASE_WRITER;
+  await conversation.callOn({} as Live, type, releaseWriter, body, undefined, FOREVER);
+  assert.equal(state.have.number, 6n);
+  since(begun);
 });
 
 test("a server that stops leaves open what became of a release [LOCK-9]", async () => {

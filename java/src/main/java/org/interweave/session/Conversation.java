@@ -340,12 +340,12 @@ public final class Conversation {
     if (grant != null) grant.staysNot();
     if (answer.is(MessageType.WRITER_RELEASED)) {
       List<VersionStamp> versions = answer.decode(WriterReleased.CODEC).versions();
-      if (!versions.isEmpty()) state.released(versions.get(0), Math.min(sentAt, releaseSince));
+      if (!versions.isEmpty()) released(versions.get(0), sentAt);
       if (grant != null) grant.settled();
     } else if (answer.is(MessageType.WRITER_KEPT)) {
       List<VersionStamp> versions = answer.decode(WriterKept.CODEC).versions();
       if (versions.isEmpty()) return;
-      state.released(versions.get(0), Math.min(sentAt, releaseSince));
+      released(versions.get(0), sentAt);
       if (grant != null) grant.stays(versions.get(0), sentAt, now);
     }
   }
@@ -482,8 +482,12 @@ public final class Conversation {
 
   /** RESOLVE_RELEASE was answered: committed. */
   public void resolved(VersionStamp version, long sentAt) {
-    state.released(version, Math.min(sentAt, releaseSince));
+    released(version, sentAt);
     if (grant != null) grant.settled();
+  }
+
+  private void released(VersionStamp version, long sentAt) {
+    state.released(version, Math.min(sentAt, releaseSince));
   }
 
   /** Diffs were applied or dropped [NOT-4]. */
