@@ -17,6 +17,7 @@ mod login;
 mod makers;
 mod many;
 mod own_token;
+mod postgres;
 mod routes;
 mod server;
 mod sharing;
