@@ -2,7 +2,8 @@
 # The simulator (sim/README.md): the server's engine and the store in a world that breaks.
 #
 #   make/sim.sh            MINUTES minutes of seeds (default 2), from FROM on, JOBS at a time
-#                          (default: one a core); or SEED alone
+#                          (default: one a core); or SEED alone; or TRACE=n: prints the trace of
+#                          seed n, KEEPS_GRANTS=no that of a client without kept grants
 #   make/sim.sh --short    the seeds of `make test-deep`, and the planted defects
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,6 +27,11 @@ if [ "${1:-}" = --short ]; then
   exec cargo test --release --locked --quiet --package interweave-sim --features planted \
     --config 'profile.release.package.interweave-wire.debug-assertions=true' \
     --test planted -- --nocapture --test-threads 1
+fi
+if [ -n "${TRACE:-}" ]; then
+  keeps=()
+  [ "${KEEPS_GRANTS:-yes}" = yes ] || keeps=(--no-grants)
+  exec "$program" --trace "$TRACE" "${keeps[@]}"
 fi
 if [ -n "${SEED:-}" ]; then
   exec "$program" --seed "$SEED"

@@ -17,7 +17,7 @@ echo "== containers of many processes, with faults, ten times"
 "$BUILD/release/cluster/containers/cluster_containers_processes_test" --gtest_repeat=10
 echo "== the litmus tests of the shared memory, 1,000 rounds"
 IW_LITMUS_ROUNDS=1000 "$BUILD/release/cluster/dsm/cluster_dsm_litmus_test"
-echo "== 10 million hand-overs of a lock of the shared memory, with logs of 8 KiB: an hour or two"
+echo "== 10 million hand-overs of a lock of the shared memory, with logs of 8 KiB: some minutes"
 IW_TEST_HAND_OVERS=10000000 "$BUILD/release/cluster/dsm/cluster_dsm_node_test" \
   --gtest_filter=Node.CollectsLogsInProgramsWithoutBarriers
 echo "== the cluster under the thread sanitizer"

@@ -2,7 +2,8 @@
 # The tests of server, compiler and program.
 #
 #   make/test_rust.sh           all
-#   make/test_rust.sh CRATE     one: wire, master, access, store, server, cli, idl, fuzz
+#   make/test_rust.sh CRATE     one: wire, master, access, store (and its suite), server, cli, idl,
+#                               fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh

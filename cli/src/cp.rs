@@ -2,9 +2,10 @@
 
 use clap::Args;
 use interweave_wire::mip::Address;
+use interweave_wire::segment_file::durability_text;
 use interweave_wire::Url;
 
-use crate::durability::{self, durability_text};
+use crate::durability;
 use crate::failure::Failure;
 use crate::list::server_and_prefix;
 use crate::output::{counted, object, print_json, size_text, text};

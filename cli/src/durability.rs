@@ -33,11 +33,3 @@ pub fn of_copy(asked: Option<Asked>, source: Durability) -> Durability {
         (None, kept) => kept,
     }
 }
-
-pub fn durability_text(durable: Durability) -> &'static str {
-    match durable {
-        Durability::Memory => "memory",
-        Durability::Written => "written",
-        Durability::Synced => "synced",
-    }
-}

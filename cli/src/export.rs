@@ -9,11 +9,11 @@ use bytes::Bytes;
 use clap::Args;
 use interweave_master::Segment;
 use interweave_wire::protocol::Durability;
-use interweave_wire::segment_file::{self, SegmentHead};
+use interweave_wire::segment_file::{self, durability_text, SegmentHead};
 use interweave_wire::{Json, Url};
 
 use crate::cp::whole;
-use crate::durability::{self, durability_text};
+use crate::durability;
 use crate::failure::Failure;
 use crate::interrupt::Unfinished;
 use crate::list::server_and_prefix;

@@ -3,10 +3,10 @@
 use clap::Args;
 use interweave_wire::mip::split_scheme;
 use interweave_wire::protocol::SegmentInfo;
+use interweave_wire::segment_file::durability_text;
 use interweave_wire::{Json, Url};
 
 use crate::default_server;
-use crate::durability::durability_text;
 use crate::failure::Failure;
 use crate::output::{object, print_json, size_text, text, Table};
 use crate::remote::Remote;

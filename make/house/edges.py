@@ -98,7 +98,7 @@ SOCKET_IN_RUST = re.compile(r"\b(?:TcpListener|TcpStream|UnixListener|UnixStream
 
 def is_test(path):
     return ("test" in path.name or "bench" in path.name or "fixture" in path.name
-            or "tests" in path.parts)
+            or "tests" in path.parts or "suite" in path.parts)
 
 
 def strangers(lines, pattern, room, edges):

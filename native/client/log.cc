@@ -51,8 +51,7 @@ void tell(int code, const std::string& text) {
   void* arg;
   {
     auto& told = listener();
-    const platform::NoFork no_fork;
-    const platform::MutexLock lock(told.mutex);
+    const platform::NoForkLock lock(told.mutex);
     function = told.function;
     arg = told.arg;
   }
@@ -72,8 +71,7 @@ const LogChoice& log_choice() {
 
 void set_log(IW_log_fn function, void* arg) {
   auto& told = listener();
-  const platform::NoFork no_fork;
-  const platform::MutexLock lock(told.mutex);
+  const platform::NoForkLock lock(told.mutex);
   told.function = function;
   told.arg = arg;
 }

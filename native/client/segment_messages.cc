@@ -33,7 +33,7 @@ void Segment::absorb(session::Incoming& incoming, bool is_late) {
       if (effect.kind == session::Effect::Kind::look_again) changed_.notify_all();
     }
     runtime_.call_next(*this, call_due_ns());
-    if (!talk_.is_at_rest()) look_by(now_ns() + live_->heartbeat_ns());
+    look_by(now_ns() + live_->heartbeat_ns());
   }
   carry_out(effects);  // none of them is a message
   look_by(talk_.due_ns());

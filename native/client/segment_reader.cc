@@ -220,7 +220,7 @@ Result Segment::apply_staged(std::int64_t deadline_ns) {
     if (!diff) break;
     // [LOST-2]
     const bool must_hold_blocks =
-        talk_.has_content() && diff->now.incarnation != state.have().incarnation;
+        talk_.has_content() && diff->now.incarnation != state.had().incarnation;
     bool damaged = false;
     {
       const MutexUnlock applying(mutex_);

@@ -16,6 +16,7 @@
 #include "client/segment.h"
 #include "client/waiting.h"
 #include "session/frame_writer.h"
+#include "session/patience.h"
 
 namespace iw::client {
 
@@ -26,9 +27,6 @@ using Next = Release::Next;
 using Attempt = Release::Attempt;
 
 namespace {
-
-// One is enough but where another thread's update comes between, or the connection is lost.
-constexpr int most_questions = 16;
 
 // A server is slow to refuse a token that is not valid, so that the last attempt often ends without
 // an answer. `refused`: the refusal of an earlier attempt, if there was one.
@@ -160,7 +158,7 @@ Result Segment::become_newest(const Wish& wish) {
   if (Result applied = apply_staged(wish.deadline_ns); !applied) return applied;
   int questions = 0;
   while (!talk_.is_on_newest(now_ns())) {
-    if (++questions > most_questions) {
+    if (++questions > session::most_questions) {
       return Result::malformed("the server granted the writer lock of " + name_ + " on version " +
                                std::to_string(talk_.granted().now.number) +
                                ", and none of its answers led there");

@@ -13,11 +13,13 @@
 #include "client/waiting.h"
 #include "platform/clock.h"
 #include "platform/process.h"
+#include "session/patience.h"
 
 namespace iw::client {
 
 using platform::now_ns;
 using protocol::error_code;
+using session::answer_grace_ns;
 
 // Guarded by the link's mutex.
 struct Waiter {
@@ -36,10 +38,6 @@ namespace {
 constexpr std::size_t send_budget_bytes = std::size_t{1} << 20;
 // A connection that takes nothing for so long is broken.
 constexpr std::int64_t send_patience_ns = 60'000'000'000;
-// Beyond its own deadline, for the server's answer that a deadline passed to arrive.
-constexpr std::int64_t answer_grace_ns = 200'000'000;
-// For what has arrived to be read before a silence is believed.
-constexpr std::int64_t reading_grace_ns = 200'000'000;
 constexpr std::int64_t first_pause_ns = 10'000'000;
 constexpr std::int64_t longest_pause_ns = 500'000'000;
 constexpr std::int64_t most_spin_us = 1'000;
@@ -605,7 +603,7 @@ std::int64_t ServerLink::run_timers(std::int64_t now) {
   }
   if (is_silent) {
     // This process may have been stopped: what came meanwhile must be read first.
-    const std::int64_t verdict_ns = live->silent_since_ns_ + reading_grace_ns;
+    const std::int64_t verdict_ns = live->silent_since_ns_ + session::reading_grace_ns;
     if (now < verdict_ns) return verdict_ns;
     lose(live, "the server is silent");
     return platform::never_ns;

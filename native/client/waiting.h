@@ -9,14 +9,13 @@
 
 #include "platform/clock.h"
 #include "platform/mutex.h"
+#include "session/patience.h"
 
 namespace iw::client {
 
 using platform::MutexLock;
 using platform::MutexUnlock;
-
-// Before what there was no memory for, or a server refused for now, is tried again.
-inline constexpr std::int64_t scarcity_pause_ns = 10'000'000;
+using session::scarcity_pause_ns;
 
 // May wake early, like every wait for a condition.
 inline void wait_until(platform::Condition& condition, platform::Mutex& mutex,

@@ -96,8 +96,7 @@ Status FaultWatch::start(std::byte* begin, std::size_t size_bytes, FaultHandler 
                          void* context, FaultWatch& out) {
   out.stop();
   const WatchedRange range{begin, begin + size_bytes, handler, context};
-  const NoFork no_fork;
-  const MutexLock lock(change_mutex());
+  const NoForkLock lock(change_mutex());
   if (Status bad = put_fault_handler_on_top(); !bad) return bad;
   if (current_table.load(std::memory_order_relaxed) == nullptr) current_table = new RangeTable;
   if (spare_table == nullptr) spare_table = new RangeTable;
@@ -119,8 +118,7 @@ Status FaultWatch::start(std::byte* begin, std::size_t size_bytes, FaultHandler 
 
 void FaultWatch::stop() {
   if (begin_ == nullptr) return;
-  const NoFork no_fork;
-  const MutexLock lock(change_mutex());
+  const NoForkLock lock(change_mutex());
   spare_table->clear();
   for (const WatchedRange& range : *current_table.load(std::memory_order_relaxed)) {
     if (range.begin != begin_) spare_table->push_back(range);
@@ -131,8 +129,7 @@ void FaultWatch::stop() {
 
 Status keep_fault_handler_on_top() {
   if (current_table.load(std::memory_order_acquire) == nullptr) return {};
-  const NoFork no_fork;
-  const MutexLock lock(change_mutex());
+  const NoForkLock lock(change_mutex());
   return put_fault_handler_on_top();
 }
 

@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "platform/mutex.h"
+
 namespace iw::platform {
 
 class NoFork {
@@ -37,5 +39,18 @@ class NoFork {
 #if defined(_WIN32)
 inline bool NoFork::is_awaited() noexcept { return false; }
 #endif
+
+// Keeps forks off and holds the mutex until the end of the scope.
+class IW_SCOPED_CAPABILITY NoForkLock {
+ public:
+  explicit NoForkLock(Mutex& mutex) IW_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~NoForkLock() IW_RELEASE() { mutex_.unlock(); }
+  NoForkLock(const NoForkLock&) = delete;
+  NoForkLock& operator=(const NoForkLock&) = delete;
+
+ private:
+  const NoFork no_fork_;  // begins before the mutex is taken, ends after it is given back
+  Mutex& mutex_;
+};
 
 }  // namespace iw::platform

@@ -57,6 +57,25 @@ TEST(NoFork, AForkWaitsForAThreadThatIsInside) {
   EXPECT_FALSE(NoFork::is_awaited());
 }
 
+TEST(NoFork, AChildFindsTheMutexOfANoForkLockFree) {
+  Mutex mutex;
+  std::atomic<bool> is_inside{false}, has_forked{false};
+  std::thread other([&] {
+    const NoForkLock lock(mutex);
+    is_inside = true;
+    stay(has_forked);
+  });
+  while (!is_inside) std::this_thread::yield();
+  const int seen = in_child([&] {
+    if (!mutex.try_lock()) return 1;
+    mutex.unlock();
+    return 0;
+  });
+  has_forked = true;
+  other.join();
+  EXPECT_EQ(seen, 0);
+}
+
 TEST(NoFork, ANewcomerWaitsForTheFork) {
   std::atomic<bool> is_inside{false}, has_come{false}, has_forked{false};
   std::thread first([&] {

@@ -48,7 +48,7 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
   const bool is_ok = answer.code == error_code::OK;
   const bool is_gone = answer.code == error_code::NO_SEGMENT && has_content();
   const bool is_older =
-      is_ok && has_content() && answer.opened.newest.number < state_.have().number;
+      is_ok && has_content() && answer.opened.newest.number < state_.had().number;
   if (is_older) {  // and open there, until vanish() closes it
     number_ = answer.opened.segment;
     life_.opened(answer.on);

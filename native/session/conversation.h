@@ -156,8 +156,8 @@ class Conversation {
   [[nodiscard]] Opening& life() { return life_; }
   [[nodiscard]] const Opening& life() const { return life_; }
   [[nodiscard]] std::uint32_t number() const { return number_; }  // on life().connection()
-  // The copy says something that a server could lack.
-  [[nodiscard]] bool has_content() const { return state_.has_copy() && state_.have().number > 0; }
+  // The program saw something that a server could lack, also if the copy is to be fetched anew.
+  [[nodiscard]] bool has_content() const { return state_.had().number > 0; }
 
   enum class Opened : std::uint8_t { open, refused, gone, older, lost };
   struct OpenAnswer {
@@ -355,7 +355,7 @@ void Conversation::describe(See&& see) const {
   grant_.describe(see);
   see(granted_.now, granted_.fence, late_fence_, aborting_fence_, aborts_, serials_asked_,
       has_unused_strict_, asked_strict_);
-  see(release_.sequence(), release_.session(), release_.was_sent());
+  see(release_.sequence(), release_.session(), release_.since_ns(), release_.was_sent());
 }
 
 }  // namespace iw::session

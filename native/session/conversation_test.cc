@@ -318,6 +318,20 @@ TEST(Conversation, Lost1AServerThatCameBackWithLessLosesTheCopy) {
   }
 }
 
+// The program still has the blocks of the version that it saw last.
+TEST(Conversation, Lost1ACopyThatIsToBeFetchedAnewIsLostToo) {
+  Talk talk;
+  talk.machine().resolved(model::stamp(5), 0);
+  talk.machine().state().forget();
+  EXPECT_TRUE(talk.machine().has_content());
+  talk.lose(1);
+  ASSERT_EQ(talk.machine().life().use(2), Opening::Step::send);
+  Conversation::OpenAnswer answer;
+  answer.on = 2;
+  answer.code = error_code::NO_SEGMENT;
+  EXPECT_EQ(talk.machine().opened(answer, 0, talk.effects()), Conversation::Opened::gone);
+}
+
 TEST(Conversation, Open2AnOpeningThatFindsTheCopyLostIsClosed) {
   Talk talk;
   talk.machine().resolved(model::stamp(5), 0);

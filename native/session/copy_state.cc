@@ -18,6 +18,7 @@ bool is_after(const version_stamp& a, const version_stamp& b) {
 CopyState::CopyState(const CopyState& other)
     : adaptation(other.adaptation),
       known_(other.known_),
+      had_(other.had_),
       subscription_(other.subscription_),
       is_told_(other.is_told_),
       reach_as_of_ns_(other.reach_as_of_ns_),
@@ -73,7 +74,7 @@ void CopyState::up_to_date(const version_stamp& newest, std::int64_t as_of_ns) {
   // The empty segment needs no diff to be a copy of it.
   if (!known_.has_copy && staged_.empty() && newest.number == 0) {
     known_.has_copy = true;
-    known_.copy = newest;
+    known_.copy = had_ = newest;
   }
   newest_is(newest, as_of_ns);
   reached_newest();
@@ -114,7 +115,7 @@ std::optional<StagedDiff> CopyState::take_staged() {
 void CopyState::applied(const StagedDiff& diff) {
   give_credit(diff);
   known_.has_copy = true;
-  known_.copy = diff.now;
+  known_.copy = had_ = diff.now;
   known_.confirmed_ns = staged_.empty() ? std::max(reach_as_of_ns_, diff.as_of_ns) : diff.as_of_ns;
 }
 
@@ -127,7 +128,7 @@ void CopyState::drop_staged() {
 void CopyState::released(const version_stamp& version, std::int64_t as_of_ns) {
   drop_staged();
   known_.has_copy = true;
-  known_.copy = version;
+  known_.copy = had_ = version;
   known_.confirmed_ns = as_of_ns;
   newest_is(version, as_of_ns);
   reached_newest();
@@ -143,6 +144,7 @@ void CopyState::forget() {
 
 void CopyState::clear() {
   known_ = {};
+  had_ = {};
   subscription_.reset();
   is_told_ = false;
   staged_.clear();

@@ -41,6 +41,8 @@ class CopyState {
   [[nodiscard]] bool has_copy() const { return known_.has_copy; }
   [[nodiscard]] const version_stamp& have() const { return known_.copy; }
   [[nodiscard]] const version_stamp& newest() const { return known_.newest; }
+  // The version that the program saw last, also if the copy is of no version any more.
+  [[nodiscard]] const version_stamp& had() const { return had_; }
   // The version of the copy after its waiting diffs. Requests give this version as theirs.
   [[nodiscard]] version_stamp reach() const;
   // The version at which an answer's diff begins. The diff gives only the number; the server made
@@ -102,6 +104,7 @@ class CopyState {
   void describe(See&& see) const {
     adaptation.describe(see);
     see(known_.has_copy, known_.copy, known_.newest, known_.newest_as_of_ns, known_.confirmed_ns);
+    see(had_);
     see(subscription_.has_value(), is_told_, reach_as_of_ns_, credit_bytes_);
     if (subscription_) see(subscription_->model, subscription_->x);
     for (const StagedDiff& diff : staged_) {
@@ -115,6 +118,7 @@ class CopyState {
   void reached_newest();
 
   coherence::Knowledge known_;  // but for what the subscription says
+  version_stamp had_;
   std::optional<coherence::Bound> subscription_;
   bool is_told_ = false;  // the server has nothing more to say for now
   std::deque<StagedDiff> staged_;

@@ -4,18 +4,17 @@
 #include <limits>
 #include <utility>
 
+#include "session/patience.h"
 #include "sim/client.h"
 
 namespace iw::sim {
 
 using coherence::Bound;
 using coherence::Model;
+using session::answer_grace_ns;
 
 namespace {
 
-// As in client/server_link.cc and client/segment_writer.cc.
-constexpr std::int64_t answer_grace_ns = 200'000'000;
-constexpr int most_questions = 16;
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
 }  // namespace
@@ -53,8 +52,9 @@ void Client::begin_next() {
 bool Client::step() {
   switch (action_.at) {
     case At::nothing:
+      return false;
     case At::closes:
-      return action_.at == At::closes && step_closing();
+      return step_closing();
     case At::opens:
       return step_opening();
     case At::begins:
@@ -504,7 +504,7 @@ bool Client::step_behind() {
   if (talk.grant().is_lost()) return fail(error_code::FENCED);
   const Reached reached = reach();
   if (reached != Reached::ready) return reached == Reached::moved;
-  if (++action_.questions > most_questions) return fail(error_code::MALFORMED);
+  if (++action_.questions > session::most_questions) return fail(error_code::MALFORMED);
   ask(message_type::ACQUIRE_READER, session::encoded(talk.question({}, true, deadline_ms())),
       At::behind_asked);
   return true;

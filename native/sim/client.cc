@@ -132,11 +132,8 @@ void Client::know(std::uint32_t segment, iw_sim_knowledge& out) const {
   const Conversation& talk = segments_[segment].talk;
   const coherence::Knowledge known = talk.knowledge(moment());
   out.hears_of_all = known.promised && known.promise.model == coherence::Model::FULL ? 1 : 0;
-  out.is_lost = talk.life().is_lost() ? 1 : 0;
   const bool owes = talk.has_late_grant() || talk.has_unused_strict();
   out.owes_lock = talk.life().is_open() && owes ? 1 : 0;
-  out.keeps_grant = talk.grant().is_kept() ? 1 : 0;
-  out.have = version_of(talk.state().have());
   out.newest = version_of(talk.state().newest());
 }
 

@@ -28,8 +28,6 @@ using session::Effects;
 
 inline constexpr std::int64_t never_due_ns = Conversation::never_due_ns;
 
-// As in client/waiting.h.
-inline constexpr std::int64_t scarcity_pause_ns = 10'000'000;
 // Pushed bytes are credited back in pieces that a simulated segment reaches.
 inline constexpr std::uint64_t least_credit_bytes = 512;
 // The kind of an action that the library's thread does by itself.

@@ -118,10 +118,7 @@ int iw_sim_next(iw_sim_client* client, iw_sim_event* out);
 /* The client's knowledge of a segment. */
 typedef struct {
   uint32_t hears_of_all; /* the server will tell when there is anything newer, and has not */
-  uint32_t is_lost;      /* the server came back without it; IW_SIM_CLOSE makes it usable again */
   uint32_t owes_lock;    /* a lock that no action uses is to be given back, and was not */
-  uint32_t keeps_grant;  /* the grant of the writer lock is kept for the next IW_SIM_WRITE */
-  iw_sim_version have;   /* the copy */
   iw_sim_version newest; /* the newest version heard of */
 } iw_sim_knowledge;
 void iw_sim_know(const iw_sim_client* client, uint32_t segment, iw_sim_knowledge* out);

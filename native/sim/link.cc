@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/patience.h"
 #include "sim/client.h"
 
 namespace iw::sim {
 namespace {
 
+using session::reading_grace_ns;
 using Kind = session::Effect::Kind;
 
-// As in client/server_link.cc.
-constexpr std::int64_t reading_grace_ns = 200'000'000;
 // The library's thread begins so long after it was woken.
 constexpr std::int64_t waking_ns = 20'000;
 // A server that takes a connection and does not answer HELLO is given up.
@@ -253,11 +253,12 @@ void Client::run_timers(std::size_t number) {
     carry_out(number, effects);
   }
   if (talk.wants().listens && talk.change_due_ns() <= now_ns_) {
-    add_event(IW_SIM_CHANGED, number).said.version.number = talk.take_change();
+    (void)talk.take_change();
+    add_event(IW_SIM_CHANGED, number);
   }
   const bool is_live_there = talk.life().is_open() && is_live();
   segment.again_ns = talk.must_close() || (is_live_there && has_unsaid(number))
-                         ? now_ns_ + scarcity_pause_ns
+                         ? now_ns_ + session::scarcity_pause_ns
                          : never_due_ns;
 }
 

@@ -2,6 +2,7 @@
 // what follows from each attempt.
 #include <utility>
 
+#include "session/patience.h"
 #include "sim/client.h"
 
 namespace iw::sim {
@@ -89,7 +90,7 @@ bool Client::after(Attempt attempt, error_code code) {
       return true;
     case Release::Next::pause:
       action_.at = At::pauses;
-      action_.again_ns = now_ns_ + scarcity_pause_ns;
+      action_.again_ns = now_ns_ + session::scarcity_pause_ns;
       return true;
     case Release::Next::committed:
       end_release(IW_SIM_COMMITTED, error_code::OK);

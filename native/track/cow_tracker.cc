@@ -39,15 +39,13 @@ Status CowTracker::measure_prices(Clock clock) {
   if (area == nullptr || area->most_opening() == Opening::none) return status;
   Prices measured;
   if (Status bad = area->measure(clock, measured); !bad) return bad;
-  const platform::NoFork no_fork;
-  const platform::MutexLock lock(mutex_);
+  const platform::NoForkLock lock(mutex_);
   prices_ = measured;
   return {};
 }
 
 Prices CowTracker::prices() const {
-  const platform::NoFork no_fork;
-  const platform::MutexLock lock(mutex_);
+  const platform::NoForkLock lock(mutex_);
   return prices_;
 }
 

@@ -17,8 +17,7 @@ template <typename Opened>
 class PerProcess {
  public:
   Status get(std::shared_ptr<const Opened>& out) {
-    const platform::NoFork no_fork;
-    const platform::MutexLock lock(mutex_);
+    const platform::NoForkLock lock(mutex_);
     if (current_ == nullptr || opened_in_fork_ != platform::fork_count()) {
       auto opened = std::make_shared<Opened>();
       if (Status bad = opened->open(); !bad) return bad;

@@ -118,9 +118,8 @@ Status choose(Tracker*& out) {
 
 Status choose_recommended() {
   if (chosen.load(std::memory_order_acquire) != nullptr) return {};
-  const platform::NoFork no_fork;
   static platform::Mutex choosing;
-  const platform::MutexLock lock(choosing);
+  const platform::NoForkLock lock(choosing);
   if (chosen.load(std::memory_order_acquire) != nullptr) return {};
   Tracker* choice = nullptr;
   if (Status missing = choose(choice); !missing) return missing;

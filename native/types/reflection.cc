@@ -36,8 +36,7 @@ class Reflection {
   }
 
   IW_type_t table_of(const Type& type) {
-    const platform::NoFork no_fork;
-    const platform::MutexLock lock(mutex_);
+    const platform::NoForkLock lock(mutex_);
     being_made_.clear();
     return part(&type);
   }

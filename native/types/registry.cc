@@ -107,8 +107,7 @@ Registry& Registry::program() {
 
 Result Registry::add(std::span<const IW_type_t> tables) {
   Result result;
-  const platform::NoFork no_fork;
-  const platform::MutexLock lock(state_->mutex);
+  const platform::NoForkLock lock(state_->mutex);
   for (IW_type_t table : tables) {
     if (table == nullptr || table->kind < IW_KIND_PRIMITIVE || table->kind > IW_KIND_TEXT) {
       result = {error_code::BAD_ARGUMENT,
@@ -127,8 +126,7 @@ const Type* Registry::find(IW_type_t table, Result& why) {
     why = {error_code::BAD_ARGUMENT, "the type is NULL"};
     return nullptr;
   }
-  const platform::NoFork no_fork;
-  const platform::MutexLock lock(state_->mutex);
+  const platform::NoForkLock lock(state_->mutex);
   state_->read_waiting();
   if (const auto found = state_->by_table.find(table); found != state_->by_table.end()) {
     return found->second;
@@ -153,15 +151,13 @@ IW_type_t Registry::table_of(const Type& type) {
   if (type.name.empty()) return nullptr;
   const Type* const known = find(type.name, type.hash);
   if (known == nullptr || !same_layout(*known, type)) return nullptr;
-  const platform::NoFork no_fork;
-  const platform::MutexLock lock(state_->mutex);
+  const platform::NoForkLock lock(state_->mutex);
   const auto found = state_->tables.find(known);
   return found == state_->tables.end() ? nullptr : found->second;
 }
 
 void Registry::adopt(IW_type_t table) {
-  const platform::NoFork no_fork;
-  const platform::MutexLock lock(state_->mutex);
+  const platform::NoForkLock lock(state_->mutex);
   TableGroup group;
   const auto known = [this](IW_type_t other) -> const Type* {
     state_->mutex.assert_held();
@@ -177,8 +173,7 @@ void Registry::adopt(IW_type_t table) {
 }
 
 const Type* Registry::find(std::string_view name) {
-  const platform::NoFork no_fork;
-  const platform::MutexLock lock(state_->mutex);
+  const platform::NoForkLock lock(state_->mutex);
   state_->read_waiting();
   const auto found = state_->by_name.find(name);
   return found == state_->by_name.end() ? nullptr : found->second;

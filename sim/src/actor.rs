@@ -5,7 +5,10 @@ use crate::client::{Client, Op};
 use crate::env::{Env, Event};
 use crate::history::{Checked, Floor};
 #[cfg(feature = "native")]
+use crate::native::record::Recorder;
+#[cfg(feature = "native")]
 use crate::native::NativeClient;
+use crate::plan::Traced;
 use crate::random::Random;
 use interweave_wire::protocol::Durability;
 
@@ -48,6 +51,37 @@ impl Actor {
         }
         let _ = is_auditor;
         Actor::Model(Box::new(Client::new(number, random, about)))
+    }
+
+    /// A native client that is recorded. Without the feature `native` it is a model, and is not.
+    pub fn traced(
+        seed: u64,
+        number: usize,
+        traced: Traced,
+        about: (u64, Vec<Durability>),
+    ) -> Actor {
+        let random = Random::of(seed, &format!("client {number}"));
+        #[cfg(feature = "native")]
+        {
+            let recorder = Recorder::new(seed, traced, about.1[0]);
+            let mut client = NativeClient::new(number, random, about);
+            client.record(recorder);
+            Actor::Native(Box::new(client))
+        }
+        #[cfg(not(feature = "native"))]
+        {
+            let _ = traced;
+            Actor::Model(Box::new(Client::new(number, random, about)))
+        }
+    }
+
+    /// The lines of the trace, if the client was recorded.
+    pub fn recorded(&self) -> Vec<String> {
+        match self {
+            Actor::Model(_) => Vec::new(),
+            #[cfg(feature = "native")]
+            Actor::Native(client) => client.recorded(),
+        }
     }
 
     pub fn number(&self) -> usize {

@@ -11,8 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
-interweave-sim [--seed N] [--from N] [--seeds N] [--minutes N] [--workers N] [--all]
+interweave-sim [--seed N] [--trace N] [--from N] [--seeds N] [--minutes N] [--workers N] [--all]
   --seed N     run this seed alone, and say what happens
+  --trace N    run this seed with a client that is recorded, and print its trace
+               (spec/vectors/traces/README.md)
+  --no-grants  that client keeps no grants
   --from N     begin with this seed (1)
   --seeds N    run so many seeds
   --minutes N  run so long (2)
@@ -26,6 +29,8 @@ const LINES: usize = 40;
 
 struct Wish {
     seed: Option<u64>,
+    trace: Option<u64>,
+    keeps_grants: bool,
     from: u64,
     seeds: u64,
     minutes: u64,
@@ -37,6 +42,8 @@ struct Wish {
 fn wish() -> Option<Wish> {
     let mut wish = Wish {
         seed: None,
+        trace: None,
+        keeps_grants: true,
         from: 1,
         seeds: u64::MAX,
         minutes: 2,
@@ -50,6 +57,10 @@ fn wish() -> Option<Wish> {
             wish.shrinks = false;
             continue;
         }
+        if word == "--no-grants" {
+            wish.keeps_grants = false;
+            continue;
+        }
         if word == "--all" {
             wish.goes_on = true;
             continue;
@@ -57,6 +68,7 @@ fn wish() -> Option<Wish> {
         let number: u64 = words.next()?.parse().ok()?;
         match word.as_str() {
             "--seed" => wish.seed = Some(number),
+            "--trace" => wish.trace = Some(number),
             "--from" => wish.from = number,
             "--seeds" => {
                 wish.seeds = number;
@@ -75,10 +87,25 @@ fn main() -> ExitCode {
         eprint!("{HELP}");
         return ExitCode::from(2);
     };
-    match wish.seed {
-        Some(seed) => run_one(seed, &wish),
-        None => run_many(&wish),
+    match (wish.trace, wish.seed) {
+        (Some(seed), _) => record(seed, wish.keeps_grants),
+        (None, Some(seed)) => run_one(seed, &wish),
+        (None, None) => run_many(&wish),
     }
+}
+
+fn record(seed: u64, keeps_grants: bool) -> ExitCode {
+    let outcome = run(&Plan::traced(seed, keeps_grants), false);
+    outcome.recorded.iter().for_each(|line| println!("{line}"));
+    if let Some((_, violation)) = outcome.violation {
+        eprintln!("seed {seed}: {}: {}", violation.checker, violation.text);
+        return ExitCode::FAILURE;
+    }
+    if outcome.recorded.is_empty() {
+        eprintln!("this program is built without native clients; make/sim.sh builds it with them");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
 }
 
 fn run_one(seed: u64, wish: &Wish) -> ExitCode {

@@ -4,6 +4,7 @@
 
 mod engine;
 mod reading;
+pub mod record;
 mod tap;
 mod writing;
 
@@ -17,6 +18,7 @@ use crate::server::send_in_parts;
 use bytes::Bytes;
 use engine::{Action, Done, Engine, Kind, Said};
 use interweave_wire::protocol::{CoherenceModel, Durability, ErrorCode};
+use record::Recorder;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use tap::{Part, Tap};
@@ -128,9 +130,21 @@ impl NativeClient {
         }
     }
 
+    /// From now on, all that happens to the client is recorded.
+    pub fn record(&mut self, recorder: Recorder) {
+        self.tap.recorder = Some(recorder);
+    }
+
+    /// The lines of the trace, if the client was recorded.
+    pub fn recorded(&self) -> Vec<String> {
+        let recorder = self.tap.recorder.as_ref();
+        recorder.map_or_else(Vec::new, Recorder::text)
+    }
+
     /// The faults are over. The client drops the ops that it has not begun, ends the present one
     /// soon, and listens from now on.
     pub fn grow_calm(&mut self) {
+        self.end_record();
         self.ops.clear();
         self.insists = true;
         let Some(doing) = &mut self.doing else {
@@ -158,6 +172,7 @@ impl NativeClient {
 
     /// The process ends.
     pub fn kill(&mut self, env: &mut Env) {
+        self.end_record();
         self.hang_up(env);
         let fresh = NativeClient::new(
             self.number,
@@ -165,11 +180,20 @@ impl NativeClient {
             (self.lease_ns, self.durable.clone()),
         );
         let process = self.process + 1;
+        let recorder = self.tap.recorder.take();
         *self = NativeClient {
             process,
             is_down: true,
             ..fresh
         };
+        self.tap.recorder = recorder;
+    }
+
+    /// The trace ends here.
+    fn end_record(&mut self) {
+        if let Some(recorder) = &mut self.tap.recorder {
+            recorder.end();
+        }
     }
 
     pub fn restart(&mut self) {
@@ -223,6 +247,9 @@ impl NativeClient {
         if let Some(connection) = self.connection.take() {
             env.net.close(connection, Side::Client);
             env.say(|| format!("client {}: the connection is lost", self.number));
+            if let Some(recorder) = &mut self.tap.recorder {
+                recorder.disconnected(env.now_ns);
+            }
             self.engine.disconnected(env.now_ns);
         }
     }
@@ -244,6 +271,9 @@ impl NativeClient {
             self.engine.give_up(env.now_ns);
         }
         if self.engine.due_ns().is_some_and(|due| due <= env.now_ns) {
+            if let Some(recorder) = &mut self.tap.recorder {
+                recorder.ticks(env.now_ns);
+            }
             self.engine.tick(env.now_ns);
         }
     }
@@ -259,6 +289,9 @@ impl NativeClient {
             if !self.advance(env)? {
                 break;
             }
+        }
+        if let Some(recorder) = &mut self.tap.recorder {
+            recorder.has_ticked();
         }
         self.set_timer(env);
         let hash = self.engine.hash();
@@ -288,7 +321,10 @@ impl NativeClient {
     fn carry_out(&mut self, env: &mut Env) -> Checked<()> {
         while let Some(said) = self.engine.next() {
             match said {
-                Said::Send(bytes) => {
+                Said::Send(mut bytes) => {
+                    if !self.tap.keeps_grants() {
+                        bytes = record::without_keeping(&bytes);
+                    }
                     let part = self.doing.as_ref().and_then(|doing| doing.part.as_ref());
                     self.tap.sends(env, &bytes, part)?;
                     if let Some(connection) = self.connection {
@@ -305,6 +341,9 @@ impl NativeClient {
                 }
                 Said::HangUp => {
                     env.say(|| format!("client {}: it hangs up", self.number));
+                    if let Some(recorder) = &mut self.tap.recorder {
+                        recorder.hangs_up(env.now_ns);
+                    }
                     self.hang_up(env);
                 }
                 Said::Apply {
@@ -413,11 +452,13 @@ impl NativeClient {
 
     /// Troubles of a program: no memory, impatience.
     fn make_trouble(&mut self, env: &Env) {
-        if self.random.one_in(40) {
+        // Others have no such faults, so that a client that is recorded lacks no memory.
+        let is_recorded = self.tap.recorder.is_some();
+        if !is_recorded && self.random.one_in(40) {
             self.engine
                 .lack_memory(self.random.between(1, 2).try_into().unwrap_or(1));
         }
-        if self.random.one_in(60) {
+        if !is_recorded && self.random.one_in(60) {
             self.engine.fail_apply(self.random.one_in(2));
         }
         if self.random.one_in(16) {
@@ -454,6 +495,9 @@ impl NativeClient {
             diff: &diff,
         };
         env.say(|| format!("client {}: {kind:?} of s{}", self.number, action.segment));
+        if let Some(recorder) = &mut self.tap.recorder {
+            recorder.begins(env.now_ns, &action);
+        }
         assert!(
             self.engine.begin(env.now_ns, &action),
             "an action is under way"
@@ -462,6 +506,9 @@ impl NativeClient {
 
     fn done(&mut self, env: &mut Env, done: &Done) -> Checked<()> {
         self.gives_up_ns = u64::MAX;
+        if let Some(recorder) = &mut self.tap.recorder {
+            recorder.done(env.now_ns, done);
+        }
         let (kind, error) = (done.kind, done.error);
         env.say(|| {
             format!(

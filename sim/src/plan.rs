@@ -9,6 +9,8 @@ use crate::network::Side;
 use crate::random::Random;
 use interweave_wire::protocol::{CoherenceModel, Durability};
 
+mod traced;
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// The process ends; the operating system lives on.
@@ -96,6 +98,11 @@ pub enum Fault {
     CopyBack {
         down_ns: u64,
     },
+    /// The operator denies everybody to write, or all, for so long.
+    Deny {
+        reads: bool,
+        ns: u64,
+    },
 }
 
 impl Fault {
@@ -122,6 +129,7 @@ impl Fault {
             Fault::FailingSync { .. } => "FailingSync",
             Fault::FlipBit { .. } => "FlipBit",
             Fault::CopyBack { .. } => "CopyBack",
+            Fault::Deny { .. } => "Deny",
         }
     }
 }
@@ -136,6 +144,13 @@ pub enum Action {
 pub struct Planned {
     pub at_ns: u64,
     pub action: Action,
+}
+
+/// How the first client is recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct Traced {
+    /// It says in HELLO that it keeps grants.
+    pub keeps_grants: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -153,6 +168,8 @@ pub struct Plan {
     /// All faults end then.
     pub calm_ns: u64,
     pub events: Vec<Planned>,
+    /// None: no client is recorded.
+    pub traced: Option<Traced>,
 }
 
 const BUSY_NS: u64 = 30 * SECOND;
@@ -185,6 +202,7 @@ impl Plan {
             disk_bytes: *random.pick(&[700 << 10, 4 << 20, 64 << 20]),
             calm_ns: SECOND + BUSY_NS,
             events: Vec::new(),
+            traced: None,
         };
         plan.add_operations(&mut random);
         plan.add_faults(&mut random);

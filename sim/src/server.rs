@@ -8,7 +8,7 @@ use crate::leases::Leases;
 use crate::network::{Item, Side};
 use crate::random::Random;
 use bytes::Bytes;
-use interweave_access::{Access, Peer};
+use interweave_access::{Access, Peer, Rules};
 use interweave_server::net::{Admission, Inbound, Outbound, Punctuality};
 use interweave_server::session::{Config, Effect, Engine, Request};
 use interweave_store::{
@@ -221,6 +221,18 @@ impl Server {
         };
         server.event(env, |engine, now_ns| engine.advance(now_ns));
         Ok(server)
+    }
+
+    /// From now on the rules deny everybody these operations; empty: none.
+    pub fn deny(&mut self, env: &mut Env, operations: &str) {
+        let rules = format!("deny * {operations} /**\nallow * all /**\nend\n");
+        let access = match operations {
+            "" => Access::open(),
+            _ => Access::new(Some(Rules::parse(rules).expect("rules")), None),
+        };
+        self.event(env, |engine, now_ns| {
+            engine.set_access(now_ns, Arc::new(access));
+        });
     }
 
     /// Takes an event that is the server's.

@@ -23,6 +23,8 @@ pub struct Outcome {
     pub events: u64,
     pub counts: Counts,
     pub lines: Vec<String>,
+    /// The trace of the client that was recorded.
+    pub recorded: Vec<String>,
     pub simulated_ns: u64,
 }
 
@@ -65,6 +67,7 @@ pub fn run(plan: &Plan, keeps_lines: bool) -> Outcome {
         events: env.trace.events(),
         counts: std::mem::take(&mut env.counts),
         lines: env.trace.take_lines(),
+        recorded: world.clients[0].recorded(),
         simulated_ns: env.world_ns,
     }
 }
@@ -82,6 +85,9 @@ impl World<'_> {
         let lease_ns = u64::from(plan.lease_ms) * MS;
         let client = |number| {
             let about = (lease_ns, plan.durable.clone());
+            if let (Some(traced), 0) = (plan.traced, number) {
+                return Actor::traced(seed, number, traced, about);
+            }
             Actor::new(seed, (number, number == plan.clients), about)
         };
         let is_put_back =
@@ -240,7 +246,10 @@ impl World<'_> {
         self.env.act_as(Some(Machine::Server));
         let checked = server.check_leases(self.env.now_ns);
         self.env.act_as(None);
-        checked?;
+        // An operator who denies things takes locks early [RULE-7].
+        if self.plan.traced.is_none() {
+            checked?;
+        }
         if self.disk.has_ended() {
             let ending = self.within_store.take().unwrap_or(Within {
                 loses_power: false,
@@ -525,6 +534,11 @@ impl World<'_> {
                 self.env.net.set_slow(*client, true);
                 self.env.after(*ns, over);
             }
+            Fault::Deny { reads, ns } => {
+                let denied = if *reads { "read,write" } else { "write" };
+                self.with_server(|server, env| server.deny(env, denied));
+                self.env.after(*ns, over);
+            }
             of_the_disk => self.begin_fault_of_disk(number, of_the_disk),
         }
         Ok(())
@@ -600,6 +614,7 @@ impl World<'_> {
             }
             Fault::Partition { client, sides, .. } => self.env.heal(*client, sides),
             Fault::SlowReader { client, .. } => self.env.net.set_slow(*client, false),
+            Fault::Deny { .. } => self.with_server(|server, env| server.deny(env, "")),
             Fault::FullDisk { .. } => self.disk.faults(|faults| faults.is_full = false),
             Fault::FailingWrites { .. } => self.disk.faults(|faults| faults.failing_writes = 0),
             _ => {}

@@ -1,6 +1,7 @@
 /** The clients of a test, on its real server. */
 import assert from "node:assert/strict";
 import { connect, InterweaveError, type Client, type NodeConnectOptions } from "../src/node.js";
+import { ErrorCode } from "../src/wire/protocol/error.js";
 import type { Server } from "./processes.js";
 
 /** Those of one test, which are closed together. */
@@ -34,6 +35,16 @@ export function connection(here: Client, wanted: boolean): Promise<void> {
       resolve();
     });
   });
+}
+
+/**
+ * For assert.rejects: the changes of a writer are undone whose session has ended. FENCED: the
+ * client knew of that before the release. ROLLED_BACK: it found out on the way.
+ */
+export function isUndone(error: unknown): boolean {
+  const codes: number[] = [ErrorCode.FENCED, ErrorCode.ROLLED_BACK];
+  assert.ok(error instanceof InterweaveError && codes.includes(error.code), String(error));
+  return true;
 }
 
 /** For assert.rejects and assert.throws: that error with such a text, and no other. */

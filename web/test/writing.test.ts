@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { now } from "../src/client/clock.js";
-import type { Conversation } from "../src/client/conversation.js";
+import { Conversation } from "../src/client/conversation.js";
+import type { Link, Live, Request } from "../src/client/link.js";
+import type { SegmentStats } from "../src/client/segment.js";
 import { Writing } from "../src/client/writing.js";
 import type { Changes } from "../src/diff/changes.js";
 import type { Answer } from "../src/session/connection.js";
@@ -11,7 +13,7 @@ import { WriterGrant } from "../src/session/writer_grant.js";
 import { InterweaveError } from "../src/wire/error.js";
 import { message } from "../src/wire/frames.js";
 import { ErrorCode, errorReply } from "../src/wire/protocol/error.js";
-import { writerReleased, type WriterAcquired } from "../src/wire/protocol/lock.js";
+import { releaseWriter, writerReleased, type WriterAcquired } from "../src/wire/protocol/lock.js";
 import { MessageType } from "../src/wire/protocol/session.js";
 import { fails } from "./clients.js";
 
@@ -20,8 +22,11 @@ const FOREVER = Infinity;
 
 type Code = keyof typeof ErrorCode;
 
-/** What happens to one attempt: reaching a server fails, sending fails, or the server answers. */
-type Attempt = { reach: Code } | { lost: true } | { answer: Code };
+/**
+ * What happens to one attempt: reaching a server fails, sending fails, the server answers, or the
+ * server is reached by another session.
+ */
+type Attempt = { reach: Code } | { lost: true } | { answer: Code } | { session: number };
 
 function refused(code: Code): Answer {
   const body = { code: ErrorCode[code], text: "a test", fields: [] };
@@ -43,6 +48,7 @@ class Section {
   readonly begun: number[] = [];
   readonly writing: Writing;
   private readonly live = { isLost: false };
+  private readonly link = { session: new Uint8Array(16), nextSequence: () => 1n };
 
   constructor(private readonly attempts: Attempt[]) {
     const state = new CopyState();
@@ -53,7 +59,8 @@ class Section {
       loss: null,
       granted: grant,
       state,
-      link: { session: new Uint8Array(16), nextSequence: () => 1n },
+      link: this.link,
+      writingEnded: () => undefined,
       releasing: () => void this.begun.push(this.attempts.length),
       liveAndOpen: () => this.reach(),
       callOn: () => this.call(),
@@ -74,6 +81,10 @@ class Section {
       // The last one repeats until the deadline.
       if (this.attempts.length > 1) this.attempts.shift();
       throw new InterweaveError(ErrorCode[attempt.reach], "a test");
+    }
+    if ("session" in attempt) {
+      this.attempts.shift();
+      this.link.session = new Uint8Array(16).fill(attempt.session);
     }
     return { live: this.live, number: 1 };
   }
@@ -131,6 +142,34 @@ test("a release that is repeated confirms as of its first sending [FRESH-2]", as
   assert.deepEqual(section.begun, [3]);
 });
 
+test("answers to a repeated release confirm as of its first sending [FRESH-2]", async () => {
+  const late = now() + 9000;
+  const link = {
+    listeners: new Set(),
+    call: (_: Live, { absorb }: Request<unknown>) =>
+      absorb?.({ ...released(), sentAt: late }, false),
+  } as unknown as Link;
+  const stats = {} as SegmentStats;
+  const conversation = new Conversation(link, "/a", {}, stats, () => undefined);
+  const { state } = conversation;
+  const since = (begun: number) => {
+    const { confirmed, newestAsOf } = state.knowledge(-Infinity, 0);
+    assert.ok(begun <= confirmed && confirmed < late, `${begun} <= ${confirmed} < ${late}`);
+    assert.equal(newestAsOf, confirmed);
+  };
+  let begun = now();
+  conversation.releasing();
+  conversation.releasedAs(stamp(5n), late);
+  since(begun);
+  begun = now();
+  conversation.releasing();
+  const body = { sequence: 1n, parts: [] };
+  const type = MessageType.RELEASE_WRITER;
+  await conversation.callOn({} as Live, type, releaseWriter, body, undefined, FOREVER);
+  assert.equal(state.have.number, 6n);
+  since(begun);
+});
+
 test("a server that stops leaves open what became of a release [LOCK-9]", async () => {
   const stopped: Attempt = { answer: "STOPPING" };
   const section = new Section([stopped, { reach: "TOO_LARGE" }, { answer: "OK" }]);
@@ -153,6 +192,12 @@ test("other errors roll back a release, sent or not [CONN-4]", async () => {
   const unsent = new Section([{ reach: "UNREACHABLE" }]);
   await assert.rejects(unsent.writing.release(FOREVER), fails("ROLLED_BACK"));
   assert.deepEqual(unsent.fates, ROLLED_BACK);
+});
+
+test("another session does not send the release of the one before it [CONN-4]", async () => {
+  const section = new Section([{ session: 7 }]);
+  await assert.rejects(section.writing.release(FOREVER), fails("ROLLED_BACK"));
+  assert.deepEqual(section.fates, ROLLED_BACK);
 });
 
 test("the copy is fetched anew when nobody knows the outcome [LOCK-9]", async () => {

@@ -36,7 +36,8 @@ function put(context: CanvasRenderingContext2D, part: SVGGraphicsElement): void 
     if (part.hasAttribute("marker-end")) putHead(context, part, style.stroke);
   } else if (part instanceof SVGRectElement) {
     const box = new Path2D();
-    box.roundRect(number("x"), number("y"), number("width"), number("height"), 5);
+    const radius = parseFloat(style.rx) || 0;
+    box.roundRect(number("x"), number("y"), number("width"), number("height"), radius);
     context.fill(box);
     context.stroke(box);
   } else {

@@ -87,16 +87,8 @@ fn audit_1_clients_whose_certificates_are_not_taken_make_lines() {
     revoke(&certificates, &["bob"]).unwrap();
     let folder = Directory::new();
     let file = log_in(&folder);
-    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
     let name = file.display().to_string();
-    let mut server = certificates.serve(&[
-        "--client-ca",
-        &authority,
-        "--client-crl",
-        &list,
-        "--audit",
-        &name,
-    ]);
+    let mut server = certificates.serve_with_list(&["--audit", &name]);
     let caller = || Caller::trusting(&certificates);
     let refused = [
         (caller(), "the client shows no certificate"),
@@ -144,20 +136,15 @@ fn audit_1_a_certificate_that_expires_or_is_revoked_meanwhile_makes_a_line() {
     revoke(&certificates, &[]).unwrap();
     let folder = Directory::new();
     let file = log_in(&folder);
-    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
     let name = file.display().to_string();
-    let options = ["--client-ca", &authority, "--client-crl", &list];
-    let mut server = certificates.serve(&[&options[..], &["--audit", &name]].concat());
+    let mut server = certificates.serve_with_list(&["--audit", &name]);
     make(&mut connect(&server), "/numbers");
     let mut watching = Vec::new();
     for name in ["alice", "bob", "brief"] {
         if name == "brief" {
             certificates.make_by_hand(name, &[name], Duration::from_secs(3));
         }
-        let (child, lines) = crate::tls::watching(&certificates, &server, name);
-        // The first line says that it waits.
-        lines.recv_timeout(PATIENT).expect("it watches");
-        watching.push(child);
+        watching.push(crate::tls::watching(&certificates, &server, name).0);
     }
     let ended = || {
         let mut lines = lines(&file);

@@ -14,6 +14,15 @@ pub fn connect(server: &Server) -> Client {
     Client::connect(&server.address(), Greeting::default()).expect("the server answers")
 }
 
+/// Connects with that token.
+pub fn connect_with(server: &Server, token: &str) -> Client {
+    let greeting = Greeting {
+        token: token.to_string(),
+        ..Greeting::default()
+    };
+    Client::connect(&server.address(), greeting).expect("it is let in")
+}
+
 /// Goes on with a session.
 pub fn resume(server: &Server, session: SessionId) -> Client {
     let greeting = Greeting {

@@ -1,11 +1,10 @@
 //! Who may see what over HTTP, and the login of browsers [ACC-9..11].
 
-use crate::clients::{open, write};
+use crate::clients::{connect_with, open, write};
 use crate::server::{Directory, Server};
 use crate::tls::{raw_as, Caller, Certificates, PATIENT};
 use crate::web::{hello, WebSocket};
 use bytes::Bytes;
-use interweave_server::client::{Client, Greeting};
 use interweave_wire::protocol::*;
 use interweave_wire::Message;
 use std::io::{Read, Write};
@@ -53,11 +52,7 @@ pub fn words(options: &[String]) -> Vec<&str> {
 /// A server with the segments /a/x and /b/y.
 fn serve(papers: &Papers, root: &str) -> Server {
     let server = Server::talkative(&words(&papers.options()));
-    let greeting = Greeting {
-        token: root.to_string(),
-        ..Greeting::default()
-    };
-    let mut client = Client::connect(&server.address(), greeting).expect("root is let in");
+    let mut client = connect_with(&server, root);
     for path in ["/a/x", "/b/y"] {
         let mut copy = open(&mut client, path, Durability::Memory);
         write(&mut client, &mut copy, 1, 10, 7).unwrap();

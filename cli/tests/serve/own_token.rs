@@ -4,6 +4,7 @@
 use crate::clients::{open, write, PATIENT};
 use crate::server::{Directory, Server};
 use interweave_server::client::{Client, Greeting, Transport};
+use interweave_wire::mip::Address;
 use interweave_wire::protocol::{Durability, ErrorCode};
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
@@ -20,17 +21,28 @@ fn serve(runtime: &Directory) -> Server {
     Server::with_own_token(runtime, &[])
 }
 
-fn list(server: &Server, runtime: &Directory) -> Output {
-    list_at("127.0.0.1", server, runtime)
+/// The program, as a user of that runtime folder calls it who has nothing else to show.
+pub fn command(arguments: &[&str], runtime: &Directory) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
+    command.args(arguments);
+    command.env("XDG_RUNTIME_DIR", runtime.path());
+    for name in ["IW_TOKEN", "IW_CA", "IW_CERT", "IW_KEY"] {
+        command.env_remove(name);
+    }
+    command
 }
 
-fn list_at(host: &str, server: &Server, runtime: &Directory) -> Output {
-    let listed = Command::new(env!("CARGO_BIN_EXE_interweave"))
-        .args(["ls", &format!("{host}:{}", server.port)])
-        .env("XDG_RUNTIME_DIR", runtime.path())
-        .env_remove("IW_TOKEN")
-        .output();
+fn list(server: &Server, runtime: &Directory) -> Output {
+    list_at(&address(server), runtime)
+}
+
+pub fn list_at(server: &str, runtime: &Directory) -> Output {
+    let listed = command(&["ls", server], runtime).output();
     listed.expect("the program runs")
+}
+
+fn address(server: &Server) -> String {
+    format!("127.0.0.1:{}", server.port)
 }
 
 fn token_file(server: &Server, runtime: &Directory) -> PathBuf {
@@ -39,11 +51,12 @@ fn token_file(server: &Server, runtime: &Directory) -> PathBuf {
 }
 
 /// Kills a server. Returns the address where it listened, and the file of its token.
-fn left_by_a_killed_server(runtime: &Directory) -> (String, PathBuf) {
+pub fn left_by_a_killed_server(runtime: &Directory) -> (String, PathBuf) {
     let mut server = serve(runtime);
-    let listen = format!("127.0.0.1:{}", server.port);
     server.kill();
-    (listen, token_file(&server, runtime))
+    let file = token_file(&server, runtime);
+    assert!(file.exists(), "the old token");
+    (address(&server), file)
 }
 
 #[test]
@@ -355,7 +368,7 @@ fn own_2_a_token_in_a_folder_that_others_may_open_is_not_shown() {
 fn own_3_localhost_is_found_where_it_is_127_0_0_1() {
     let runtime = Directory::new();
     let server = serve(&runtime);
-    let listed = list_at("localhost", &server, &runtime);
+    let listed = list_at(&format!("localhost:{}", server.port), &runtime);
     assert!(listed.status.success(), "{listed:?}");
     // At another address of loopback another user's server may have the port.
     let other = Server::with_own_token(&runtime, &["--listen", "127.0.0.2:0"]);
@@ -365,25 +378,15 @@ fn own_3_localhost_is_found_where_it_is_127_0_0_1() {
     let port = address.split(':').nth(1).expect("a port");
     let copied = token_file(&other, &runtime).with_file_name(format!("{port}.token"));
     std::fs::copy(token_file(&other, &runtime), copied).expect("a copy");
-    let refused = Command::new(env!("CARGO_BIN_EXE_interweave"))
-        .args(["ls", &address])
-        .env("XDG_RUNTIME_DIR", runtime.path())
-        .env_remove("IW_TOKEN")
-        .output()
-        .expect("it runs");
-    assert!(!refused.status.success());
+    assert!(!list_at(&address, &runtime).status.success());
 }
 
 /// A client that waits for a killed server never shows the token that the server left behind.
 #[test]
 fn own_2_the_file_is_there_before_anybody_can_connect() {
     let runtime = Directory::new();
-    let mut first = serve(&runtime);
-    let listen = format!("127.0.0.1:{}", first.port);
-    first.kill();
-    assert!(token_file(&first, &runtime).exists(), "the old token");
-    let address = first.address();
-    let file = token_file(&first, &runtime);
+    let (listen, file) = left_by_a_killed_server(&runtime);
+    let address = Address::parse(&listen).expect("an address");
     let waiting = std::thread::spawn(move || loop {
         // As a client does it: it connects, and then reads the file.
         let Ok(transport) = Transport::connect(&address) else {
@@ -431,7 +434,6 @@ fn own_3_a_client_shows_the_token_of_a_server_that_began_anew() {
 fn own_2_a_server_without_a_token_removes_what_an_older_one_left() {
     let runtime = Directory::new();
     let (listen, file) = left_by_a_killed_server(&runtime);
-    assert!(file.exists());
     let _second = Server::with_own_token(&runtime, &["--insecure", "--listen", &listen]);
     assert!(!file.exists());
 }
@@ -458,12 +460,7 @@ fn own_7_the_file_of_another_server_that_runs_stays_and_programs_find_both() {
     assert_eq!(std::fs::read_to_string(&file).expect("it"), "another\n");
     let named = file.display().to_string();
     second.logs(&["another server of this user", &named, "XDG_RUNTIME_DIR"]);
-    let listed = Command::new(env!("CARGO_BIN_EXE_interweave"))
-        .args(["ls", &listen])
-        .env("XDG_RUNTIME_DIR", runtime.path())
-        .env_remove("IW_TOKEN")
-        .output();
-    let listed = listed.expect("the program runs");
+    let listed = list_at(&listen, &runtime);
     assert!(listed.status.success(), "{listed:?}");
     assert!(second.stop().success());
     assert_eq!(std::fs::read_to_string(&file).expect("it"), "another\n");

@@ -1,11 +1,10 @@
 //! Every page of HTTP, asked for in every situation of its caller, is answered as its need says
 //! [ACC-11], and what is refused changes nothing. The pages are those of the server's own list.
 
-use crate::clients::open;
+use crate::clients::{connect_with, open};
 use crate::login::{ask, ask_on, bearer, cookie_line, log_in, words, Answer, Papers};
 use crate::server::Server;
 use crate::tls::{raw_as, Certificates};
-use interweave_server::client::{Client, Greeting};
 use interweave_server::net::{Need, Route};
 use interweave_wire::protocol::Durability;
 use std::io::{Read, Write};
@@ -60,14 +59,6 @@ fn expired(papers: &Papers) -> String {
     token
 }
 
-fn login(server: &Server, token: &str) -> Client {
-    let greeting = Greeting {
-        token: token.to_string(),
-        ..Greeting::default()
-    };
-    Client::connect(&server.address(), greeting).expect("it is let in")
-}
-
 /// Brings the server and its callers into their situations. Returns root's token, too.
 fn situations(papers: &Papers) -> (Server, Vec<Situation>, String) {
     std::fs::write(papers.file("rules"), RULES).unwrap();
@@ -76,7 +67,7 @@ fn situations(papers: &Papers) -> (Server, Vec<Situation>, String) {
     let [reader, steerer, elsewhere, reloaded, gone, root] = &tokens;
     let late = expired(papers);
     let server = Server::talkative(&words(&papers.options()));
-    let mut client = login(&server, root);
+    let mut client = connect_with(&server, root);
     for path in ["/a/x", "/b/y"] {
         open(&mut client, path, Durability::Memory);
     }
@@ -140,7 +131,7 @@ fn check(route: Route, situation: &Situation, answer: &Answer, to_nobody: u16) {
 fn acc_11_every_page_in_every_situation_is_answered_as_its_need_says() {
     let papers = Papers::new();
     let (server, situations, root) = situations(&papers);
-    let mut client = login(&server, &root);
+    let mut client = connect_with(&server, &root);
     let before = client.list("/").unwrap();
     assert_eq!(before.len(), 2);
     // A token that is not valid is answered late, so the situations are asked at the same time.

@@ -1,65 +1,39 @@
 //! Own tokens of servers that have ended [OWN-6], own tokens over TLS [OWN-3], and a token whose
 //! file cannot be written at the start [OWN-2].
 
-use crate::own_token::wait_for;
+use crate::own_token::{command, left_by_a_killed_server, list_at, wait_for};
 use crate::server::{Directory, Server};
 use crate::tls::Certificates;
 use interweave_wire::protocol::{ErrorCode, ErrorReply, Hello, MessageType};
 use interweave_wire::{FrameDecoder, Message};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
-fn command(arguments: &[&str], runtime: &Directory) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
-    command.args(arguments);
-    command.env("XDG_RUNTIME_DIR", runtime.path());
-    for name in ["IW_TOKEN", "IW_CA", "IW_CERT", "IW_KEY"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-fn list(server: &str, runtime: &Directory) -> Output {
-    let listed = command(&["ls", server], runtime).output();
-    listed.expect("the program runs")
-}
+use std::process::Output;
 
 fn refusal(ended: &Output) -> String {
     assert!(!ended.status.success(), "{ended:?}");
     String::from_utf8_lossy(&ended.stderr).into_owned()
 }
 
-/// A server that was killed, and what it left.
-fn killed(runtime: &Directory) -> (String, PathBuf) {
-    let mut server = Server::with_own_token(runtime, &[]);
-    server.kill();
-    let file = format!("interweave/{}.token", server.port);
-    let file = runtime.path().join(file);
-    assert!(file.exists(), "the old token");
-    (format!("127.0.0.1:{}", server.port), file)
-}
-
 #[test]
 fn own_6_a_command_is_let_in_without_a_token_after_a_stale_one() {
     let (runtime, other) = (Directory::new(), Directory::new());
-    let (address, _) = killed(&runtime);
+    let (address, _) = left_by_a_killed_server(&runtime);
     let rules = other.path().join("rules");
     std::fs::write(&rules, "allow anyone read /**\nend\n").expect("the rules");
     let rules = rules.display().to_string();
     let options = ["--listen", &address, "--rules", &rules];
     let _anybodys = Server::with_own_token(&other, &options);
-    let listed = list(&address, &runtime);
+    let listed = list_at(&address, &runtime);
     assert!(listed.status.success(), "{listed:?}");
 }
 
 #[test]
 fn own_6_a_refusal_names_the_file_of_the_stale_token() {
     let (runtime, other) = (Directory::new(), Directory::new());
-    let (address, file) = killed(&runtime);
+    let (address, file) = left_by_a_killed_server(&runtime);
     let _second = Server::with_own_token(&other, &["--listen", &address]);
-    let text = refusal(&list(&address, &runtime));
+    let text = refusal(&list_at(&address, &runtime));
     let file = file.display().to_string();
     for word in ["IW_TOKEN", &file, "remove the file if its server has ended"] {
         assert!(text.contains(word), "{text}");
@@ -70,19 +44,20 @@ fn own_6_a_refusal_names_the_file_of_the_stale_token() {
 #[test]
 fn own_2_a_file_that_cannot_be_written_at_the_start_is_written_as_soon_as_it_can_be() {
     let runtime = Directory::new();
-    let (address, file) = killed(&runtime);
+    let (address, file) = left_by_a_killed_server(&runtime);
     std::fs::remove_file(&file).expect("it is there");
     std::fs::create_dir(&file).expect("something in the way");
     let _server = Server::with_own_token(&runtime, &["--listen", &address]);
-    refusal(&list(&address, &runtime));
+    refusal(&list_at(&address, &runtime));
     std::fs::remove_dir(&file).expect("it is empty");
     wait_for(&file);
-    let listed = list(&address, &runtime);
+    let listed = list_at(&address, &runtime);
     assert!(listed.status.success(), "{listed:?}");
 }
 
-/// Answers HELLO with DENIED, as another user's server does. Returns the tokens that it was shown.
-fn shown_to_a_stranger(listener: TcpListener, connections: usize) -> Vec<String> {
+/// Answers HELLO with DENIED, as another user's server does, until it is shown nothing. Returns the
+/// tokens that it was shown.
+fn shown_to_a_stranger(listener: TcpListener) -> Vec<String> {
     let answered = |mut peer: TcpStream| {
         let mut decoder = FrameDecoder::new(1 << 20);
         let mut bytes = [0; 4096];
@@ -107,24 +82,25 @@ fn shown_to_a_stranger(listener: TcpListener, connections: usize) -> Vec<String>
         }
         hello.decode::<Hello>().expect("a hello").token
     };
-    let peers = listener.incoming().take(connections);
-    peers
-        .map(|peer| answered(peer.expect("a connection")))
-        .collect()
+    let peers = listener.incoming();
+    let tokens = peers.map(|peer| answered(peer.expect("a connection")));
+    tokens.take_while(|token| !token.is_empty()).collect()
 }
 
 #[test]
 fn own_6_a_stranger_at_the_port_is_shown_a_token_once() {
     let runtime = Directory::new();
-    let (address, file) = killed(&runtime);
+    let (address, file) = left_by_a_killed_server(&runtime);
     let stale = std::fs::read_to_string(file).expect("the token");
     let listener = TcpListener::bind(&address).expect("the port is free");
-    let stranger = std::thread::spawn(|| shown_to_a_stranger(listener, 2));
-    let text = refusal(&list(&address, &runtime));
+    let stranger = std::thread::spawn(|| shown_to_a_stranger(listener));
+    let text = refusal(&list_at(&address, &runtime));
     assert!(text.contains("not you"), "{text}");
-    // There was no third connection: nobody would have answered it.
+    // There was no further connection: nobody would have answered it. A server that had this port
+    // before may have left its token in /tmp.
     let shown = stranger.join().expect("it ended");
-    assert_eq!(shown, [stale.trim(), ""]);
+    assert_eq!(shown[0], stale.trim());
+    assert!(!shown[1..].contains(&shown[0]), "it is shown again");
 }
 
 /// A server that refuses a connection as such says nothing of a token.
@@ -133,7 +109,7 @@ fn own_6_a_server_of_tls_alone_does_not_make_its_token_stale() {
     let runtime = Directory::new();
     let certificates = Certificates::new();
     let server = serve_secretly(&certificates, &runtime, &[]);
-    let text = refusal(&list(&format!("127.0.0.1:{}", server.port), &runtime));
+    let text = refusal(&list_at(&format!("127.0.0.1:{}", server.port), &runtime));
     assert!(text.contains("write iws:// instead of iw://"), "{text}");
     assert!(!text.contains("remove the file"), "{text}");
 }

@@ -4,10 +4,12 @@ use crate::clients::connect;
 use crate::flood::until_the_end;
 use crate::server::Server;
 use crate::tls::{raw_as, Certificates};
+use crate::web::WebSocket;
+use interweave_wire::frame::Bounds;
 use interweave_wire::protocol::{MessageType, MAX_CHUNK_BYTES, MAX_CONTROL_BYTES};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -19,8 +21,6 @@ const FEWER: usize = 500;
 const ENOUGH: usize = 200;
 /// The most memory of one stranger.
 const MOST_BYTES: u64 = 64 << 10;
-/// The largest control part of a client that has not logged in.
-const FIRST_CONTROL_BYTES: u32 = 16 << 10;
 const PATIENT: Duration = Duration::from_secs(30);
 /// The strangers of each kind that the test watches until they end.
 const WATCHED: usize = 16;
@@ -76,10 +76,6 @@ const fn tls(name: &'static str, does: Does) -> Kind {
     }
 }
 
-const UPGRADE: &[u8] = b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
-    Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-
 /// All but the last byte, in pieces that come one after another.
 fn trickling(mut bytes: Vec<u8>) -> Vec<Vec<u8>> {
     bytes.pop();
@@ -98,7 +94,8 @@ fn frame((control, bulk): (u32, u32), kind: MessageType, announced: u64) -> Vec<
 }
 
 fn greatest_frame(_: &Certificates) -> Vec<Vec<u8>> {
-    trickling(frame((FIRST_CONTROL_BYTES, 0), MessageType::Hello, 0))
+    let most = Bounds::OF_STRANGERS.control_bytes;
+    trickling(frame((most, 0), MessageType::Hello, 0))
 }
 
 fn too_great_frame(_: &Certificates) -> Vec<Vec<u8>> {
@@ -180,7 +177,7 @@ impl Crowd {
         let came = if shakes { FEWER } else { MANY };
         let come = |_| match kind.does {
             Does::Shakes => shaken(certificates, port),
-            Does::Upgrades(_) => upgraded(port),
+            Does::Upgrades(_) => WebSocket::open_with(server, "").into_stream(),
             _ => TcpStream::connect(("127.0.0.1", port)).expect("it is accepted"),
         };
         let mut strangers: Vec<TcpStream> = (0..came).map(come).collect();
@@ -237,16 +234,6 @@ fn shaken(certificates: &Certificates, port: u16) -> TcpStream {
         raw.conn.complete_io(&mut raw.sock).expect("a handshake");
     }
     raw.sock
-}
-
-fn upgraded(port: u16) -> TcpStream {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it is accepted");
-    stream.set_read_timeout(Some(PATIENT)).expect("a socket");
-    stream.write_all(UPGRADE).expect("it is sent");
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).expect("an answer");
-    assert_eq!(&head, b"HTTP/1.1 101");
-    stream
 }
 
 /// Waits until the server has accepted every connection to that port, and read all that came.

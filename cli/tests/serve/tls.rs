@@ -4,7 +4,7 @@ use crate::clients::{all_equal, connect, open, write};
 use crate::server::{Directory, Server};
 use interweave_server::client::{Client, Greeting, Transport};
 use interweave_wire::protocol::{Durability, ErrorCode};
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rcgen::{CertificateParams, DistinguishedName, DnType, Issuer, KeyPair};
 use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -61,23 +61,31 @@ impl Certificates {
 
     /// Makes a client's certificate that is valid for so long, with these common names.
     pub fn make_by_hand(&self, file: &str, names: &[&str], valid: Duration) {
+        let mut params = named(names);
+        params.not_after = time::OffsetDateTime::now_utc() + valid;
+        self.make_client(file, params, &self.issuer(), "");
+    }
+
+    /// The authority, which signs certificates.
+    fn issuer(&self) -> Issuer<'static, KeyPair> {
         let read = |name| std::fs::read_to_string(self.file(name)).unwrap();
         let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
-        let issuer = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-        params.distinguished_name = DistinguishedName::new();
-        // A subject may name itself twice, but the library replaces a second name of its own kind.
-        let kinds = [DnType::CommonName, DnType::CustomDnType(vec![2, 5, 4, 3])];
-        for (kind, name) in kinds.into_iter().zip(names) {
-            params.distinguished_name.push(kind, *name);
-        }
+        Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap()
+    }
+
+    /// Writes a client's key, and its certificate with that of the issuer behind it.
+    fn make_client(
+        &self,
+        file: &str,
+        mut params: CertificateParams,
+        issuer: &Issuer<'static, KeyPair>,
+        of_issuer: &str,
+    ) {
         params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
-        params.not_after = time::OffsetDateTime::now_utc() + valid;
-        let certificate = params.signed_by(&key, &issuer).unwrap();
-        std::fs::write(self.file(&format!("{file}.pem")), certificate.pem()).unwrap();
-        let key = key.serialize_pem();
-        std::fs::write(self.file(&format!("{file}.key")), key).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, issuer).unwrap().pem() + of_issuer;
+        std::fs::write(self.file(&format!("{file}.pem")), certificate).unwrap();
+        std::fs::write(self.file(&format!("{file}.key")), key.serialize_pem()).unwrap();
     }
 
     /// A server that logs each connection, and knows clients by their certificates.
@@ -92,35 +100,40 @@ impl Certificates {
     /// Makes an authority, AUTHORITY.pem, that is valid for that time, and a client's certificate
     /// under it. The file of the client has both certificates.
     fn make_under(&self, authority: &str, valid: Duration, client: &str) {
-        let read = |name| std::fs::read_to_string(self.file(name)).unwrap();
-        let signer = KeyPair::from_pem(&read("ca.key")).unwrap();
-        let root = rcgen::Issuer::from_ca_cert_pem(&read("ca.pem"), signer).unwrap();
-        let named = |name: &str| {
-            let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-            params.distinguished_name.push(DnType::CommonName, name);
-            params
-        };
-        let mut params = named(authority);
+        let mut params = named(&[authority]);
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
         params.not_after = time::OffsetDateTime::now_utc() + valid;
         let key = KeyPair::generate().unwrap();
-        let between = params.signed_by(&key, &root).unwrap();
-        let issuer = rcgen::Issuer::new(params, key);
-        let mut params = named(client);
-        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
-        let key = KeyPair::generate().unwrap();
-        let own = params.signed_by(&key, &issuer).unwrap();
-        let write = |name: String, text| std::fs::write(self.file(&name), text).unwrap();
-        write(format!("{client}.pem"), own.pem() + &between.pem());
-        write(format!("{client}.key"), key.serialize_pem());
-        write(format!("{authority}.pem"), between.pem());
+        let between = params.signed_by(&key, &self.issuer()).unwrap().pem();
+        let issuer = Issuer::new(params, key);
+        self.make_client(client, named(&[client]), &issuer, &between);
+        std::fs::write(self.file(&format!("{authority}.pem")), between).unwrap();
     }
 
     pub fn serve_the_known(&self) -> Server {
         let authority = self.file("ca.pem");
         self.serve(&["--tls", "required", "--client-ca", &authority])
     }
+
+    /// A server that knows clients by their certificates, and a list of those that were revoked.
+    pub fn serve_with_list(&self, options: &[&str]) -> Server {
+        let (authority, list) = (self.file("ca.pem"), self.file("ca.crl"));
+        let own = ["--client-ca", &authority, "--client-crl", &list];
+        self.serve(&[&own[..], options].concat())
+    }
+}
+
+/// A subject with these common names.
+fn named(names: &[&str]) -> CertificateParams {
+    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    params.distinguished_name = DistinguishedName::new();
+    // A subject may name itself twice, but the library replaces a second name of its own kind.
+    let kinds = [DnType::CommonName, DnType::CustomDnType(vec![2, 5, 4, 3])];
+    for (kind, name) in kinds.into_iter().zip(names) {
+        params.distinguished_name.push(kind, *name);
+    }
+    params
 }
 
 /// A call of the program with certificates in its environment.
@@ -325,15 +338,13 @@ fn a_certificate_that_expires_ends_its_connection() {
     write(&mut writer, &mut copy, 1, 10, 7).unwrap();
     certificates.make_by_hand("brief", &["brief"], Duration::from_secs(2));
     let (mut child, lines) = watching(&certificates, &server, "brief");
-    // The first line says that it waits.
-    lines.recv_timeout(PATIENT).expect("it watches");
     let lost = lines.recv_timeout(PATIENT).expect("the connection ends");
     child.kill().expect("it waits for the server");
     child.wait().expect("its end");
     assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
 }
 
-/// A watching client of that name, and the lines that it says.
+/// A client of that name, which watches, and the lines that it says from then on.
 pub fn watching(
     certificates: &Certificates,
     server: &Server,
@@ -354,6 +365,8 @@ pub fn watching(
             let _ = said.send(line);
         }
     });
+    // The first line says that it waits.
+    heard.recv_timeout(PATIENT).expect("it watches");
     (child, heard)
 }
 
@@ -381,16 +394,12 @@ fn net_7_a_certificate_that_is_revoked_ends_its_connections_and_begins_none() {
     let certificates = Certificates::new();
     certificates.make(&["client", &certificates.folder(), "bob"]);
     revoke(&certificates, &[]).unwrap();
-    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
-    let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
+    let server = certificates.serve_with_list(&[]);
     let mut writer = connect(&server);
     let mut copy = open(&mut writer, "/numbers", Durability::Memory);
     write(&mut writer, &mut copy, 1, 10, 7).unwrap();
     let (alice, from_alice) = watching(&certificates, &server, "alice");
     let (bob, from_bob) = watching(&certificates, &server, "bob");
-    // The first line says that it waits.
-    from_alice.recv_timeout(PATIENT).expect("she watches");
-    from_bob.recv_timeout(PATIENT).expect("he watches");
     revoke(&certificates, &["alice"]).unwrap();
     let revoked = Instant::now();
     let lost = from_alice.recv_timeout(PATIENT).expect("her end");
@@ -415,15 +424,13 @@ fn acc_12_the_locks_of_a_revoked_certificate_are_free_at_once_and_those_of_a_tok
     let certificates = Certificates::new();
     certificates.make(&["client", &certificates.folder(), "bob"]);
     revoke(&certificates, &[]).unwrap();
-    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
     let tokens = certificates.file("tokens");
     let made = Caller::nobody().call(&["token", "new", "robot", "--tokens", &tokens]);
     let known = Greeting {
         token: made.unwrap().trim().to_string(),
         ..Greeting::default()
     };
-    let options = ["--client-ca", &authority, "--client-crl", &list];
-    let server = certificates.serve(&[&options[..], &["--tokens", &tokens]].concat());
+    let server = certificates.serve_with_list(&["--tokens", &tokens]);
     let holding = |name, greeting: &Greeting| {
         let stream = raw_as(&certificates, Some(name), server.port, &[]);
         let mut client = Client::greet(Transport::over_tls(stream), greeting.clone()).unwrap();
@@ -457,17 +464,11 @@ fn acc_12_the_locks_of_a_revoked_certificate_are_free_at_once_and_those_of_a_tok
 fn net_7_an_authority_in_between_ends_connections_when_it_is_not_valid_any_more() {
     let certificates = Certificates::new();
     revoke(&certificates, &[]).unwrap();
-    let (authority, list) = (certificates.file("ca.pem"), certificates.file("ca.crl"));
-    let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
+    let server = certificates.serve_with_list(&[]);
     open(&mut connect(&server), "/numbers", Durability::Memory);
     certificates.make_under("between", Duration::from_secs(3600), "long");
     certificates.make_under("brief", Duration::from_secs(3), "short");
-    let watching = ["short", "long"].map(|name| {
-        let (child, lines) = watching(&certificates, &server, name);
-        // The first line says that it waits.
-        lines.recv_timeout(PATIENT).expect("it watches");
-        (child, lines)
-    });
+    let watching = ["short", "long"].map(|name| watching(&certificates, &server, name));
     for (mut child, lines) in watching {
         let lost = lines.recv_timeout(PATIENT).expect("the connection ends");
         assert!(lost.contains("lost") || lost.contains("closed"), "{lost}");
@@ -500,7 +501,7 @@ fn net_7_a_list_that_is_not_the_authoritys_is_not_taken() {
         is_refused_with(refused, &["--client-crl", words]);
     }
     // A server that runs keeps the list that it has.
-    let server = certificates.serve(&["--client-ca", &authority, "--client-crl", &list]);
+    let server = certificates.serve_with_list(&[]);
     let alice = || Caller::trusting(&certificates).named(&certificates, "alice");
     is_refused_with(alice().list(&server), &["IW_CERT"]);
     std::fs::copy(&foreign, &list).unwrap();

@@ -212,6 +212,11 @@ impl WebSocket {
         WebSocket { stream }
     }
 
+    /// The connection, for bytes that are no message.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     fn send(&mut self, payload: &[u8]) {
         let mask = [1, 2, 3, 4];
         let mut frame = vec![0x82, 0x80 | 126];
@@ -265,7 +270,7 @@ fn a_flood_of_pings_that_nobody_reads_the_answers_of_does_not_pile_up() {
     web.send_message(hello());
     let mask = [0; 4];
     let ping = [&[0x89, 0x80 | 125][..], &mask, &[b'x'; 125]].concat();
-    let mut floods = [Flood::of(web.stream, ping.repeat(500))];
+    let mut floods = [Flood::of(web.into_stream(), ping.repeat(500))];
     flood(&server, &mut floods, "received_bytes_total");
     assert_eq!(server.metric("connections"), 1, "it is not closed");
     let grown = server

@@ -290,6 +290,7 @@ class Node final : FaultHandler,
   Attendance attendance_;
   Receiver receiver_;
   std::unordered_map<LockId, LocalLock> local_locks_;
+  std::uint32_t releases_ = 0;
   bool is_at_barrier_ = false;
   std::uint64_t barriers_passed_ = 0;
   std::uint64_t collectives_ = 0;

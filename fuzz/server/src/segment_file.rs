@@ -5,7 +5,6 @@
 use bytes::Bytes;
 use interweave_master::Segment;
 use interweave_wire::segment_file::{checksum, parse, pieces, SegmentHead};
-use interweave_wire::Gathered;
 
 use crate::diff::{seen, QUOTA_BYTES};
 
@@ -51,8 +50,7 @@ fn write_again(head: &SegmentHead, segment: &mut Segment) {
     if head.path.len() + head.server.len() + head.program.len() > MAX_TEXT_BYTES {
         return;
     }
-    let whole = Gathered::from(segment.collect(0).joined());
-    let file: Bytes = pieces(head, &whole).concat().into();
+    let file: Bytes = pieces(head, &segment.collect(0)).concat().into();
     let (again, diff) = parse(&file).expect("a file of the writer's own");
     assert_eq!(&again, head);
     let mut copy = Segment::new(0);

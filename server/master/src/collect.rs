@@ -59,12 +59,7 @@ impl Segment {
 
     fn collected(&self, from: u64, order: Order) -> Gathered {
         let mut diff = DiffBuilder::new(from, self.version);
-        let is_partial = planted::is_in(Defect::ChangesMissed);
-        let from = if is_partial && from > 0 {
-            from + 1
-        } else {
-            from
-        };
+        let from = from + u64::from(from > 0 && planted::is_in(Defect::ChangesMissed));
         self.collect_types(from, &mut diff);
         let first_slot = self
             .tables

@@ -6,7 +6,6 @@
 use super::clock;
 use super::door::{Door, Origin, Way};
 use super::guests::{self, Gated};
-use super::leash::Leash;
 use super::login::{self, Caller, Credentials, Failures};
 use super::logins::Logins;
 use super::metrics;
@@ -14,7 +13,6 @@ use super::pages::{self, Wanted};
 use super::routes::{Need, Route};
 use super::shell::Shell;
 use super::tasks;
-use super::tls::Validity;
 use super::viewer;
 use super::websocket;
 use crate::session::{Act, Audited, Place};
@@ -42,7 +40,7 @@ const MAX_ASKED: usize = 64;
 pub enum Ask {
     Health(Option<Login>, oneshot::Sender<(bool, String)>),
     Page(Page),
-    Web(Box<WebSocket>, Peer, (Arc<Leash>, Arc<Validity>)),
+    Web(Box<WebSocket>, Way),
     /// Whose a request with these credentials is.
     Login(Credentials, oneshot::Sender<Result<Login, NotLetIn>>),
     /// Begins a login with a token. The reply is the cookie's value; None: the token is not valid.
@@ -156,8 +154,8 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
                 }
                 // If too many pages wait, the page is dropped, and the handler answers 503.
                 Ask::Page(page) => drop(pages.try_send(page)),
-                Ask::Web(socket, peer, way) => {
-                    let serve = websocket::serve(shell.clone(), *socket, peer, way);
+                Ask::Web(socket, way) => {
+                    let serve = websocket::serve(shell.clone(), *socket, way);
                     tasks::spawn(&shell, "a WebSocket", serve);
                 }
             }
@@ -370,17 +368,13 @@ async fn page(
 
 async fn web_socket(
     State(asker): State<Asker>,
-    Extension(way): Extension<Way>,
+    Extension(mut way): Extension<Way>,
     Extension(caller): Extension<Caller>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let peer = Peer {
-        login: caller.0.filter(|login| login.token.is_some()),
-        ..way.peer
-    };
+    way.peer.login = caller.0.filter(|login| login.token.is_some());
     websocket::bounded(upgrade).on_upgrade(move |socket| async move {
-        let asked = Ask::Web(Box::new(socket), peer, (way.leash, way.validity));
-        let _ = asker.asks.send(asked).await;
+        let _ = asker.asks.send(Ask::Web(Box::new(socket), way)).await;
     })
 }
 

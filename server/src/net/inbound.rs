@@ -11,6 +11,7 @@ use crate::session::{Incoming, PartChains, Request};
 use interweave_wire::frame::{Begun, Bounds, BulkTarget, Gate};
 use interweave_wire::protocol::{Envelope, MAX_CHUNK_BYTES};
 use interweave_wire::{FrameDecoder, Message, Rejection};
+use std::cell::Cell;
 
 /// So many messages are taken apart at a time, because a decoded message takes many times its
 /// bytes.
@@ -37,13 +38,26 @@ struct Coming {
 
 /// Makes requests of bodies.
 #[derive(Debug)]
-struct Requests<A>(A);
+struct Requests<A> {
+    admission: A,
+    /// Whether the peer's HELLO was taken. Once it was, nobody is asked again.
+    is_greeted: Cell<bool>,
+}
+
+impl<A: Admission> Requests<A> {
+    fn is_greeted(&self) -> bool {
+        if !self.is_greeted.get() {
+            self.is_greeted.set(self.admission.is_greeted());
+        }
+        self.is_greeted.get()
+    }
+}
 
 impl<A: Admission> Gate for Requests<A> {
     type Body = Coming;
 
     fn bounds(&self) -> Bounds {
-        match self.0.is_greeted() {
+        match self.is_greeted() {
             true => Bounds::OF_ALL,
             false => Bounds::OF_STRANGERS,
         }
@@ -52,7 +66,7 @@ impl<A: Admission> Gate for Requests<A> {
     fn begin(&self, envelope: &Envelope, body: &[u8]) -> Result<Begun<Coming>, Rejection> {
         let request = Request::decode(envelope.type_, body);
         let bulk_bytes = envelope.bulk_bytes;
-        let keeps_bulk = bulk_bytes > 0 && self.0.admits(&request, bulk_bytes);
+        let keeps_bulk = bulk_bytes > 0 && self.admission.admits(&request, bulk_bytes);
         let chains = match &request {
             Request::ReleaseWriter(release) if bulk_bytes > u64::from(MAX_CHUNK_BYTES) => {
                 keeps_bulk.then(|| PartChains::of(release))
@@ -70,7 +84,7 @@ impl<A: Admission> Gate for Requests<A> {
             return true;
         };
         chains.add(bytes);
-        self.0.came(&coming.request, bytes.len())
+        self.admission.came(&coming.request, bytes.len())
     }
 
     fn give_up(&self, bulk: Vec<u8>) {
@@ -88,14 +102,17 @@ pub struct Inbound<A: Admission> {
 impl<A: Admission> Inbound<A> {
     pub fn new(admission: A) -> Self {
         Inbound {
-            decoder: FrameDecoder::with_gate(Requests(admission)),
+            decoder: FrameDecoder::with_gate(Requests {
+                admission,
+                is_greeted: Cell::new(false),
+            }),
             complete: Vec::new(),
         }
     }
 
     /// Whether the peer's HELLO was taken.
     pub fn is_greeted(&self) -> bool {
-        self.decoder.bounds() == Bounds::OF_ALL
+        self.decoder.gate().is_greeted()
     }
 
     /// How many bytes to read where no bulk target is.

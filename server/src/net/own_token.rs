@@ -188,9 +188,8 @@ impl OwnToken {
                 }
                 Err(error) if self.failure.is_none() => {
                     tracing::warn!(
-                        "the file of the server's token, {}, is missing and cannot be written: \
-                         {error}",
-                        file.path.display()
+                        "the file of the server's token, {name}, is missing and cannot be written: \
+                         {error}"
                     );
                     self.failure = Some(error.to_string());
                 }
@@ -246,7 +245,7 @@ fn first_folder(mut is_wanted: impl FnMut(&Path) -> io::Result<()>) -> io::Resul
     let mut refused = io::Error::from(io::ErrorKind::NotFound);
     for folder in folders() {
         let found = match DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(at(&folder, error)),
             _ if is_private(&folder) => is_wanted(&folder),
             _ => Err(io::Error::other(format!(
                 "{} is not a folder that belongs to this user alone",
@@ -259,6 +258,11 @@ fn first_folder(mut is_wanted: impl FnMut(&Path) -> io::Result<()>) -> io::Resul
         }
     }
     Err(refused)
+}
+
+/// Says where an error was met.
+fn at(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Writes the token where no other running server of this user has a file of this name.
@@ -277,8 +281,7 @@ fn place(name: &str, token: &str, over: Over) -> io::Result<TokenFile> {
         Err(io::Error::other(text))
     })?;
     let path = folder.join(name);
-    let locked = write(&path, token, over)
-        .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+    let locked = write(&path, token, over).map_err(|error| at(&path, error))?;
     if let Some(other) = others {
         tracing::warn!(
             "{} is the token of another server of this user, which runs in another network \

@@ -10,7 +10,7 @@ use super::socket::Socket;
 use super::turns::messages_of;
 use crate::session::Request;
 use interweave_wire::Rejection;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{ready, Poll};
@@ -28,8 +28,6 @@ const TURN_BYTES: usize = 256 << 10;
 pub struct AskEngine {
     shell: Rc<Shell>,
     connection: u64,
-    /// Whether the HELLO was taken. Once it was, the engine is not asked again.
-    is_greeted: Cell<bool>,
 }
 
 impl AskEngine {
@@ -37,17 +35,13 @@ impl AskEngine {
         AskEngine {
             shell: shell.clone(),
             connection,
-            is_greeted: Cell::new(false),
         }
     }
 }
 
 impl Admission for AskEngine {
     fn is_greeted(&self) -> bool {
-        if !self.is_greeted.get() {
-            self.is_greeted.set(self.shell.is_greeted(self.connection));
-        }
-        self.is_greeted.get()
+        self.shell.is_greeted(self.connection)
     }
 
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {

@@ -452,8 +452,11 @@ impl Shell {
         let first_to_go = {
             let engine = self.engine.borrow();
             let ungreeted = engine.ungreeted();
-            let is_crowded = ungreeted.count() > self.max_connections / 2;
-            ungreeted.first_to_go().filter(|_| is_crowded)
+            // The count is at hand, and the first one is looked for.
+            match ungreeted.count() > self.max_connections / 2 {
+                true => ungreeted.first_to_go(),
+                false => None,
+            }
         };
         let first = first_to_go.and_then(|id| self.connections.borrow().get(&id).cloned());
         if let Some(first) = first {

@@ -5,19 +5,16 @@
 //! connection's backlog.
 
 use super::client_socket::{ClientSocket, Sink};
+use super::door::Way;
 use super::inbound::Inbound;
-use super::leash::Leash;
 use super::serving::{give_bulk_up, AskEngine, LINGER};
 use super::shell::Shell;
-use super::tls::Validity;
 use super::turns::messages_of;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use interweave_access::Peer;
 use interweave_wire::frame::{frame_bytes, MAX_FRAME_BYTES};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 use tokio::time::{sleep, timeout};
 
 /// The most bytes that one read of the socket brings. Every connection has such a buffer.
@@ -38,16 +35,11 @@ pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
         .max_write_buffer_size(MAX_WRITE_BYTES)
 }
 
-/// Serves the connection until it ends. `leash` bounds the bytes that are read of the socket.
-pub async fn serve(
-    shell: Rc<Shell>,
-    mut socket: WebSocket,
-    peer: Peer,
-    (leash, validity): (Arc<Leash>, Arc<Validity>),
-) {
-    leash.hold(FIRST_BYTES);
-    let make = |id| ClientSocket::new(id, Sink::Web, validity);
-    let Some((connection, _serving)) = shell.connect(peer, make) else {
+/// Serves the connection until it ends.
+pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, way: Way) {
+    way.leash.hold(FIRST_BYTES);
+    let make = |id| ClientSocket::new(id, Sink::Web, way.validity);
+    let Some((connection, _serving)) = shell.connect(way.peer, make) else {
         return;
     };
     let inbound = RefCell::new(Inbound::new(AskEngine::about(&shell, connection.id)));
@@ -66,7 +58,7 @@ pub async fn serve(
                     shell.take_turn(connection.id, frame.len(), 1).await;
                     talk.take(&frame).await;
                     if inbound.borrow().is_greeted() {
-                        leash.let_go();
+                        way.leash.let_go();
                     }
                 }
                 Some(Ok(Message::Ping(payload))) => {

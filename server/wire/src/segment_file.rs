@@ -50,7 +50,7 @@ pub fn pieces(head: &SegmentHead, diff: &Gathered) -> Vec<Bytes> {
 fn head_text(head: &SegmentHead) -> String {
     let members = [
         ("path", Json::from(&*head.path)),
-        ("durability", Json::from(word_of(head.durable))),
+        ("durability", Json::from(durability_text(head.durable))),
         ("quota_bytes", Json::from(head.quota_bytes)),
         ("server", Json::from(&*head.server)),
         ("program", Json::from(&*head.program)),
@@ -149,7 +149,8 @@ fn read_head(bytes: &[u8]) -> Result<SegmentHead, Rejection> {
     })
 }
 
-fn word_of(durable: Durability) -> &'static str {
+/// Returns the word that people and files have for it.
+pub fn durability_text(durable: Durability) -> &'static str {
     match durable {
         Durability::Memory => "memory",
         Durability::Written => "written",
@@ -159,7 +160,8 @@ fn word_of(durable: Durability) -> &'static str {
 
 fn durability_of(word: &str) -> Option<Durability> {
     let all = [Durability::Memory, Durability::Written, Durability::Synced];
-    all.into_iter().find(|durable| word_of(*durable) == word)
+    all.into_iter()
+        .find(|durable| durability_text(*durable) == word)
 }
 
 fn number(bytes: &[u8]) -> u64 {

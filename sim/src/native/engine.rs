@@ -57,10 +57,7 @@ struct RawEvent {
 #[derive(Debug, Clone, Copy, Default)]
 struct RawKnowledge {
     hears_of_all: u32,
-    is_lost: u32,
     owes_lock: u32,
-    keeps_grant: u32,
-    have: RawVersion,
     newest: RawVersion,
 }
 

@@ -2,6 +2,7 @@
 //! here, as client.rs has them for the models, so that they do not depend on the engine's
 //! conclusions.
 
+use super::record::Recorder;
 use crate::client::{decoded, error_of};
 use crate::content::Content;
 use crate::env::Env;
@@ -67,6 +68,8 @@ pub struct Tap {
     pub read: Vec<Option<(Floor, Name)>>,
     /// By segment: fence and version of the last grant.
     pub grants: Vec<Option<(u64, VersionStamp)>>,
+    /// Writes down what the client is told and says.
+    pub recorder: Option<Recorder>,
 }
 
 const MOST_BYTES: u64 = 1 << 30;
@@ -83,10 +86,20 @@ impl Tap {
             heard_of_ns: 0,
             read: vec![None; segments],
             grants: vec![None; segments],
+            recorder: None,
         }
     }
 
+    /// Whether HELLO says so, as the engine does unless a recording wants it otherwise.
+    pub fn keeps_grants(&self) -> bool {
+        let recorder = self.recorder.as_ref();
+        recorder.is_none_or(|recorder| recorder.keeps_grants)
+    }
+
     pub fn connected(&mut self, now_ns: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.connected(now_ns);
+        }
         self.sent = FrameDecoder::new(MOST_BYTES);
         self.heard = FrameDecoder::new(MOST_BYTES);
         self.asked.clear();
@@ -119,6 +132,9 @@ impl Tap {
         let stream = message.envelope.stream;
         let client = self.client;
         env.say(|| format!("client {client} sends {} on {stream}", type_.name()));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.sends(env.now_ns, type_, message);
+        }
         if stream == 0 {
             return match type_ {
                 MessageType::Credit | MessageType::Cancel | MessageType::Goodbye => Ok(()),
@@ -223,7 +239,12 @@ impl Tap {
         loop {
             match self.heard.next_message() {
                 Ok(Some(message)) => self.hears_message(env, &message)?,
-                Ok(None) => return Ok(()),
+                Ok(None) => {
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.has_heard(env.now_ns);
+                    }
+                    return Ok(());
+                }
                 Err(rejection) => return violation("frames", rejection.text),
             }
         }
@@ -237,6 +258,9 @@ impl Tap {
         env.trace
             .note(env.now_ns, &[client as u64, type_ as u64, stream.into()]);
         env.say(|| format!("client {client}: {} on {stream}", type_.name()));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.heard(env.now_ns, type_, message);
+        }
         if stream >= 1 << 31 {
             return self.notified(env, type_, message);
         }

@@ -3,8 +3,15 @@
  * connection, takes in answers and notifications in order, renews the writer lock, and subscribes
  * as the bound requires [POLL-1].
  */
-import { canSubscribe, isSameBound, promiseFor, type Bound } from "../coherence/freshness.js";
-import { CopyState } from "../session/copy_state.js";
+import {
+  canSubscribe,
+  FULL,
+  isSameBound,
+  isSameStamp,
+  promiseFor,
+  type Bound,
+} from "../coherence/freshness.js";
+import { CopyState, NO_VERSION } from "../session/copy_state.js";
 import { expect, type Answer } from "../session/connection.js";
 import { WriterGrant } from "../session/writer_grant.js";
 import { InterweaveError } from "../wire/error.js";
@@ -15,6 +22,7 @@ import {
   acquireWriter,
   CoherenceModel,
   readerAcquired,
+  releaseReader,
   renewWriter,
   writerAcquired,
   writerReleased,
@@ -67,6 +75,13 @@ function isRemoval(message: Message): boolean {
   return decodeBody(message, errorReply).code === ErrorCode.REMOVED;
 }
 
+/** What a SUBSCRIBE asks for. */
+interface Watch {
+  readonly promise: Bound;
+  /** The diffs, too. */
+  readonly push: boolean;
+}
+
 export class Conversation implements Listener {
   readonly state = new CopyState();
   readonly news = new ConnectionNews();
@@ -78,8 +93,25 @@ export class Conversation implements Listener {
   private live: Live | null = null;
   private number = 0;
   private opening: Promise<SegmentOpened> | null = null;
-  private wantedPromise: Bound | null = null;
+  /** How recent the copy must be, and whether tasks wait for changes. */
+  private bound: Bound = FULL;
+  private isWatched = false;
+  /** What the last SUBSCRIBE asked for. */
+  private asked: Watch = { promise: FULL, push: false };
   private isSubscribing = false;
+  /** SUBSCRIBE was sent on this connection, and UNSUBSCRIBE was not sent since. */
+  private mayBeWatched = false;
+  /** Of a grant that the server may keep for us although no task uses it; 0: none [LOCK-5]. */
+  private owedFence = 0n;
+  /** ABORT_WRITERs of this connection that are not answered. */
+  private aborts = 0;
+  private strictReaders = 0;
+  /** The Strict lock was asked for, so that the session may have it. */
+  private hasAskedStrict = false;
+  /** An answer with the Strict lock, or RELEASE_READER, may be lost [LOCK-11]. */
+  private owesStrict = false;
+  /** Another session than that of the locks has begun. */
+  private hasNewSession = false;
   /** When the last release was first sent. */
   private releaseSince = Infinity;
   /** Grants of the writer lock for which no task waited any more. */
@@ -184,8 +216,13 @@ export class Conversation implements Listener {
     this.live = live;
     live.listeners.set(segment, this);
     const why = versionLost(had, newest);
-    if (why !== null) this.lose(why);
-    else if (!this.isClosed) this.news.is("connected");
+    if (why !== null) return this.lose(why);
+    if (this.isClosed) return;
+    if (this.hasNewSession) this.endLocks();
+    if (this.owedFence !== 0n) this.giveBack(this.owedFence);
+    if (this.owesStrict && this.strictReaders === 0) this.returnStrict();
+    this.owesStrict = false;
+    this.news.is("connected");
   }
 
   /** Makes all later locks fail. The server forgets this opening, so that another may follow. */
@@ -322,9 +359,38 @@ export class Conversation implements Listener {
     }
   }
 
-  abortWriter(fence: bigint): void {
+  /** The section is over: its grant was ended by a release, or is given back. */
+  writingEnded(): void {
+    const ended = this.granted;
     this.granted = null;
+    if (ended !== null && ended.isOwed) this.giveBack(ended.fence);
+  }
+
+  private giveBack(fence: bigint): void {
+    this.owedFence = fence;
+    if (this.isOpen) this.aborts += 1;
     this.post(MessageType.ABORT_WRITER, abortWriter, (segment) => ({ segment, fence }));
+  }
+
+  private abortEnded(): void {
+    if (this.aborts > 0 && --this.aborts === 0) this.owedFence = 0n;
+  }
+
+  /** A reader lock under Strict is about to be asked for. */
+  asksStrict(): void {
+    this.hasAskedStrict = true;
+  }
+
+  strictEntered(): void {
+    this.strictReaders += 1;
+  }
+
+  strictLeft(): void {
+    if (--this.strictReaders === 0) this.returnStrict();
+  }
+
+  private returnStrict(): void {
+    this.post(MessageType.RELEASE_READER, releaseReader, (segment) => ({ segment }));
   }
 
   /**
@@ -337,6 +403,7 @@ export class Conversation implements Listener {
 
   releasedAs(version: VersionStamp, sentAt: number): void {
     this.state.released(version, Math.min(sentAt, this.releaseSince));
+    this.granted?.settled();
   }
 
   // ---- hearing ----
@@ -348,21 +415,33 @@ export class Conversation implements Listener {
     if (type === MessageType.ACQUIRE_READER && found === MessageType.READER_ACQUIRED) {
       const { now: version, updated } = decodeBody(message, readerAcquired);
       this.diffCame(message, version, updated, sentAt);
+      // A Strict lock may have come with it, which costs a message to give back.
+      if (isLate && this.hasAskedStrict && this.strictReaders === 0) this.returnStrict();
     } else if (type === MessageType.ACQUIRE_WRITER && found === MessageType.WRITER_ACQUIRED) {
       this.grantCame(decodeBody(message, writerAcquired), answer, isLate);
     } else if (type === MessageType.RENEW_WRITER && this.granted !== null) {
-      if (found !== MessageType.WRITER_RENEWED) this.granted.lost(this.granted.fence);
+      if (found !== MessageType.WRITER_RENEWED) this.granted.renewalRefused();
       else this.granted.renewed(decodeBody(message, writerRenewed).lease_ms, sentAt);
     } else if (type === MessageType.RELEASE_WRITER && found === MessageType.WRITER_RELEASED) {
       const version = decodeBody(message, writerReleased).versions[0];
       if (version !== undefined) this.releasedAs(version, sentAt);
+    } else if (type === MessageType.ABORT_WRITER) {
+      this.abortEnded();
     } else if (type === MessageType.SUBSCRIBE) {
-      this.isSubscribing = false;
-      if (found !== MessageType.SUBSCRIBED || this.wantedPromise === null) return;
-      this.state.subscribed(this.wantedPromise);
-      this.state.newestIs(decodeBody(message, subscribed).now, sentAt);
+      this.subscribed(message, sentAt);
     }
     this.changed();
+  }
+
+  private subscribed(message: Message, sentAt: number): void {
+    if (!this.isSubscribing) return;
+    this.isSubscribing = false;
+    if (message.envelope.type === MessageType.SUBSCRIBED) {
+      this.state.subscribed(this.asked.promise);
+      this.state.newestIs(decodeBody(message, subscribed).now, sentAt);
+    }
+    // The model may have changed meanwhile. A refused request is not repeated at once.
+    this.followBound();
   }
 
   private diffCame(
@@ -384,8 +463,11 @@ export class Conversation implements Listener {
     this.diffCame(message, granted.now, granted.updated, sentAt);
     if (isLate) {
       this.lateGrants += 1;
-      this.abortWriter(granted.fence);
-    } else this.granted = new WriterGrant(granted, sentAt, now());
+      this.giveBack(granted.fence);
+    } else {
+      this.owedFence = 0n; // There is one holder at a time: an earlier grant has ended.
+      this.granted = new WriterGrant(granted, sentAt, now());
+    }
   }
 
   notified(message: Message): void {
@@ -394,11 +476,13 @@ export class Conversation implements Listener {
         const pushed = decodeBody(message, push);
         this.state.adaptation.notified();
         this.diffCame(message, pushed.now, true, now(), true);
+        this.followBound();
         break;
       }
       case MessageType.NOT_RECENT:
         this.state.adaptation.notified();
         this.state.notRecent(decodeBody(message, notRecent).now, now());
+        this.followBound();
         break;
       case MessageType.WRITER_LOST:
         this.granted?.lost(decodeBody(message, writerLost).fence);
@@ -420,14 +504,30 @@ export class Conversation implements Listener {
   connectionLost(): void {
     this.state.connectionLost();
     this.granted?.connectionLost();
-    this.isSubscribing = false;
+    this.isSubscribing = this.mayBeWatched = false;
+    this.aborts = 0;
+    if (this.hasAskedStrict) this.owesStrict = true;
     this.news.is("disconnected");
     this.changed();
   }
 
+  /** The server is asked first whether it has the segment: a loss says more than a lost lock. */
+  sessionEnded(): void {
+    this.hasNewSession = true;
+  }
+
+  /** The locks of a session end with it. */
+  private endLocks(): void {
+    this.granted?.lost(this.granted.fence);
+    this.owedFence = 0n;
+    this.owesStrict = false;
+    this.hasNewSession = false;
+  }
+
   tick(time: number): void {
     const { granted } = this;
-    if (granted !== null && granted.renewalDue <= time) {
+    if (this.isWatched) this.watch();
+    if (granted !== null && this.isOpen && granted.renewalDue <= time) {
       granted.renewalSent();
       const { fence } = granted;
       this.post(MessageType.RENEW_WRITER, renewWriter, (segment) => ({ segment, fence }));
@@ -451,35 +551,78 @@ export class Conversation implements Listener {
 
   // ---- subscriptions ----
 
-  /** Subscribes or unsubscribes as the bound and waiting tasks require. */
-  follow(bound: Bound, isWatched: boolean): void {
-    const isWanted = isWatched || (this.state.adaptation.wantsSubscription && canSubscribe(bound));
-    const { subscription } = this.state;
-    if (!isWanted) {
-      if (subscription === null) return;
+  private get isOpen(): boolean {
+    return this.live !== null && !this.live.isLost;
+  }
+
+  /** Tasks wait for changes, or do not any more. */
+  listen(isWatched: boolean): void {
+    this.isWatched = isWatched;
+    this.watch();
+    this.followBound();
+  }
+
+  /** The copy must be as recent as that from now on. */
+  follow(bound: Bound): void {
+    this.bound = bound;
+    this.followBound();
+  }
+
+  /** Subscribes if there should be a subscription: after a question, or while tasks wait. */
+  watch(): void {
+    if (this.lacksSubscription) this.subscribe();
+  }
+
+  /** A subscription that is there must be the wanted one, or end. */
+  private followBound(): void {
+    if (this.isSubscriptionUnwanted) {
+      this.mayBeWatched = false;
       this.state.unsubscribed();
       this.post(MessageType.UNSUBSCRIBE, unsubscribe, (segment) => ({ segment }));
-    } else if (!this.isSubscribing && !isSameBound(subscription, promiseFor(bound))) {
-      this.subscribe(bound);
+    } else if (this.state.subscription !== null) {
+      this.watch();
     }
   }
 
-  private subscribe(bound: Bound): void {
-    if (this.live === null || this.live.isLost) return;
-    this.isSubscribing = true;
+  /**
+   * Under other models the server would send diffs that readers never use. The first acquire asks
+   * for the first copy: pushed, too, it would come twice.
+   */
+  private get wanted(): Watch {
+    const { model } = this.bound;
+    const usesAll = model === CoherenceModel.FULL || model === CoherenceModel.DELTA;
+    const hasSome = !isSameStamp(this.state.reach, NO_VERSION);
+    return { promise: promiseFor(this.bound), push: hasSome && usesAll };
+  }
+
+  private get isWorthIt(): boolean {
+    return this.state.adaptation.wantsSubscription && canSubscribe(this.bound);
+  }
+
+  private get lacksSubscription(): boolean {
+    if (!this.isOpen || this.isSubscribing || !(this.isWatched || this.isWorthIt)) return false;
+    const { promise, push } = this.wanted;
+    return !isSameBound(this.state.subscription, promise) || (push && !this.asked.push);
+  }
+
+  private get isSubscriptionUnwanted(): boolean {
+    const isSettled = this.mayBeWatched && !this.isSubscribing;
+    return this.isOpen && isSettled && !this.isWatched && !this.isWorthIt;
+  }
+
+  private subscribe(): void {
+    this.isSubscribing = this.mayBeWatched = true;
     // The old promise ends now, because the server may act on the new one before we hear of it.
     this.state.unsubscribed();
-    const promise = promiseFor(bound);
-    this.wantedPromise = promise;
-    // Under other models the server would send diffs that readers never use.
-    const isPushed = bound.model === CoherenceModel.FULL || bound.model === CoherenceModel.DELTA;
+    this.asked = this.wanted;
+    const { promise, push } = this.asked;
     this.post(MessageType.SUBSCRIBE, subscribe, (segment) => ({
       segment,
       have: this.state.reach,
       model: promise.model,
       x: promise.x,
-      push: isPushed,
-      push_bytes: BigInt(isPushed ? PUSH_WINDOW_BYTES : 0),
+      push,
+      push_bytes: BigInt(push ? PUSH_WINDOW_BYTES : 0),
     }));
   }
 }

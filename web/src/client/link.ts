@@ -26,6 +26,8 @@ export interface Listener {
   connectionLost(): void;
   connectionMade(now: number): void;
   tick(now: number): void;
+  /** The session that had locks is over, and another one has begun. */
+  sessionEnded(): void;
 }
 
 export interface Request<T> {
@@ -275,7 +277,7 @@ export class Link {
           clearTimeout(timer);
           live.isHelloAnswered = true;
           try {
-            this.#identity.session = connection.welcomed(answer).session;
+            this.welcomed(connection.welcomed(answer));
             resolve();
           } catch (error) {
             reject(error as Error);
@@ -283,6 +285,14 @@ export class Link {
         }),
       );
     });
+  }
+
+  private welcomed({ session }: Welcome): void {
+    const before = this.#identity.session;
+    this.#identity.session = session;
+    if (session.every((byte, i) => byte === before[i])) return;
+    this.sequence = 0n;
+    for (const listener of [...this.listeners]) listener.sessionEnded();
   }
 
   private receive(live: Live, bytes: Uint8Array): void {

@@ -22,12 +22,7 @@ import { Copy, type CopiedBlock, type CreatedBlock } from "../diff/copy.js";
 import { expect } from "../session/connection.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
-import {
-  acquireReader,
-  CoherenceModel,
-  readerAcquired,
-  releaseReader,
-} from "../wire/protocol/lock.js";
+import { acquireReader, CoherenceModel, readerAcquired } from "../wire/protocol/lock.js";
 import { credit } from "../wire/protocol/notify.js";
 import type { Durability, SegmentOpened, VersionStamp } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
@@ -106,8 +101,6 @@ export class Segment implements Heap {
   private isAsking = false;
   /** Whether a task has or wants the writer lock. */
   private hasWriter = false;
-  private isStrictHeld = false;
-  private strictReaders = 0;
   private writing: Writing | null = null;
   private readonly exposed = new Set<CopiedBlock>();
   private readonly changed = new Condition();
@@ -191,7 +184,7 @@ export class Segment implements Heap {
       );
     }
     this.bound = bound;
-    this.conversation.follow(bound, this.watchers > 0);
+    this.conversation.follow(bound);
     // Tasks that wait for changes may have to look earlier, or at once.
     this.changed.notify();
   }
@@ -256,20 +249,11 @@ export class Segment implements Heap {
   private enterReader(): ReadLock {
     this.readers += 1;
     const isStrict = this.bound.model === CoherenceModel.STRICT;
-    if (isStrict) {
-      this.strictReaders += 1;
-      this.isStrictHeld = true;
-    }
+    if (isStrict) this.conversation.strictEntered();
     this.state.adaptation.acquired();
     return new ReadLock(this, () => {
       this.readers -= 1;
-      if (isStrict) this.strictReaders -= 1;
-      if (this.strictReaders === 0 && this.isStrictHeld) {
-        this.isStrictHeld = false;
-        this.conversation.post(MessageType.RELEASE_READER, releaseReader, (segment) => ({
-          segment,
-        }));
-      }
+      if (isStrict) this.conversation.strictLeft();
       this.changed.notify();
     });
   }
@@ -291,7 +275,7 @@ export class Segment implements Heap {
       isRecent(this.bound, this.state.withStaged(this.knowledge()), began, now());
     if (!isStaged) {
       await this.ask(this.bound, fresh, deadline);
-      this.conversation.follow(this.bound, this.watchers > 0);
+      this.conversation.watch();
     }
     if (!this.state.hasStaged) return;
     await this.enterExclusive(deadline);
@@ -304,6 +288,7 @@ export class Segment implements Heap {
 
   /** Asks the server once. The answer is taken in as it comes. */
   private async ask({ model, x }: Bound, fresh: boolean, deadline: number): Promise<void> {
+    if (model === CoherenceModel.STRICT) this.conversation.asksStrict();
     for (;;) {
       const answer = await this.conversation.ask(
         MessageType.ACQUIRE_READER,
@@ -422,7 +407,7 @@ export class Segment implements Heap {
       await this.becomeNewest(deadline);
     } catch (error) {
       if (isAlone) this.leaveExclusive();
-      this.conversation.abortWriter(grant.fence);
+      this.conversation.writingEnded();
       throw error;
     }
     for (const block of this.exposed) if (!block.isLive) this.exposed.delete(block);
@@ -544,7 +529,7 @@ export class Segment implements Heap {
       }
     } finally {
       this.watchers -= 1;
-      this.conversation.follow(this.bound, this.watchers > 0);
+      this.conversation.listen(this.watchers > 0);
     }
   }
 
@@ -578,7 +563,7 @@ export class Segment implements Heap {
           continue;
         }
         // Subscribing without a copy would make the server send it twice.
-        this.conversation.follow(this.bound, true);
+        this.conversation.listen(true);
         if (!this.conversation.isElsewhere) seen.live = live;
         if (version === null || !isSameStamp(this.state.have, version)) return this.state.have;
       }

@@ -82,7 +82,7 @@ export class Writing {
 
   private end(): void {
     this.isOver = true;
-    if (this.conversation.granted === this.grant) this.conversation.granted = null;
+    if (this.conversation.granted === this.grant) this.conversation.writingEnded();
     this.ended();
   }
 
@@ -93,7 +93,6 @@ export class Writing {
   abort(): void {
     if (this.isOver) return;
     this.changes.undo();
-    this.conversation.abortWriter(this.grant.fence);
     this.end();
   }
 
@@ -170,14 +169,21 @@ export class Writing {
     deadline: number,
   ): Promise<VersionStamp | null> {
     const { link, state } = this.conversation;
-    const { live, number } = await this.conversation.liveAndOpen(deadline);
     if (this.sequence === 0n) {
       this.sequence = link.nextSequence();
       this.#session = link.session;
       this.conversation.releasing();
     }
+    const { live, number } = await this.conversation.liveAndOpen(deadline);
     // Another session cannot repeat the release: it can only ask what became of it.
-    if (!isSame(link.session, this.#session)) return this.resolve(deadline);
+    if (!isSame(link.session, this.#session)) {
+      if (this.wasSent) return this.resolve(deadline);
+      throw new InterweaveError(
+        ErrorCode.ROLLED_BACK,
+        "the session ended before the release was sent, and with it the writer lock; the changes " +
+          "were undone: take the lock and make them again",
+      );
+    }
     const part = {
       segment: number,
       fence: this.grant.fence,

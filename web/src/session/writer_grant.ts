@@ -8,6 +8,8 @@ import type { WriterAcquired } from "../wire/protocol/lock.js";
 export class WriterGrant {
   readonly fence: bigint;
   isLost = false;
+  /** The server may keep the lock for this client, and was not told that it is given back. */
+  isOwed = true;
   private leaseMs: number;
   private readonly holdEnds: number;
   private isRenewing = false;
@@ -42,7 +44,19 @@ export class WriterGrant {
 
   /** The server took the lock away. */
   lost(fence: bigint): void {
-    if (fence === this.fence) this.isLost = true;
+    if (fence !== this.fence) return;
+    this.isLost = true;
+    this.isOwed = false;
+  }
+
+  /** A renewal was refused. The server may keep the lock until the end of its lease. */
+  renewalRefused(): void {
+    this.isLost = true;
+  }
+
+  /** WRITER_RELEASED. */
+  settled(): void {
+    this.isOwed = false;
   }
 
   /** The connection is gone, and with it the answer to a renewal. */

@@ -13,7 +13,7 @@ mod unknown;
 use crate::place::{Ability, Crash, Make, Opened, Place};
 use crate::records::{create, releases};
 use bytes::Bytes;
-use interweave_store::{End, Record, RecoveredSegment, SegmentStore, StoreError};
+use interweave_store::{Checkpoint, Done, End, Record, RecoveredSegment, SegmentStore, StoreError};
 use interweave_wire::protocol::Durability;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{channel, Receiver};
@@ -60,6 +60,14 @@ pub fn ensure(is_so: bool, text: impl FnOnce() -> String) -> Held {
 
 pub type Answer = Receiver<Result<(), StoreError>>;
 
+/// A request's `done`, and where its answer comes.
+fn asked() -> (Done, Answer) {
+    let (done, answer) = channel();
+    // Nobody hears when the case has failed meanwhile.
+    let done = move |result| done.send(result).unwrap_or(());
+    (Box::new(done), answer)
+}
+
 /// Returns the store's answer; an error if the store does not answer.
 pub fn heard(answer: &Answer) -> Result<Result<(), StoreError>, String> {
     let heard = answer.recv_timeout(PATIENCE);
@@ -76,7 +84,7 @@ pub fn kept(answer: &Answer) -> Held {
 pub struct Holding<'a>(&'a dyn Place);
 
 /// Has the next append stand still at that step.
-pub fn hold(place: &dyn Place, step: u32) -> Holding<'_> {
+fn hold(place: &dyn Place, step: u32) -> Holding<'_> {
     place.hold(step);
     Holding(place)
 }
@@ -111,11 +119,28 @@ impl Owner {
     }
 
     pub fn append(&self, group: Vec<Record>, durable: Durability) -> Answer {
-        let (done, answer) = channel();
-        // Nobody hears when the case has failed meanwhile.
-        let done = move |result| done.send(result).unwrap_or(());
-        self.store.append(group, durable, Box::new(done));
+        let (done, answer) = asked();
+        self.store.append(group, durable, done);
         answer
+    }
+
+    pub fn checkpoint(&self, checkpoint: Checkpoint) -> Answer {
+        let (done, answer) = asked();
+        self.store.checkpoint(checkpoint, done);
+        answer
+    }
+
+    /// Appends a group that stands still at that step.
+    pub fn held<'a>(
+        &self,
+        place: &'a dyn Place,
+        step: u32,
+        group: Vec<Record>,
+    ) -> Result<(Holding<'a>, Answer), String> {
+        let holding = hold(place, step);
+        let answer = self.append(group, Durability::Synced);
+        ensure(place.is_held(), || "the append was not held".to_string())?;
+        Ok((holding, answer))
     }
 
     pub fn appended(&self, group: Vec<Record>) -> Result<Result<(), StoreError>, String> {

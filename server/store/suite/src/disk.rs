@@ -3,12 +3,13 @@
 //! A reader sees `shown`. A loss of power leaves `kept` at least. A sync makes both equal, for a
 //! file or for the names.
 
+use crate::locked;
 use crate::records::Random;
 use interweave_store::disk::{Disk, DiskFile, How, OpenFile};
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A write of so many bytes is whole or not there after a loss of power.
 const SECTOR: usize = 512;
@@ -34,10 +35,6 @@ struct Directory {
 /// The disk of one machine.
 #[derive(Debug, Default, Clone)]
 pub struct MemoryDisk(Arc<Mutex<Directory>>);
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn missing<T>() -> io::Result<T> {
     Err(io::ErrorKind::NotFound.into())

@@ -1,6 +1,7 @@
 //! A disk on which calls of the log fail, stand still, or find no space. A process can end, too:
 //! afterwards its calls do nothing.
 
+use crate::locked;
 use interweave_store::disk::{Disk, DiskFile, How, OpenFile, SharedDisk};
 use std::io::{self, IoSlice};
 use std::path::Path;
@@ -34,7 +35,7 @@ pub struct Faults(Arc<(Mutex<State>, Condvar)>);
 
 impl Faults {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0 .0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0 .0)
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {

@@ -16,6 +16,13 @@ pub mod records;
 pub use cases::{all, Case};
 pub use place::{Ability, Cancel, Crash, Make, Place};
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Also if a case has panicked meanwhile.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// How a case ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

@@ -119,11 +119,3 @@ pub fn releases(segment: &RecoveredSegment) -> Vec<(u64, Bytes)> {
         .map(|(release, diff)| (release.version, diff.clone()))
         .collect()
 }
-
-/// The version at which the segment ends.
-pub fn version(segment: &RecoveredSegment) -> u64 {
-    let saved = segment.checkpoint.as_ref();
-    let saved = saved.map_or(0, |(head, _)| head.at.number);
-    let last = segment.releases.last();
-    last.map_or(saved, |(release, _)| release.version)
-}

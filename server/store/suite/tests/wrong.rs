@@ -71,6 +71,13 @@ impl WrongStore {
         }
     }
 
+    fn send_again(&self) {
+        let waiting: Vec<_> = self.again.lock().unwrap().drain(..).collect();
+        for (group, durable, done) in waiting {
+            self.store.append(group, durable, done);
+        }
+    }
+
     fn blindly(&self, group: Vec<Record>, durable: Durability, done: Done) {
         let (again, same) = (Arc::clone(&self.again), group.clone());
         let retry = move |result| match result {
@@ -78,10 +85,7 @@ impl WrongStore {
             other => done(other),
         };
         self.store.append(group, durable, Box::new(retry));
-        let waiting: Vec<_> = self.again.lock().unwrap().drain(..).collect();
-        for (group, durable, done) in waiting {
-            self.store.append(group, durable, done);
-        }
+        self.send_again();
     }
 
     fn the_rest(&self, group: Vec<Record>, durable: Durability, done: Done) {
@@ -95,10 +99,7 @@ impl WrongStore {
             done(result);
         };
         self.store.append(group, durable, Box::new(keep));
-        let waiting: Vec<_> = self.again.lock().unwrap().drain(..).collect();
-        for (group, durable, done) in waiting {
-            self.store.append(group, durable, done);
-        }
+        self.send_again();
     }
 
     /// Answers a group that was refused later than the next group.

@@ -7,12 +7,10 @@ use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::VersionStamp;
 
 use crate::model::{
-    all_known, append_now, checkpoint, create, diff, known, open, release, scratch, small,
+    all_known, append_now, checkpoint, create, diff, known, open, quiet, release, scratch, small,
     versions, Model, Random,
 };
 use crate::records::{files, logs};
-
-fn quiet(_done: u64, _total: u64) {}
 
 /// [LOG-10]
 #[test]

@@ -11,10 +11,9 @@ use interweave_wire::protocol::{
 };
 
 use crate::model::{
-    append_now, checkpoint_in_pieces_of, close, create, diff, head, open, release, save, scratch,
+    append_now, checkpoint_in_pieces_of, close, create, diff, head, open, quiet, release, save,
+    scratch,
 };
-
-fn quiet(_done: u64, _total: u64) {}
 
 fn maker(number: u64) -> IdentityField {
     IdentityField {

@@ -13,12 +13,10 @@ use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::{LogBody, VersionStamp};
 
 use crate::model::{
-    append_now, checkpoint, close, create, diff, open, other, release, scratch, small, Random,
-    REMOVE,
+    append_now, checkpoint, close, create, diff, open, other, quiet, release, scratch, small,
+    Random, REMOVE,
 };
 use crate::records::{copy_dir, files, logs, spans};
-
-fn quiet(_done: u64, _total: u64) {}
 
 /// As the server does it: the bound of serials goes with the creation.
 fn create_segment(store: &EmbeddedStore, id: u64) {

@@ -242,6 +242,9 @@ pub fn scratch() -> tempfile::TempDir {
     }
 }
 
+/// Hears how far a backup or a restore has come.
+pub fn quiet(_done: u64, _total: u64) {}
+
 /// Small files, so that histories have many.
 pub fn small() -> Options {
     Options {

@@ -241,14 +241,13 @@ impl<G: Gate> FrameDecoder<G> {
         self.take_message(bytes)
     }
 
-    /// Returns the bounds of the peer's messages now.
-    pub fn bounds(&self) -> Bounds {
-        self.gate.bounds()
+    pub fn gate(&self) -> &G {
+        &self.gate
     }
 
     /// How many bytes to read at once where no [`BulkTarget`] is.
     pub fn wanted_bytes(&self) -> usize {
-        let most = HEAD_BYTES + self.bounds().control_bytes as usize;
+        let most = HEAD_BYTES + self.gate.bounds().control_bytes as usize;
         match self.incomplete.values().any(|message| message.keeps_bulk) {
             true => AHEAD_BYTES,
             false => READ_BYTES.min(most),
@@ -369,7 +368,7 @@ impl<G: Gate> FrameDecoder<G> {
             );
         }
         let (control_bytes, bulk_bytes) = (be_u32(head), be_u32(&head[4..]));
-        let most = self.bounds().control_bytes;
+        let most = self.gate.bounds().control_bytes;
         if control_bytes > most || bulk_bytes > MAX_CHUNK_BYTES {
             return malformed(format!(
                 "a frame of {control_bytes} bytes of control (at most {most} now) and \
@@ -445,7 +444,7 @@ impl<G: Gate> FrameDecoder<G> {
             ));
         }
         let is_whole = u64::from(bulk_bytes) == announced_bytes;
-        let most = self.bounds().incomplete;
+        let most = self.gate.bounds().incomplete;
         if !is_whole && self.incomplete.len() >= most {
             return malformed(match most {
                 0 => "before HELLO was answered a message must come in one frame".to_string(),

@@ -1,6 +1,6 @@
 //! Each request is answered, once, and in order.
 
-use super::{ensure, heard, hold, Case, Held, Owner};
+use super::{ensure, heard, Case, Held, Owner};
 use crate::place::{Ability, Crash, Make};
 use crate::records::{create, serials, small};
 use interweave_store::StoreError;
@@ -87,9 +87,7 @@ fn a_crash_answers(make: Make<'_>) -> Held {
     for step in 0..make().steps() {
         let place = make();
         let owner = Owner::with(&*place, &[1])?;
-        let _held = hold(&*place, step);
-        let answer = owner.append(vec![small(1, 1, 0)], Synced);
-        ensure(place.is_held(), || "the append was not held".to_string())?;
+        let (_held, answer) = owner.held(&*place, step, vec![small(1, 1, 0)])?;
         let behind = owner.append(vec![small(1, 2, 0)], Synced);
         place.crash(Crash::Process);
         drop(owner);

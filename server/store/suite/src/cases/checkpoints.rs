@@ -1,6 +1,6 @@
 //! A checkpoint stands for the records before it.
 
-use super::{ensure, heard, kept, Case, Held, Owner};
+use super::{asked, ensure, heard, kept, Case, Held, Owner};
 use crate::place::{Ability, Crash, Make};
 use crate::records::{diff, head, releases, small};
 use interweave_store::{Checkpoint, Next, Piece, SegmentStore};
@@ -34,14 +34,10 @@ pub const CASES: &[Case] = &[
 ];
 
 fn save(owner: &Owner, segment_id: u64, version: u64) -> super::Answer {
-    let (done, answer) = channel();
-    let checkpoint = Checkpoint {
+    owner.checkpoint(Checkpoint {
         head: head(segment_id, version, 1),
         diff: diff(segment_id, version, 50, 90),
-    };
-    let done = Box::new(move |result| done.send(result).unwrap_or(()));
-    owner.store.checkpoint(checkpoint, done);
-    answer
+    })
 }
 
 /// Returns an error unless the checkpoint is there and these versions follow it.
@@ -108,9 +104,8 @@ fn saved_lasts(make: Make<'_>) -> Held {
 
 /// Takes a checkpoint in these pieces. [`Next::Nothing`] at the end gives the checkpoint up.
 fn save_in_pieces(owner: &Owner, version: u64, pieces: Vec<Next>) -> Held {
-    let (done, answer) = channel();
+    let (done, answer) = asked();
     let (want, wanted) = channel();
-    let done = Box::new(move |result| done.send(result).unwrap_or(()));
     let want = Box::new(move || want.send(()).unwrap_or(()));
     let store: &dyn SegmentStore = &*owner.store;
     store.checkpoint_in_pieces(head(1, version, 1), want, done);

@@ -1,6 +1,6 @@
 //! An answer means that the records survive what they are to survive.
 
-use super::{ensure, hold, kept, Case, Held, Owner};
+use super::{ensure, kept, Case, Held, Owner};
 use crate::place::{Ability, Crash, Make};
 use crate::records::{create, small};
 use interweave_wire::protocol::Durability::{Memory, Synced, Written};
@@ -88,9 +88,7 @@ fn no_early_answer(make: Make<'_>) -> Held {
     for step in 0..make().steps() {
         let place = make();
         let owner = Owner::with(&*place, &[1])?;
-        let _held = hold(&*place, step);
-        let answer = owner.append(vec![small(1, 1, 0)], Synced);
-        ensure(place.is_held(), || "the append was not held".to_string())?;
+        let (_held, answer) = owner.held(&*place, step, vec![small(1, 1, 0)])?;
         let early = answer.try_recv();
         ensure(early == Err(TryRecvError::Empty), || {
             format!("held at step {step}, an append was answered {early:?}")

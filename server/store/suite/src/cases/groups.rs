@@ -1,6 +1,6 @@
 //! A group is all or nothing.
 
-use super::{ensure, hold, kept, Case, Held, Owner};
+use super::{ensure, kept, Case, Held, Owner};
 use crate::place::{Ability, Crash, Make};
 use crate::records::{create, diff, release, small};
 use interweave_store::Record;
@@ -71,9 +71,7 @@ fn a_crash_in_a_group(make: Make<'_>) -> Held {
         let place = make();
         let owner = Owner::with(&*place, &[1, 2, 3, 4])?;
         owner.keeps(group(1, 700))?;
-        let _held = hold(&*place, step);
-        drop(owner.append(group(2, 700), Synced));
-        ensure(place.is_held(), || "the append was not held".to_string())?;
+        let (_held, _) = owner.held(&*place, step, group(2, 700))?;
         let owner = owner.crash(&*place, Crash::Process)?;
         place.let_go();
         let count = count_with(&owner, 2)?;

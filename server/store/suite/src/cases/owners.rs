@@ -1,10 +1,9 @@
 //! One owner at a time, and nothing lost when it changes.
 
-use super::{ensure, heard, hold, Case, Held, Owner};
+use super::{ensure, heard, Case, Held, Owner};
 use crate::place::{Ability, Crash, Make};
 use crate::records::small;
 use interweave_store::StoreError;
-use interweave_wire::protocol::Durability::Synced;
 
 pub const CASES: &[Case] = &[
     Case {
@@ -119,10 +118,8 @@ fn one_on_its_way(make: Make<'_>, step: u32, appends: bool) -> Held {
     let older = Owner::with(&*place, &[1])?;
     let first = small(1, 1, 0);
     older.keeps(vec![first.clone()])?;
-    let _held = hold(&*place, step);
     let second = small(1, 2, 1);
-    let answer = older.append(vec![second.clone()], Synced);
-    ensure(place.is_held(), || "the append was not held".to_string())?;
+    let (_held, answer) = older.held(&*place, step, vec![second.clone()])?;
     let newer = Owner::open(&*place)?;
     let mut expected = vec![first.clone()];
     let is_seen = newer.releases(1)?.len() == 2;
@@ -158,10 +155,8 @@ fn a_failure_after_a_claim(make: Make<'_>) -> Held {
         let older = Owner::with(&*place, &[1])?;
         let mut expected = vec![small(1, 1, 0)];
         older.keeps(expected.clone())?;
-        let _held = hold(&*place, step);
         let second = small(1, 2, 1);
-        let answer = older.append(vec![second.clone()], Synced);
-        ensure(place.is_held(), || "the append was not held".to_string())?;
+        let (_held, answer) = older.held(&*place, step, vec![second.clone()])?;
         let newer = Owner::open(&*place)?;
         if newer.releases(1)?.len() == 2 {
             expected.push(second);

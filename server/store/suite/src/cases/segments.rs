@@ -90,14 +90,10 @@ fn serials_only_grow(make: Make<'_>) -> Held {
         })?;
     }
     // A checkpoint does not lower the bound.
-    let (done, answer) = std::sync::mpsc::channel();
-    let checkpoint = Checkpoint {
+    kept(&owner.checkpoint(Checkpoint {
         head: head(1, 0, 7),
         diff: Bytes::new(),
-    };
-    let done = Box::new(move |result| done.send(result).unwrap_or(()));
-    owner.store.checkpoint(checkpoint, done);
-    kept(&answer)?;
+    }))?;
     owner = owner.crash(&*place, Crash::Process)?;
     let found = owner.segment(1)?.serials_below;
     ensure(found == most, || {

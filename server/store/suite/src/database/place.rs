@@ -1,7 +1,8 @@
 //! A database as a place of a store.
 
 use super::server::Server;
-use super::store::{locked, Connection, DatabaseStore, Manners, SharedServer};
+use super::store::{Connection, DatabaseStore, Manners, SharedServer};
+use crate::locked;
 use crate::place::{Ability, Cancel, Crash, Opened, Place};
 use interweave_store::StoreError;
 use std::cell::RefCell;

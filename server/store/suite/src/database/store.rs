@@ -3,6 +3,7 @@
 
 use super::server::{Reply, Server, Transaction};
 use super::tables::Tables;
+use crate::locked;
 use bytes::Bytes;
 use interweave_store::{
     Checkpoint, Done, End, Identity, Next, Piece, Record, SegmentStore, Settled, StoreError,
@@ -10,7 +11,7 @@ use interweave_store::{
 };
 use interweave_wire::protocol::{CheckpointHead, Durability};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// How an append sees that another owner has a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +47,6 @@ impl Manners {
 }
 
 pub type SharedServer = Arc<Mutex<Server>>;
-
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 enum Job {
     Append {

@@ -27,8 +27,6 @@ final class Exchange {
   interface Listener {
     void changed();
 
-    void tick(long now);
-
     void connectionIs(Interface.Connection state);
   }
 
@@ -229,7 +227,6 @@ final class Exchange {
     boolean isAwaited = conversation.grant() != null && !conversation.isOver();
     if (isAwaited && !conversation.isOpen() && !isOpening) sendOpen();
     conversation.tick(now);
-    listener.tick(now);
     carryOut();
   }
 

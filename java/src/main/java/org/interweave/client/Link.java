@@ -439,7 +439,10 @@ final class Link implements Connection.Hearing<Call> {
       showAnother();
       return;
     }
-    if (!Arrays.equals(given, session)) sequence = 0;
+    if (!Arrays.equals(given, session)) {
+      sequence = 0;
+      for (Exchange exchange : exchanges) exchange.conversation.sessionEnded();
+    }
     session = given;
     isLive = true;
     failure = null;

@@ -110,7 +110,8 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
 
   void coherence(Coherence model) {
     coherence = model;
-    follow();
+    exchange.conversation.follow(bound());
+    exchange.carryOut();
     exchange.changed.signalAll();
   }
 
@@ -122,16 +123,17 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
     return coherence.isRecent(known, began, now);
   }
 
-  /** Subscribes or unsubscribes as the bound and listeners require. */
-  void follow() {
-    exchange.conversation.follow(bound(), !listeners.isEmpty());
+  /** Subscribes if that is worth it. */
+  void watch() {
+    exchange.conversation.watch();
     exchange.carryOut();
   }
 
   void listen(Executor executor, LongConsumer listener) {
     toldVersion = exchange.conversation.state().have().number();
     listeners.add(new Listening(executor, listener));
-    follow();
+    exchange.conversation.listen(true);
+    exchange.carryOut();
   }
 
   void listenToConnection(Executor executor, Consumer<Connection> listener) {
@@ -169,8 +171,4 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
     news.is(state);
   }
 
-  @Override
-  public void tick(long now) {
-    if (!listeners.isEmpty()) exchange.conversation.follow(bound(), true);
-  }
 }

@@ -278,8 +278,8 @@ public final class Segment implements IW_Space, AutoCloseable {
   }
 
   /** Subscribes or unsubscribes as the bound and listeners require. */
-  void follow() {
-    opening.follow();
+  void watch() {
+    opening.watch();
   }
 
   /**

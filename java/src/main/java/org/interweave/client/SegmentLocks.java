@@ -196,7 +196,7 @@ final class SegmentLocks {
             && Freshness.isRecent(bound, state().withStaged(knowledge()), began, Clock.now());
     if (!isStaged) {
       ask(bound, fresh, deadline);
-      segment.follow();
+      segment.watch();
     }
     if (!state().hasStaged()) return;
     becomeAlone(deadline);

@@ -149,12 +149,15 @@ final class Writing {
 
   /** Null: the connection was lost before the answer came. */
   private VersionStamp trySend(byte[] diff, VersionStamp base, long deadline) {
-    Connection on = exchange.open(deadline, false, false);
     if (release.isNew()) {
       release.begin(link.session(), link.nextSequence());
       conversation.releasing(Clock.now());
     }
-    if (!release.isOf(link.session())) return resolve(deadline);
+    Connection on = exchange.open(deadline, false, false);
+    if (!release.isOf(link.session())) {
+      if (!release.wasSent()) throw Release.neverSent();
+      return resolve(deadline);
+    }
     byte[] bulk = diff == null ? NO_BYTES : diff;
     ReleasePart part =
         new ReleasePart(conversation.number(), grant.fence(), base, bulk.length);

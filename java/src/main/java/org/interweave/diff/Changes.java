@@ -5,10 +5,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.types.Type;
@@ -29,8 +27,6 @@ import org.interweave.wire.protocol.DescriptorCodec.TypeDescriptor;
 public final class Changes {
   /** What new blocks are compared with, if they are not larger. */
   private static final byte[] ZEROS = new byte[4096];
-  /** Of smaller blocks the whole is kept at once. */
-  private static final int LARGE = 1 << 16;
   /** Once so much of a block is kept by stretches, the whole is. */
   private static final int MOST_OF_BLOCK = 32;
 
@@ -38,7 +34,6 @@ public final class Changes {
   private final List<CopiedBlock> touched = new ArrayList<>();
   /** Blocks of which stretches are kept, and not the whole. */
   private final Map<CopiedBlock, Stretches> parts = new LinkedHashMap<>();
-  private final Set<CopiedBlock> whole = new LinkedHashSet<>();
   /** Blocks that get other values in all units. Their memory stays as it is until the commit. */
   private final Map<CopiedBlock, Replacement> replaced = new LinkedHashMap<>();
   /** Those that were freed again are not new any more. */
@@ -98,7 +93,7 @@ public final class Changes {
     if (block.pristine() != null || block.isNew) return;
     byte[] pristine = copy.spares().copyOf(block);
     // Most blocks are small, and a look into a map costs more than all else here.
-    boolean isLarge = block.length() >= LARGE;
+    boolean isLarge = block.isLarge();
     Stretches kept = isLarge ? parts.remove(block) : null;
     if (kept != null) kept.restore(pristine);
     block.pristine(pristine);
@@ -113,7 +108,7 @@ public final class Changes {
    */
   public boolean touch(CopiedBlock block, int begin, int end) {
     if (block.pristine() != null || block.isNew) return true;
-    boolean mayKeep = block.length() >= LARGE && !replaced.containsKey(block);
+    boolean mayKeep = block.isLarge() && !replaced.containsKey(block);
     if (mayKeep && keeps(block, begin, end)) return false;
     touch(block);
     return true;
@@ -126,51 +121,32 @@ public final class Changes {
     return isLittle && kept.keep(block.memory(), begin, end);
   }
 
-  /** Sends all units of the block without comparing them. Before the first store, as `touch`. */
-  public void changesWhole(CopiedBlock block) {
-    touch(block);
-    whole.add(block);
-  }
-
   /**
    * Whether `replace` may follow: the block is large and without pointers, and the last releases
    * have changed nearly all of it. A pointer that nobody stored to may lead to a freed block whose
    * place another block has taken [DIFF-9]. An earlier replacement is dropped.
    */
   public boolean mayReplace(CopiedBlock block) {
-    if (block.length() < LARGE) return false;
+    if (!block.isLarge()) return false;
     Replacement before = replaced.remove(block);
     if (before != null && before.values == null) copy.spares().keep(block, before.array);
-    if (block.pristine() != null || block.isNew || parts.containsKey(block)) return false;
+    if (block.pristine() != null || parts.containsKey(block)) return false;
     return copy.isRewritten(block);
   }
 
-  /** Whether `replace` takes a source for the block, because it is a row of numbers. */
-  public boolean isRow(CopiedBlock block) {
-    return block.plan().isRow(block.length());
-  }
-
   /**
-   * Sends all units of a row of numbers without comparing them. The source puts all bytes
-   * of the block. REQUIRES: `mayReplace`; the values stay as they are until the diff is collected.
+   * Sends all units of the block without comparing them. The source puts all bytes of the block, as
+   * they lie in memory. REQUIRES: `mayReplace`; the values of a row stay as they are until the diff
+   * is collected. `areGood`: each is a value of its type, whatever the program stored.
    */
-  public void replace(CopiedBlock block, ByteWriter.Source values) {
-    replaced.put(block, new Replacement(values, null));
-  }
-
-  /**
-   * Returns an array of the block's length, for `replace` of a block that is not a row. Its bytes
-   * have any values.
-   */
-  public byte[] arrayFor(CopiedBlock block) {
-    return copy.spares().arrayFor(block);
-  }
-
-  /**
-   * The same for a block that is not a row. The array holds all units as they lie in memory. The
-   * commit makes the array the block's memory.
-   */
-  public void replace(CopiedBlock block, byte[] array) {
+  public void replace(CopiedBlock block, ByteWriter.Source values, boolean areGood) {
+    if (areGood || block.plan().isRow(block.length())) {
+      replaced.put(block, new Replacement(values, null));
+      return;
+    }
+    // The values are checked there. The commit makes the array the block's memory.
+    byte[] array = copy.spares().arrayFor(block);
+    values.put(array, 0);
     replaced.put(block, new Replacement(null, array));
   }
 
@@ -308,9 +284,8 @@ public final class Changes {
 
   /** The release's diff; null: nothing changed. A value that is not one of its type: BAD_VALUE. */
   public byte[] collect() {
-    SpareWriters spares = copy.writers();
-    DiffBuilder diff = new DiffBuilder(spares);
-    runs = spares.take();
+    DiffBuilder diff = new DiffBuilder(copy);
+    runs = copy.takeWriter();
     for (long serial = firstType; serial < copy.types().nextSerial(); ++serial) {
       diff.addType(copy.types().get(serial).descriptor());
     }
@@ -328,14 +303,14 @@ public final class Changes {
       if (each.getKey().isLive()) addReplaced(diff, each.getKey(), each.getValue());
     }
     for (CopiedBlock block : created) if (block.isNew) addChange(diff, block, zeros(block));
-    byte[] made = diff.finish(copy.version(), copy.diffArrays());
-    spares.keep(lent == null ? runs : lent);
+    byte[] made = diff.finish();
+    copy.keep(lent == null ? runs : lent);
     runs = null;
     lent = null;
     room = null;
     if (made == null) return null;
     LittleEndian.carried(made.length);
-    if (made.length >= LARGE) room = new Late.Room(copy.diffArrays(), made);
+    if (made.length >= CopiedBlock.LARGE) room = new Late.Room(copy.diffArrays(), made);
     return made;
   }
 
@@ -346,11 +321,6 @@ public final class Changes {
 
   private void addChange(DiffBuilder diff, CopiedBlock block, byte[] pristine) {
     runs.clear();
-    if (!whole.isEmpty() && whole.contains(block)) {
-      Collecting.whole(block, runs);
-      addRuns(diff, block);
-      return;
-    }
     long changed = Collecting.changed(block, pristine, runs);
     if (!block.isNew) copy.compared(block, changed);
     if (changed > 0) addRuns(diff, block);
@@ -367,7 +337,7 @@ public final class Changes {
   }
 
   private void addRuns(DiffBuilder diff, CopiedBlock block) {
-    if (runs.length() < LARGE) {
+    if (runs.length() < CopiedBlock.LARGE) {
       diff.change(block.serial, runs);
       return;
     }
@@ -383,12 +353,10 @@ public final class Changes {
     if (changed > 0) addRuns(diff, block);
   }
 
-  /** Makes the changes the version, because the server acknowledged them. */
-  public void commit(long version) {
-    commit(version, false);
-  }
-
-  /** The same. `isReturned`: no connection has the collected diff, so its array may serve again. */
+  /**
+   * Makes the changes the version, because the server acknowledged them. `isReturned`: no
+   * connection has the collected diff, so its array may serve again.
+   */
   public void commit(long version, boolean isReturned) {
     for (CopiedBlock block : touched) copy.spares().keep(block);
     parts.clear();

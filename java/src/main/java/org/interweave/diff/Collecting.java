@@ -87,13 +87,6 @@ final class Collecting implements Plan.Visit {
     return changed;
   }
 
-  /** Appends all units as one run. */
-  static void whole(CopiedBlock block, ByteWriter out) {
-    Collecting collecting = new Collecting(block, null, out);
-    collecting.first = 0;
-    collecting.finishRun(block.units());
-  }
-
   @Override
   public void leaves(Leaf leaf, long at, long units) {
     int width = (int) leaf.width;

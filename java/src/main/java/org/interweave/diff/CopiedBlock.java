@@ -26,6 +26,9 @@ public class CopiedBlock implements Numbered {
     }
   }
 
+  /** Whole copies of smaller blocks cost little, so nothing is kept to spare them. */
+  static final int LARGE = 1 << 16;
+
   public final long serial;
   public final Type type;
   public final int count;
@@ -74,6 +77,10 @@ public class CopiedBlock implements Numbered {
   /** The number of bytes of the memory. */
   public int length() {
     return memory.length;
+  }
+
+  public boolean isLarge() {
+    return length() >= LARGE;
   }
 
   /** Returns the block's bytes. Several readers may call it at once. */

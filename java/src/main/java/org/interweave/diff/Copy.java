@@ -9,12 +9,12 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.interweave.types.Plan;
 import org.interweave.types.TypeTable;
+import org.interweave.wire.ByteWriter;
 import org.interweave.wire.Cursor;
 import org.interweave.wire.LittleEndian;
 
@@ -26,9 +26,6 @@ import org.interweave.wire.LittleEndian;
  * <p>Not safe for several threads: the holder of the segment's lock uses it alone.
  */
 public final class Copy {
-  /** Of smaller blocks nobody asks which bytes changed. */
-  private static final int LARGE = 1 << 16;
-
   private TypeTable types = new TypeTable();
   private List<String> slots = new ArrayList<>();
   /** By serial, in the order in which they came. */
@@ -44,8 +41,9 @@ public final class Copy {
   private final long maxBytes;
   private final CopiedBlock.Maker maker;
   private final Spares spares = new Spares();
-  private final DiffArrays diffArrays = new DiffArrays();
-  private final SpareWriters writers = new SpareWriters();
+  /** Arrays of large diffs that were sent, and writers of large diffs that are finished. */
+  private final SparePair<byte[]> diffArrays = new SparePair<>();
+  private final SparePair<ByteWriter> writers = new SparePair<>();
   /** Diffs of releases in which blocks lie. */
   private final List<Late.Room> rooms = new ArrayList<>();
   /** The histories of large blocks without pointers that releases have compared, by serial. */
@@ -199,7 +197,7 @@ public final class Copy {
   }
 
   private void changedWithin(CopiedBlock block, long begin, long end) {
-    if (changed == null || block.length() < LARGE) return;
+    if (changed == null || !block.isLarge()) return;
     stretches.put(block, new Stretch((int) begin, (int) end).with(stretches.get(block)));
   }
 
@@ -221,10 +219,10 @@ public final class Copy {
    * whether the run stays there.
    */
   private boolean staysInDiff(CopiedBlock block, Plan plan, Run run, Cursor runs) {
-    if (block.length() < LARGE || !plan.isRow(block.length())) return false;
+    if (!block.isLarge() || !plan.isRow(block.length())) return false;
     int width = (int) (block.length() / block.units());
     int count = (int) (run.count() * width);
-    boolean isMost = count >= LARGE && 2L * count >= runs.bytes.length;
+    boolean isMost = count >= CopiedBlock.LARGE && 2L * count >= runs.bytes.length;
     if (!isMost || runs.end() - runs.at() != count) return false;
     int begin = (int) (run.first() * width);
     block.late(new Late(runs.bytes, runs.skip(count), begin, begin + count, null));
@@ -264,25 +262,38 @@ public final class Copy {
     return spares;
   }
 
-  SpareWriters writers() {
-    return writers;
+  /** Returns an empty writer, which has the memory of a kept one if there is one. */
+  ByteWriter takeWriter() {
+    ByteWriter kept = writers.take(writer -> true);
+    return kept == null ? new ByteWriter() : kept;
   }
 
-  DiffArrays diffArrays() {
+  /** Keeps a writer whose diff is finished, if it has much memory. */
+  void keep(ByteWriter writer) {
+    if (writer.room() < CopiedBlock.LARGE) return;
+    writer.clear();
+    writers.keep(writer);
+  }
+
+  /** Returns an array of that length, which may hold anything. */
+  byte[] arrayForDiff(int length) {
+    byte[] kept = diffArrays.take(array -> array.length == length);
+    return kept == null ? new byte[length] : kept;
+  }
+
+  SparePair<byte[]> diffArrays() {
     return diffArrays;
   }
 
   /** Keeps the room of a diff in which blocks lie. Blocks leave rooms of which they need little. */
   void lieIn(Late.Room made) {
     rooms.add(made);
-    for (Iterator<Late.Room> each = rooms.iterator(); each.hasNext(); ) {
-      if (!each.next().isWorthIt()) each.remove();
-    }
+    rooms.removeIf(room -> !room.isWorthIt());
   }
 
   /** A release has found so many units of the block changed. */
   void compared(CopiedBlock block, long units) {
-    boolean mayBeWhole = block.length() >= LARGE && block.type.plan().isOfValues;
+    boolean mayBeWhole = block.isLarge() && block.type.plan().isOfValues;
     if (mayBeWhole) history(block).compared(units, block.units());
   }
 

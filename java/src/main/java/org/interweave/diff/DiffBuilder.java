@@ -11,16 +11,16 @@ final class DiffBuilder {
 
   private final ByteWriter[] bodies = new ByteWriter[SECTIONS.length];
   private final long[] lastSerials = new long[SECTIONS.length];
-  private final SpareWriters spares;
+  private final Copy copy;
 
-  DiffBuilder(SpareWriters spares) {
-    this.spares = spares;
+  DiffBuilder(Copy copy) {
+    this.copy = copy;
   }
 
   private ByteWriter body(Section section) {
     int at = section.ordinal();
     if (bodies[at] == null) {
-      bodies[at] = section == Section.CHANGES ? spares.take() : new ByteWriter();
+      bodies[at] = section == Section.CHANGES ? copy.takeWriter() : new ByteWriter();
     }
     return bodies[at];
   }
@@ -75,13 +75,13 @@ final class DiffBuilder {
     return body;
   }
 
-  /** Null: nothing changed. */
-  byte[] finish(long from, DiffArrays arrays) {
+  /** The diff from the copy's version to the next; null: nothing changed. */
+  byte[] finish() {
     ByteWriter out = new ByteWriter();
     out.put(Diff.MAGIC);
     out.put(0);
-    out.varint(from);
-    out.varint(from + 1);
+    out.varint(copy.version());
+    out.varint(copy.version() + 1);
     int headBytes = out.length();
     for (Section section : SECTIONS) {
       ByteWriter body = bodies[section.ordinal()];
@@ -91,9 +91,9 @@ final class DiffBuilder {
       out.lend(body);
     }
     if (out.length() == headBytes) return null;
-    byte[] made = out.finish(arrays.take(out.length()));
+    byte[] made = out.finish(copy.arrayForDiff(out.length()));
     ByteWriter changes = bodies[Section.CHANGES.ordinal()];
-    if (changes != null) spares.keep(changes);
+    if (changes != null) copy.keep(changes);
     return made;
   }
 }

@@ -26,14 +26,14 @@ record Late(byte[] from, int at, int begin, int end, Room room) {
 
   /** A diff of this copy, whose array serves again once no block needs it. */
   static final class Room {
-    private final DiffArrays arrays;
+    private final SparePair<byte[]> arrays;
     private final byte[] array;
     private final List<CopiedBlock> blocks = new ArrayList<>(1);
     /** How many bytes of blocks lie here. */
     private int used;
     private boolean mayServeAgain;
 
-    Room(DiffArrays arrays, byte[] array) {
+    Room(SparePair<byte[]> arrays, byte[] array) {
       this.arrays = arrays;
       this.array = array;
     }

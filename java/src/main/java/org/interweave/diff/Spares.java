@@ -9,9 +9,6 @@ import java.util.Map;
  * three times as much as the copy. The collector takes them when memory is short.
  */
 final class Spares {
-  /** Arrays of smaller blocks are not kept. */
-  private static final int LARGE = 1 << 16;
-
   private final Map<Long, SoftReference<byte[]>> bySerial = new HashMap<>();
 
   /** Returns a copy of the block's memory. */
@@ -24,10 +21,9 @@ final class Spares {
 
   /** Takes the kept array of the block's length. Returns null if none is kept. */
   private byte[] take(CopiedBlock block) {
-    int length = block.length();
-    SoftReference<byte[]> kept = length < LARGE ? null : bySerial.remove(block.serial);
+    SoftReference<byte[]> kept = block.isLarge() ? bySerial.remove(block.serial) : null;
     byte[] spare = kept == null ? null : kept.get();
-    return spare == null || spare.length != length ? null : spare;
+    return spare == null || spare.length != block.length() ? null : spare;
   }
 
   /** Returns an array of the block's length. Its bytes have any values. */
@@ -43,13 +39,11 @@ final class Spares {
 
   /** Ends the pristine copy of a block. */
   void keep(CopiedBlock block) {
-    if (block.isLive() && block.length() >= LARGE) {
-      keep(block, block.pristine());
-    }
+    if (block.isLive() && block.isLarge()) keep(block, block.pristine());
     block.pristine(null);
   }
 
   void forget(CopiedBlock block) {
-    if (block.length() >= LARGE) bySerial.remove(block.serial);
+    if (block.isLarge()) bySerial.remove(block.serial);
   }
 }

@@ -4,6 +4,7 @@ import java.lang.reflect.Array;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.function.IntPredicate;
 import org.interweave.wire.ByteWriter;
 
 /** Rows of numbers between arrays of Java and memory, by their bits. */
@@ -13,7 +14,7 @@ final class NumberRow {
 
   /** The number of values in a sample, and how many of them may be unchanged. */
   static final int SAMPLED = 64;
-  static final int EQUAL_ALLOWED = 3;
+  private static final int SAME_ALLOWED = 3;
 
   private NumberRow() {}
 
@@ -111,15 +112,24 @@ final class NumberRow {
   static boolean looksChanged(
       Object row, int count, byte[] bytes, int at, byte[] scratch, Class<?> elements) {
     int width = width(elements);
-    int stratum = count / SAMPLED;
-    int equal = 0;
-    for (int i = 0; i < SAMPLED; ++i) {
+    return lookChanged(
+        count,
+        index -> {
+          put(row, index, 1, buffer(scratch, 0, width));
+          return mismatch(scratch, 0, width, bytes, at + index * width, width) < 0;
+        });
+  }
+
+  /** Whether a sample of `count` values says that nearly all have changed. */
+  static boolean lookChanged(int count, IntPredicate isSame) {
+    int sampled = Math.min(SAMPLED, count);
+    int stratum = count / sampled;
+    int same = 0;
+    for (int i = 0; i < sampled; ++i) {
       // At another place of each stratum, so that not all are of one field of many records.
-      int index = i * stratum + i * 40503 % stratum;
-      put(row, index, 1, buffer(scratch, 0, width));
-      if (mismatch(scratch, 0, width, bytes, at + index * width, width) < 0) ++equal;
+      if (isSame.test(i * stratum + i * 40503 % stratum)) ++same;
     }
-    return equal <= EQUAL_ALLOWED;
+    return same <= SAME_ALLOWED;
   }
 
   static byte[] scratch() {

@@ -570,26 +570,26 @@ public final class ObjectMap implements IW_Space {
 
   private void flushMarked() {
     for (IW_Object each : withArrays.live()) storing.carry(each);
-    IW_Object[] taken = marked.take();
+    List<IW_Object> taken = marked.take();
     int done = 0;
     try {
-      while (taken[done] != null) done = flushMarked(taken, done);
+      while (done < taken.size()) done = flushMarked(taken, done);
     } finally {
-      if (taken[done] != null) marked.back(taken, done);
+      if (done < taken.size()) marked.back(taken, done);
       else marked.reuse(taken);
     }
   }
 
   /** Stores the object number `at`, or all objects of its block. Returns the next number. */
-  private int flushMarked(IW_Object[] all, int at) {
-    IW_Object next = all[at];
+  private int flushMarked(List<IW_Object> all, int at) {
+    IW_Object next = all.get(at);
     // A freed one may live again after an undo, and must then be found by its next mark.
     if (LiveObjects.isFreed(next)) {
       next.iw_unmark();
       return at + 1;
     }
     int end = LittleEndian.isMuch() ? WholeElements.replace(all, at, writing()) : at;
-    for (int i = at; i < end; ++i) all[i].iw_unmark();
+    for (int i = at; i < end; ++i) all.get(i).iw_unmark();
     if (end > at) return end;
     storing.carry(next);
     return at + 1;
@@ -605,7 +605,7 @@ public final class ObjectMap implements IW_Space {
 
   /** Whatever leaves the queue has no mark: a mark that is left would hide the next store. */
   private void unmarkAll() {
-    for (IW_Object next : marked.take()) if (next != null) next.iw_unmark();
+    for (IW_Object next : marked.take()) next.iw_unmark();
   }
 
   /** The object holds arrays of Java. */

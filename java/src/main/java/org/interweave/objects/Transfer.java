@@ -4,6 +4,7 @@ import java.lang.reflect.Array;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.function.IntPredicate;
 import org.interweave.IW_Array;
 import org.interweave.IW_Elements;
 import org.interweave.IW_Memory;
@@ -218,14 +219,9 @@ final class Transfer extends IW_Memory {
       return false;
     }
     isChanged = true;
-    if (elements == boolean.class || map.writing().isRow(block)) {
-      map.writing().replace(block, new NumberRow.Lent(row, elements));
-    } else {
-      // Members of an enum are checked in an array.
-      byte[] array = map.writing().arrayFor(block);
-      NumberRow.store(row, 0, count, array, 0, elements);
-      map.writing().replace(block, array);
-    }
+    // Java has no boolean that is not a value. Numbers may be no members of an enum.
+    boolean areGood = elements == boolean.class;
+    map.writing().replace(block, new NumberRow.Lent(row, elements), areGood);
     return true;
   }
 
@@ -302,6 +298,15 @@ final class Transfer extends IW_Memory {
     return made;
   }
 
+  private static int countOf(CopiedBlock owned) {
+    return owned == null ? 0 : owned.count;
+  }
+
+  /** The owned block of a field with so many elements: the one that is there, or another one. */
+  private CopiedBlock ofCount(CopiedBlock owned, int at, int count) {
+    return count == countOf(owned) ? owned : replaceOwned(at, elementType(at), count);
+  }
+
   private Type elementType(int at) {
     return map.copy().types().get(fieldType(at).targetSerial());
   }
@@ -311,11 +316,12 @@ final class Transfer extends IW_Memory {
     field = at;
     hasArrays = true;
     CopiedBlock owned = ownedAt(at);
-    int count = owned == null ? 0 : owned.count;
-    if (!isStoring) return loadRow(owned == null ? mapped : owned, 0, count, value, elements);
+    if (!isStoring) {
+      return loadRow(owned == null ? mapped : owned, 0, countOf(owned), value, elements);
+    }
     if (value == null) throw bad("is null; an empty sequence has an array of length 0");
     int length = Array.getLength(value);
-    if (length != count) owned = replaceOwned(at, elementType(at), length);
+    owned = ofCount(owned, at, length);
     if (owned != null && !replaces(owned, value, length, elements)) {
       storeRow(owned, value, 0, elements, 0, length);
     }
@@ -375,22 +381,19 @@ final class Transfer extends IW_Memory {
   /** Whether a list of strings that is all of a block goes into the diff without a comparison. */
   private boolean replaces(String[] list, int bound) {
     if (list.length < NumberRow.SAMPLED || !map.writing().mayReplace(mapped)) return false;
-    int stratum = list.length / NumberRow.SAMPLED;
-    int equal = 0;
-    for (int i = 0; i < NumberRow.SAMPLED; ++i) {
-      int index = i * stratum + i * 40503 % stratum;
-      byte[] bytes = encoded(list[index]);
-      if (means(memory, index * bound, bound, list[index], bytes)) ++equal;
-    }
-    if (equal > NumberRow.EQUAL_ALLOWED) {
+    IntPredicate isSame =
+        index -> means(memory, index * bound, bound, list[index], encoded(list[index]));
+    if (!NumberRow.lookChanged(list.length, isSame)) {
       map.writing().doubt(mapped);
       return false;
     }
-    byte[] array = map.writing().arrayFor(mapped);
-    for (int i = 0; i < list.length; ++i) encode(list[i], bound, array, i * bound);
-    map.writing().replace(mapped, array);
+    map.writing().replace(mapped, (to, at) -> encodeAll(list, bound, to, at), false);
     isChanged = true;
     return true;
+  }
+
+  private void encodeAll(String[] list, int bound, byte[] to, int at) {
+    for (int i = 0; i < list.length; ++i) encode(list[i], bound, to, at + i * bound);
   }
 
   /** Puts the bytes of a string at `at` of `to`: those of memory, if memory means the string. */
@@ -480,16 +483,11 @@ final class Transfer extends IW_Memory {
   private void store(int at, MappedBlock block) {
     int place = base + at;
     mapped.dangles(place, false);
-    long first = block.serial << 16;
-    boolean isThere =
-        LittleEndian.getLong(memory, place) == first
-            && LittleEndian.getLong(memory, place + 8) == 0;
     // A field that still leads where memory does may lead to what was freed or closed since.
-    if (isThere) return;
+    if (WirePointer.leadsTo(block.serial, memory, place)) return;
     block.checkLive();
     change();
-    LittleEndian.putLong(memory, place, first);
-    LittleEndian.putLong(memory, place + 8, 0);
+    new WirePointer(0, block.serial, 0).put(memory, place);
   }
 
   private boolean isThere(WirePointer there, Place place, long unit) {
@@ -595,7 +593,7 @@ final class Transfer extends IW_Memory {
     CopiedBlock owned = ownedAt(at);
     if (isStoring) {
       MappedBlock held = value == null ? null : ((Elements<T>) value).mapped;
-      if (value == null || (held) != owned) {
+      if (value == null || held != owned) {
         throw bad("owns its elements: resize it, and store into the elements");
       }
       return value;
@@ -603,10 +601,9 @@ final class Transfer extends IW_Memory {
     Elements<T> known = value instanceof Elements<T> own ? own : null;
     MappedBlock now = owned == null ? null : map.of(owned);
     if (known != null && known.mapped == now) return known;
-    int count = owned == null ? 0 : owned.count;
     int size = (int) map.typeOf(type).size();
     Resizer resizer = new Resizer(mapped, base, at);
-    return new Elements<>(now, 0, count, type, size, resizer);
+    return new Elements<>(now, 0, countOf(owned), type, size, resizer);
   }
 
   /** Remembers where a sequence lies. */
@@ -661,18 +658,14 @@ final class Transfer extends IW_Memory {
   public <T extends IW_Object> T[] ownedReferences(int at, T[] value, Class<T> type) {
     field = at;
     CopiedBlock owned = ownedAt(at);
-    int count = owned == null ? 0 : owned.count;
     if (isStoring && value == null) throw bad("is null; an empty sequence has length 0");
-    if (isStoring && value.length != count) {
-      count = value.length;
-      owned = replaceOwned(at, elementType(at), count);
-    }
+    if (isStoring) owned = ofCount(owned, at, value.length);
     if (owned == null) return list(0, value, type);
     MappedBlock holder = mapped;
     int place = base;
     begin(owned.memory(), 0, map.of(owned));
     try {
-      return references(0, count, value, type);
+      return references(0, owned.count, value, type);
     } finally {
       begin(holder.memory(), place, holder);
     }

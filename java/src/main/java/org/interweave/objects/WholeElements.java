@@ -1,6 +1,7 @@
 package org.interweave.objects;
 
 import java.util.Arrays;
+import java.util.List;
 import org.interweave.IW_Object;
 import org.interweave.diff.Changes;
 import org.interweave.diff.CopiedBlock;
@@ -30,29 +31,22 @@ final class WholeElements implements ByteWriter.Source {
    * mark, the last releases changed nearly all of the block, and a sample says that this one does.
    * Returns the number of the mark behind those of the block, or `begin` if it gives none.
    */
-  static int replace(IW_Object[] marked, int begin, Changes changes) {
-    MappedBlock block = ((Place) marked[begin].iw_place()).mapped();
-    if (block.count == 1 || marked[begin].iw_direct() != 2) return begin;
+  static int replace(List<IW_Object> marked, int begin, Changes changes) {
+    IW_Object first = marked.get(begin);
+    MappedBlock block = ((Place) first.iw_place()).mapped();
+    if (!block.isLarge() || block.count == 1 || first.iw_direct() != 2) return begin;
     int end = begin + block.count;
-    if (end >= marked.length || !block.isLive()) return begin;
-    boolean isLast = marked[end - 1] != null && isOf(marked[end - 1], block);
-    IW_Object[] elements = isLast ? block.all(marked[begin].getClass()) : null;
+    if (end > marked.size() || !block.isLive()) return begin;
+    IW_Object[] elements = isOf(marked.get(end - 1), block) ? block.all(first.getClass()) : null;
     if (elements == null) return begin;
-    for (int i = begin; i < end; ++i) if (!isOf(marked[i], block)) return begin;
+    for (int i = begin; i < end; ++i) if (!isOf(marked.get(i), block)) return begin;
     for (IW_Object each : elements) if (each.iw_word() == 0) return begin;
     if (!changes.mayReplace(block)) return begin;
     if (!lookChanged(elements, block)) {
       changes.doubt(block);
       return begin;
     }
-    WholeElements values = new WholeElements(elements, (int) block.type.size());
-    if (changes.isRow(block)) {
-      changes.replace(block, values);
-    } else {
-      byte[] array = changes.arrayFor(block);
-      values.put(array, 0);
-      changes.replace(block, array);
-    }
+    changes.replace(block, new WholeElements(elements, (int) block.type.size()), false);
     return end;
   }
 
@@ -60,18 +54,15 @@ final class WholeElements implements ByteWriter.Source {
   private static boolean lookChanged(IW_Object[] elements, CopiedBlock block) {
     int size = (int) block.type.size();
     byte[] element = new byte[size];
-    int sampled = Math.min(NumberRow.SAMPLED, elements.length);
-    int stratum = elements.length / sampled;
-    int equal = 0;
-    for (int i = 0; i < sampled; ++i) {
-      int index = i * stratum + i * 40503 % stratum;
-      CopiedBlock.Bytes now = block.bytes(index * size, (index + 1) * size);
-      // The bytes between numbers are those of memory.
-      System.arraycopy(now.from(), now.at(), element, 0, size);
-      elements[index].iw_store(null, element, 0);
-      if (Arrays.equals(element, 0, size, now.from(), now.at(), now.at() + size)) ++equal;
-    }
-    return equal <= NumberRow.EQUAL_ALLOWED;
+    return NumberRow.lookChanged(
+        elements.length,
+        index -> {
+          CopiedBlock.Bytes now = block.bytes(index * size, (index + 1) * size);
+          // The bytes between numbers are those of memory.
+          System.arraycopy(now.from(), now.at(), element, 0, size);
+          elements[index].iw_store(null, element, 0);
+          return Arrays.equals(element, 0, size, now.from(), now.at(), now.at() + size);
+        });
   }
 
   private static boolean isOf(IW_Object object, MappedBlock block) {

@@ -68,8 +68,15 @@ public final class Conversation {
   private boolean isClosed;
   private boolean isRemoved;
   private String lostBecause;
-  private Bound wantedPromise;
+  /** How recent the copy must be, and whether the program listens for changes. */
+  private Bound bound = Bound.FULL;
+  private boolean isWatched;
+  /** What the last SUBSCRIBE asked for. */
+  private Bound askedPromise;
+  private boolean askedPush;
   private boolean isSubscribing;
+  /** SUBSCRIBE was sent on this connection, and UNSUBSCRIBE was not sent since. */
+  private boolean mayBeWatched;
   /** Of a grant that the server may keep for us although no thread uses it; 0: none [LOCK-16]. */
   private long owedFence;
   /** ABORT_WRITERs of this connection that are not answered. */
@@ -77,6 +84,12 @@ public final class Conversation {
   /** Grants for which no thread waited any more. */
   private long lateGrants;
   private int strictReaders;
+  /** The Strict lock was asked for, so that the session may have it. */
+  private boolean hasAskedStrict;
+  /** An answer with the Strict lock, or RELEASE_READER, may be lost with its connection. */
+  private boolean owesStrict;
+  /** Another session than that of the locks has begun. */
+  private boolean hasNewSession;
   /** When the last release was first sent. */
   private long releaseSince = Freshness.FOREVER;
 
@@ -172,8 +185,11 @@ public final class Conversation {
           + ", and here is version " + had.number());
     } else if (isOver()) {
       leave();
-    } else if (owedFence != 0) {
-      giveBack(owedFence);
+    } else {
+      if (hasNewSession) endLocks();
+      if (owedFence != 0) giveBack(owedFence);
+      if (owesStrict && strictReaders == 0) returnStrict();
+      owesStrict = false;
     }
   }
 
@@ -213,6 +229,8 @@ public final class Conversation {
   public void connectionLost() {
     isOpen = false;
     isSubscribing = false;
+    mayBeWatched = false;
+    if (hasAskedStrict) owesStrict = true;
     state.connectionLost();
     if (grant != null) grant.connectionLost();
     giveUpKept();
@@ -220,10 +238,27 @@ public final class Conversation {
     aborts = 0;
   }
 
+  /**
+   * The session that had locks is over, and another one has begun. The server is asked first
+   * whether it has the segment, because a loss says more than a lost lock.
+   */
+  public void sessionEnded() {
+    hasNewSession = true;
+  }
+
+  /** The locks of a session end with it. */
+  private void endLocks() {
+    loseLock();
+    owedFence = 0;
+    owesStrict = false;
+    hasNewSession = false;
+  }
+
   // ---- what the driver asks ----
 
   /** The body of ACQUIRE_READER. */
   public AcquireReader question(Bound bound, boolean fresh, long deadlineMs) {
+    if (bound.model() == CoherenceModel.STRICT) hasAskedStrict = true;
     return new AcquireReader(
         number, state.reach(), bound.model(), bound.x(), fresh, deadlineMs);
   }
@@ -259,7 +294,7 @@ public final class Conversation {
     ReaderAcquired acquired = answer.decode(ReaderAcquired.CODEC);
     diffCame(answer, acquired.now(), acquired.updated(), false, sentAt);
     // A Strict lock may have come with it, which costs a message to give back.
-    if (isLate && strictReaders == 0) returnStrict();
+    if (isLate && hasAskedStrict && strictReaders == 0) returnStrict();
   }
 
   private void diffCame(
@@ -305,12 +340,12 @@ public final class Conversation {
     if (grant != null) grant.staysNot();
     if (answer.is(MessageType.WRITER_RELEASED)) {
       List<VersionStamp> versions = answer.decode(WriterReleased.CODEC).versions();
-      if (!versions.isEmpty()) state.released(versions.get(0), Math.min(sentAt, releaseSince));
+      if (!versions.isEmpty()) released(versions.get(0), sentAt);
       if (grant != null) grant.settled();
     } else if (answer.is(MessageType.WRITER_KEPT)) {
       List<VersionStamp> versions = answer.decode(WriterKept.CODEC).versions();
       if (versions.isEmpty()) return;
-      state.released(versions.get(0), Math.min(sentAt, releaseSince));
+      released(versions.get(0), sentAt);
       if (grant != null) grant.stays(versions.get(0), sentAt, now);
     }
   }
@@ -327,10 +362,14 @@ public final class Conversation {
   }
 
   private void heardSubscribed(Message answer, long sentAt) {
+    if (!isSubscribing) return;
     isSubscribing = false;
-    if (!answer.is(MessageType.SUBSCRIBED) || wantedPromise == null) return;
-    state.subscribed(wantedPromise);
-    state.newestIs(answer.decode(Subscribed.CODEC).now(), sentAt);
+    if (answer.is(MessageType.SUBSCRIBED)) {
+      state.subscribed(askedPromise);
+      state.newestIs(answer.decode(Subscribed.CODEC).now(), sentAt);
+    }
+    // The model may have changed meanwhile. A refused request is not repeated at once.
+    followBound();
   }
 
   /** A notification about the segment. */
@@ -338,9 +377,11 @@ public final class Conversation {
     if (message.is(MessageType.PUSH)) {
       state.adaptation.notified();
       diffCame(message, message.decode(Push.CODEC).now(), true, true, now);
+      followBound();
     } else if (message.is(MessageType.NOT_RECENT)) {
       state.adaptation.notified();
       state.notRecent(message.decode(NotRecent.CODEC).now(), now);
+      followBound();
     } else if (message.is(MessageType.WRITER_LOST)) {
       heardLoss(message.decode(WriterLost.CODEC).fence());
     } else if (message.is(MessageType.RECALL_WRITER)) {
@@ -358,6 +399,7 @@ public final class Conversation {
   /** Renews the lock when that is due, and gives back a grant that is not used [LOCK-15]. */
   public void tick(long now) {
     if (kept != null && kept.isIdle(now)) giveUpKept();
+    if (isWatched) watch();
     if (grant == null || !isOpen || grant.renewalDue() > now) return;
     grant.renewalSent();
     RenewWriter body = new RenewWriter(number, grant.fence());
@@ -440,8 +482,12 @@ public final class Conversation {
 
   /** RESOLVE_RELEASE was answered: committed. */
   public void resolved(VersionStamp version, long sentAt) {
-    state.released(version, Math.min(sentAt, releaseSince));
+    released(version, sentAt);
     if (grant != null) grant.settled();
+  }
+
+  private void released(VersionStamp version, long sentAt) {
+    state.released(version, Math.min(sentAt, releaseSince));
   }
 
   /** Diffs were applied or dropped [NOT-4]. */
@@ -452,37 +498,73 @@ public final class Conversation {
 
   // ---- subscriptions ----
 
-  /** Subscribes or unsubscribes, as the bound and listeners require [POLL-1]. */
-  public void follow(Bound bound, boolean isWatched) {
-    boolean isWanted =
-        isWatched || state.adaptation.wantsSubscription() && bound.canSubscribe();
-    if (!isWanted) {
-      if (state.subscription() == null) return;
+  /** The program listens for changes, or does not any more. */
+  public void listen(boolean listens) {
+    isWatched = listens;
+    watch();
+    followBound();
+  }
+
+  /** The copy must be as recent as that from now on. */
+  public void follow(Bound wanted) {
+    bound = wanted;
+    followBound();
+  }
+
+  /** Subscribes if there should be a subscription: after a question, or for listeners [POLL-1]. */
+  public void watch() {
+    if (lacksSubscription()) subscribe();
+  }
+
+  /** A subscription that is there must be the wanted one, or end. */
+  private void followBound() {
+    if (isSubscriptionUnwanted()) {
+      mayBeWatched = false;
       state.unsubscribed();
       send(MessageType.UNSUBSCRIBE, Unsubscribe.CODEC, new Unsubscribe(number));
-    } else if (isOpen
-        && !isSubscribing
-        && !Bound.areSame(state.subscription(), bound.promise())) {
-      subscribe(bound);
+    } else if (state.subscription() != null) {
+      watch();
     }
   }
 
-  private void subscribe(Bound bound) {
+  private boolean isWorthIt() {
+    return state.adaptation.wantsSubscription() && bound.canSubscribe();
+  }
+
+  /**
+   * Under other models the server would send diffs that readers never use. The first acquire asks
+   * for the first copy: pushed, too, it would come twice.
+   */
+  private boolean wantsPush() {
+    boolean usesAll =
+        bound.model() == CoherenceModel.FULL || bound.model() == CoherenceModel.DELTA;
+    return usesAll && !Freshness.isSame(state.reach(), CopyState.NO_VERSION);
+  }
+
+  private boolean lacksSubscription() {
+    if (!isOpen || isSubscribing || !isWatched && !isWorthIt()) return false;
+    return !Bound.areSame(state.subscription(), bound.promise()) || wantsPush() && !askedPush;
+  }
+
+  private boolean isSubscriptionUnwanted() {
+    return isOpen && mayBeWatched && !isSubscribing && !isWatched && !isWorthIt();
+  }
+
+  private void subscribe() {
     isSubscribing = true;
+    mayBeWatched = true;
     // The old promise ends now, because the server may act on the new one before we hear of it.
     state.unsubscribed();
-    wantedPromise = bound.promise();
-    // Under other models the server would send diffs that readers never use.
-    boolean isPushed =
-        bound.model() == CoherenceModel.FULL || bound.model() == CoherenceModel.DELTA;
+    askedPromise = bound.promise();
+    askedPush = wantsPush();
     Subscribe body =
         new Subscribe(
             number,
             state.reach(),
-            wantedPromise.model(),
-            wantedPromise.x(),
-            isPushed,
-            isPushed ? PUSH_WINDOW_BYTES : 0);
+            askedPromise.model(),
+            askedPromise.x(),
+            askedPush,
+            askedPush ? PUSH_WINDOW_BYTES : 0);
     send(MessageType.SUBSCRIBE, Subscribe.CODEC, body);
   }
 }

@@ -51,6 +51,10 @@ public final class Release {
     return Arrays.equals(session, other);
   }
 
+  public boolean wasSent() {
+    return wasSent;
+  }
+
   /** It is handed to a connection, so that it may reach a server. */
   public void sent() {
     wasSent = true;
@@ -99,6 +103,14 @@ public final class Release {
         Error.UNREACHABLE,
         why.getMessage() + "; the release was sent and may have been committed: the copy will be"
             + " fetched anew, look there");
+  }
+
+  /** Another session has begun, and the release was never sent [CONN-4]. */
+  public static InterweaveException neverSent() {
+    return InterweaveException.of(
+        Error.ROLLED_BACK,
+        "the session ended before the release was sent, and with it the writer lock; the changes"
+            + " were undone: take the lock and make them again");
   }
 
   /** RESOLVE_RELEASE was answered: not committed. */

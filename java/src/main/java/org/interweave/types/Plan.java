@@ -36,10 +36,10 @@ public final class Plan {
 
   /**
    * A struct of numbers: groups of numbers side by side. The group number `i` begins `at[i]` bytes
-   * after the struct's first byte, and has `bytes[i]` bytes of numbers of `width[i]`. `units` and
-   * `wireBytes` are those of the whole.
+   * after the struct's first byte, and has `bytes[i]` bytes of numbers of `width[i]`. `wireBytes`
+   * is the sum of all.
    */
-  public record Numbers(int[] at, int[] bytes, int[] width, int units, int wireBytes) {}
+  public record Numbers(int[] at, int[] bytes, int[] width, int wireBytes) {}
 
   /**
    * The first unit, and where it lies; leaves side by side, or (`leaf` is null) a plan that repeats
@@ -56,7 +56,7 @@ public final class Plan {
 
   public final long units;
   private final Piece[] pieces;
-  /** Null if there are units that are not numbers, or too many numbers. */
+  /** Null if there are units that are not numbers, too many numbers, or one group alone. */
   private final Numbers numbers;
   /** Whether there are neither pointers nor owned blocks nor unions. */
   public final boolean isOfValues;
@@ -84,7 +84,7 @@ public final class Plan {
 
   private static Numbers numbersOf(Piece[] pieces, long units) {
     int count = pieces.length;
-    if (count == 0 || count > MOST_GROUPS || units > MOST_UNITS) return null;
+    if (count < 2 || count > MOST_GROUPS || units > MOST_UNITS) return null;
     for (Piece each : pieces) {
       if (each.leaf == null || each.leaf.kind != Leaf.Kind.PLAIN) return null;
     }
@@ -99,7 +99,7 @@ public final class Plan {
       bytes[i] = (int) (piece.units * width[i]);
       all += bytes[i];
     }
-    return new Numbers(at, bytes, width, (int) units, all);
+    return new Numbers(at, bytes, width, all);
   }
 
   static Plan of(Leaf leaf) {
@@ -114,25 +114,23 @@ public final class Plan {
 
   /** Whether all units are numbers of one width side by side, which have so many bytes together. */
   public boolean isRow(long bytes) {
+    return isDense(bytes) && pieces[0].leaf.kind == Leaf.Kind.PLAIN;
+  }
+
+  /** Whether all units are leaves of one kind side by side, which take so many bytes together. */
+  private boolean isDense(long bytes) {
     Piece only = pieces.length == 1 ? pieces[0] : null;
     return only != null
         && only.at == 0
         && only.leaf != null
-        && only.leaf.kind == Leaf.Kind.PLAIN
         && only.units * only.leaf.width == bytes;
   }
 
   public Plan repeated(long count, long stride) {
     long all = Extent.times(units, count);
-    Piece only = pieces[0];
-    boolean isDense =
-        pieces.length == 1
-            && only.at == 0
-            && only.leaf != null
-            && only.units * only.leaf.width == stride;
     Piece piece =
-        isDense
-            ? new Piece(0, 0, all, only.leaf, null, 0)
+        isDense(stride)
+            ? new Piece(0, 0, all, pieces[0].leaf, null, 0)
             : new Piece(0, 0, all, null, this, stride);
     return new Plan(all, List.of(piece));
   }

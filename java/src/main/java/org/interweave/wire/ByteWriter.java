@@ -17,16 +17,16 @@ public final class ByteWriter {
     void put(byte[] to, int at);
   }
 
-  /**
-   * Comes before the writer's own byte number `before`: bytes of an array, or all of a source
-   * (`begin` is 0).
-   */
-  private record Stretch(int before, Object from, int begin, int count) {
-    void put(byte[] to, int at) {
-      if (from instanceof Source source) source.put(to, at);
-      else System.arraycopy(from, begin, to, at, count);
+  /** Bytes of an array. */
+  private record Lent(byte[] from, int begin, int count) implements Source {
+    @Override
+    public void put(byte[] to, int at) {
+      System.arraycopy(from, begin, to, at, count);
     }
   }
+
+  /** So many bytes, which come before the writer's own byte number `before`. */
+  private record Stretch(int before, Source from, int count) {}
 
   private byte[] bytes = new byte[256];
   /** Of the bytes in `bytes`. */
@@ -57,8 +57,8 @@ public final class ByteWriter {
     if (wanted > bytes.length && wanted <= MOST) bytes = Arrays.copyOf(bytes, (int) wanted);
   }
 
-  /** Room for so many more bytes; where they begin. */
-  private int more(int count) {
+  /** Adds bytes, which the caller puts into `claimed` before the next call. Returns their place. */
+  public int claim(int count) {
     int begin = own;
     length = Math.addExact(length, count);
     own += count;
@@ -69,23 +69,18 @@ public final class ByteWriter {
     return begin;
   }
 
-  /** Adds bytes, which the caller puts into `claimed` before the next call. Returns their place. */
-  public int claim(int count) {
-    return more(count);
-  }
-
   /** The array in which the last bytes were claimed. */
   public byte[] claimed() {
     return bytes;
   }
 
   public void put(int value) {
-    int at = more(1);
+    int at = claim(1);
     bytes[at] = (byte) value;
   }
 
   public void put(byte[] from, int begin, int count) {
-    int at = more(count);
+    int at = claim(count);
     LittleEndian.copy(from, begin, bytes, at, count);
   }
 
@@ -95,21 +90,14 @@ public final class ByteWriter {
 
   /** Bytes that stay as they are until `finish`. */
   public void lend(byte[] from, int begin, int count) {
-    if (count < LONG) {
-      put(from, begin, count);
-      return;
-    }
-    lendLong(from, begin, count);
+    if (count < LONG) put(from, begin, count);
+    else lend(new Lent(from, begin, count), count);
   }
 
   /** Adds `count` bytes that the source puts in `finish`. */
   public void lend(Source from, int count) {
-    lendLong(from, 0, count);
-  }
-
-  private void lendLong(Object from, int begin, int count) {
     length = Math.addExact(length, count);
-    stretches.add(new Stretch(own, from, begin, count));
+    stretches.add(new Stretch(own, from, count));
   }
 
   /** All bytes of another writer. Bytes that were lent to the other writer stay lent. */
@@ -126,7 +114,7 @@ public final class ByteWriter {
     int done = 0;
     for (Stretch each : other.stretches) {
       takeOwn(other, done, each.before, lends);
-      lendLong(each.from, each.begin, each.count);
+      lend(each.from, each.count);
       done = each.before;
     }
     takeOwn(other, done, other.own, lends);
@@ -163,7 +151,7 @@ public final class ByteWriter {
       System.arraycopy(bytes, done, all, at, each.before - done);
       at += each.before - done;
       done = each.before;
-      each.put(all, at);
+      each.from.put(all, at);
       at += each.count;
     }
     System.arraycopy(bytes, done, all, at, own - done);

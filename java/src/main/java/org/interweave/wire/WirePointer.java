@@ -15,6 +15,12 @@ public record WirePointer(int slot, long serial, long offset) {
     return slot == 0 && serial == 0 && offset == 0;
   }
 
+  /** Whether the pointer at that place leads to the first unit of a block of its own segment. */
+  public static boolean leadsTo(long serial, byte[] bytes, int at) {
+    return LittleEndian.getLong(bytes, at) == serial << 16
+        && LittleEndian.getLong(bytes, at + 8) == 0;
+  }
+
   public static WirePointer at(byte[] bytes, int at) {
     long first = LittleEndian.getLong(bytes, at);
     long offset = LittleEndian.getLong(bytes, at + 8);

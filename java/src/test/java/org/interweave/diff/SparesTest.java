@@ -25,7 +25,7 @@ class SparesTest {
 
   private void release(Changes changes) {
     reader.apply(changes.collect());
-    changes.commit(reader.version());
+    changes.commit(reader.version(), false);
     assertNull(block.pristine());
     assertArrayEquals(block.memory(), reader.block(block.serial).memory());
   }

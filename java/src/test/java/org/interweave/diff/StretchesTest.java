@@ -35,7 +35,7 @@ class StretchesTest {
     Changes changes = new Changes(copy, 1, 1);
     CopiedBlock block = changes.allocate(mixed(copy), COUNT, "");
     changes.collect();
-    changes.commit(1);
+    changes.commit(1, false);
     return block;
   }
 
@@ -81,8 +81,8 @@ class StretchesTest {
         wholes.undo();
         assertArrayEquals(before, own.memory(), where);
       } else {
-        changes.commit(sparse.version() + 1);
-        wholes.commit(full.version() + 1);
+        changes.commit(sparse.version() + 1, false);
+        wholes.commit(full.version() + 1, false);
         ++sent;
       }
       assertArrayEquals(other.memory(), own.memory(), where);

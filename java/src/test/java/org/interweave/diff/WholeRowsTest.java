@@ -76,7 +76,7 @@ class WholeRowsTest {
 
   private void replace(byte[] values) {
     assertTrue(changes.mayReplace(row));
-    changes.replace(row, source(values));
+    changes.replace(row, source(values), false);
   }
 
   @Test
@@ -215,7 +215,7 @@ class WholeRowsTest {
     assertSame(first, diff, "the one before the last");
     replace(filled(13));
     byte[] kept = changes.collect();
-    changes.commit(writer.version() + 1);
+    changes.commit(writer.version() + 1, false);
     replace(filled(14));
     changes.collect();
     changes.commit(writer.version() + 1, true);
@@ -264,7 +264,7 @@ class WholeRowsTest {
   private void replaceLarge(CopiedBlock large, int value) {
     assertTrue(changes.mayReplace(large));
     changes.replace(
-        large, (to, at) -> Arrays.fill(to, at, at + large.length(), (byte) value));
+        large, (to, at) -> Arrays.fill(to, at, at + large.length(), (byte) value), false);
   }
 
   /** Some updates cover all that lies in the diff before, some a part of it, and some nothing. */

@@ -44,7 +44,7 @@ class MarkedRowsTest {
     map.flush();
     byte[] diff = changes.collect();
     if (diff != null) reader.apply(diff);
-    changes.commit(reader.version());
+    changes.commit(reader.version(), false);
     client.write(null);
     read.refresh();
   }

@@ -62,7 +62,7 @@ class MarkedStoresTest {
       MAP.flush();
       byte[] diff = changes.collect();
       if (diff != null) READER.apply(diff);
-      changes.commit(READER.version());
+      changes.commit(READER.version(), false);
       READ.refresh();
     }
 

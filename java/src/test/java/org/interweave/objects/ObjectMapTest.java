@@ -62,7 +62,7 @@ class ObjectMapTest {
     map.flush();
     byte[] diff = changes.collect();
     if (diff != null) reader.apply(diff);
-    changes.commit(reader.version());
+    changes.commit(reader.version(), false);
     read.refresh();
     begin();
     return diff != null;

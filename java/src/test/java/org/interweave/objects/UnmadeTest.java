@@ -39,7 +39,7 @@ class UnmadeTest {
     first.next.value = 5;
     map.flush();
     reader.apply(changes.collect());
-    changes.commit(reader.version());
+    changes.commit(reader.version(), false);
     keeper.fails = true;
     keeper.failures = 0;
   }

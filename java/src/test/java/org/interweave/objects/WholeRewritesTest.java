@@ -301,7 +301,7 @@ class WholeRewritesTest {
     block.memory()[texts_t.BOUND * 5] = (byte) 0xff;
     diff = changes.collect();
     reader.apply(diff.clone());
-    changes.commit(reader.version());
+    changes.commit(reader.version(), false);
     client.write(null);
     map.reload();
     for (int round = 5; round < 8; ++round) {

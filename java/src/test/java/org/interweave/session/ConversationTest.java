@@ -29,6 +29,7 @@ import org.interweave.wire.protocol.NotifyCodec.NotRecent;
 import org.interweave.wire.protocol.NotifyCodec.Push;
 import org.interweave.wire.protocol.NotifyCodec.RecallWriter;
 import org.interweave.wire.protocol.NotifyCodec.SegmentGone;
+import org.interweave.wire.protocol.NotifyCodec.Subscribe;
 import org.interweave.wire.protocol.NotifyCodec.Subscribed;
 import org.interweave.wire.protocol.NotifyCodec.WriterLost;
 import org.interweave.wire.protocol.SegmentCodec.Durability;
@@ -248,6 +249,7 @@ class ConversationTest {
   @Test
   void aStrictLockIsGivenBackByTheLastReaderOrByALateAnswer() {
     fetchFirst();
+    conversation.question(new Bound(CoherenceModel.STRICT, 0), false, 0);
     conversation.entered(true);
     conversation.entered(true);
     conversation.strictLeft();
@@ -259,7 +261,7 @@ class ConversationTest {
   }
 
   private void subscribe(long now) {
-    conversation.follow(Bound.FULL, true);
+    conversation.listen(true);
     Subscribed body = new Subscribed(version(1));
     Message answer = message(MessageType.SUBSCRIBED, Subscribed.CODEC, body);
     hear(MessageType.SUBSCRIBE, answer, true, now);
@@ -319,15 +321,14 @@ class ConversationTest {
   void threeUnreadNotificationsEndTheSubscription() {
     fetchFirst();
     for (int i = 0; i < 3; ++i) conversation.state().adaptation.asked(true);
-    conversation.follow(Bound.FULL, false);
+    conversation.watch();
     assertEquals(List.of(MessageType.SUBSCRIBE), sent());
-    conversation.follow(Bound.FULL, false);
+    conversation.watch();
     assertEquals(List.of(), sent(), "one is under way");
     Message answer =
         message(MessageType.SUBSCRIBED, Subscribed.CODEC, new Subscribed(version(1)));
     hear(MessageType.SUBSCRIBE, answer, true, SECOND);
     for (int i = 1; i <= 3; ++i) push(i, i + 1);
-    conversation.follow(Bound.FULL, false);
     assertEquals(List.of(MessageType.UNSUBSCRIBE), sent());
   }
 
@@ -336,14 +337,86 @@ class ConversationTest {
     fetchFirst();
     subscribe(SECOND);
     sent();
-    conversation.follow(new Bound(CoherenceModel.DELTA, 2), true);
+    conversation.follow(new Bound(CoherenceModel.DELTA, 2));
     assertEquals(List.of(MessageType.SUBSCRIBE), sent());
     conversation.connectionLost();
-    conversation.follow(Bound.FULL, true);
+    conversation.follow(Bound.FULL);
     assertEquals(List.of(), sent());
     open(1);
-    conversation.follow(Bound.FULL, true);
+    conversation.tick(SECOND);
     assertEquals(List.of(MessageType.SUBSCRIBE), sent());
+  }
+
+  /** The answer under the old model comes after the model has changed [POLL-1]. */
+  @Test
+  void aSubscriptionFollowsTheModelOnceItIsGranted() {
+    fetchFirst();
+    conversation.listen(true);
+    sent();
+    conversation.follow(new Bound(CoherenceModel.DELTA, 2));
+    assertEquals(List.of(), sent(), "one is under way");
+    Message answer =
+        message(MessageType.SUBSCRIBED, Subscribed.CODEC, new Subscribed(version(1)));
+    hear(MessageType.SUBSCRIBE, answer, true, SECOND);
+    assertEquals(List.of(MessageType.SUBSCRIBE), sent());
+  }
+
+  /** The first acquire asks for the first copy: pushed, too, it would come twice. */
+  @Test
+  void diffsAreNotPushedToAClientWithoutACopy() {
+    open(1);
+    conversation.listen(true);
+    Subscribe first = Subscribe.CODEC.fromBytes(conversation.takeEffect().body());
+    assertFalse(first.push());
+    Message answer =
+        message(MessageType.SUBSCRIBED, Subscribed.CODEC, new Subscribed(version(1)));
+    hear(MessageType.SUBSCRIBE, answer, true, SECOND);
+    hear(MessageType.ACQUIRE_READER, acquired(0, 1), false, SECOND);
+    conversation.watch();
+    Subscribe second = Subscribe.CODEC.fromBytes(conversation.takeEffect().body());
+    assertTrue(second.push());
+  }
+
+  /** [LOCK-11]: RELEASE_READER, or the answer that brought the lock, may be lost. */
+  @Test
+  void aStrictLockIsGivenBackOnTheNextConnection() {
+    fetchFirst();
+    conversation.question(new Bound(CoherenceModel.STRICT, 0), false, 0);
+    conversation.entered(true);
+    conversation.connectionLost();
+    conversation.strictLeft();
+    assertEquals(List.of(), sent());
+    open(1);
+    assertEquals(List.of(MessageType.RELEASE_READER), sent());
+    conversation.connectionLost();
+    conversation.sessionEnded();
+    open(1);
+    assertEquals(List.of(), sent(), "the lock has ended with its session");
+  }
+
+  @Test
+  void aStrictReaderKeepsItsLockOnTheNextConnection() {
+    fetchFirst();
+    conversation.question(new Bound(CoherenceModel.STRICT, 0), false, 0);
+    conversation.entered(true);
+    conversation.connectionLost();
+    open(1);
+    assertEquals(List.of(), sent());
+    conversation.strictLeft();
+    assertEquals(List.of(MessageType.RELEASE_READER), sent());
+  }
+
+  /** The locks of a session end with it. */
+  @Test
+  void aGrantIsLostWithItsSession() {
+    fetchFirst();
+    hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
+    conversation.connectionLost();
+    conversation.sessionEnded();
+    open(1);
+    assertTrue(conversation.grant().isLost());
+    conversation.writingEnded();
+    assertEquals(List.of(), sent(), "nothing is to be given back");
   }
 
   // ---- kept grants ----

@@ -126,7 +126,7 @@ class CollectingTest {
         changes.undo();
       } else {
         reader.apply(diff);
-        changes.commit(reader.version());
+        changes.commit(reader.version(), false);
       }
       assertSame(writer, reader, where);
       assertEquals(writer.version(), reader.version(), where);
@@ -161,8 +161,7 @@ class CollectingTest {
         changes.slotOf("/s" + random.nextInt(40));
       } else {
         CopiedBlock block = blocks.get(random.nextInt(blocks.size()));
-        if (what == 3) changes.changesWhole(block);
-        else changes.touch(block);
+        changes.touch(block);
         fill(block, random);
       }
     }
@@ -203,8 +202,6 @@ class CollectingTest {
     Changes changes = new Changes(copy, FIRST_SERIAL, 1);
     changes.touch(copy.block(7));
     assertNull(changes.collect());
-    changes.changesWhole(copy.block(7));
-    assertTrue(changes.collect() != null);
   }
 
   private static void assertSame(Copy expected, Copy found, String where) {
