@@ -55,7 +55,7 @@ pub struct Cluster {
     user: Option<(u32, u32)>,
     /// The process that receives the log, while it stands still.
     paused: Option<Pid>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Cluster {
@@ -88,7 +88,7 @@ impl Cluster {
             admin: None,
             user,
             paused: None,
-            _folder: folder,
+            folder,
         };
         cluster.initialise();
         cluster.begin(0);
@@ -261,13 +261,23 @@ impl Cluster {
         }
         self.look();
     }
+
+    /// Ends both nodes, and removes all they had.
+    pub fn stop(&mut self) {
+        self.admin = None;
+        self.kill(0);
+        self.kill(1);
+        for node in &self.nodes {
+            // It may be gone already.
+            let _ = std::fs::remove_dir_all(&node.data);
+        }
+        let _ = std::fs::remove_dir_all(self.folder.path());
+    }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        self.admin = None;
-        self.kill(0);
-        self.kill(1);
+        self.stop();
     }
 }
 

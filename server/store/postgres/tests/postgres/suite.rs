@@ -3,11 +3,22 @@
 use crate::place::PostgresPlace;
 use interweave_postgres_cluster::Cluster;
 use interweave_store_suite::{all, run_one, Ability, Outcome};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Stops the cluster at the end of a test: the threads of proxies keep it alive.
+struct Stopping(Arc<Mutex<Cluster>>);
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        let cluster = self.0.lock();
+        cluster.unwrap_or_else(PoisonError::into_inner).stop();
+    }
+}
 
 /// Asserts that every case holds, but for those that need one of these abilities.
 fn check(can_lose_power: bool, lacking: &[Ability]) {
     let cluster = Arc::new(Mutex::new(Cluster::start()));
+    let _stopping = Stopping(Arc::clone(&cluster));
     let make = || Box::new(PostgresPlace::new(Arc::clone(&cluster), can_lose_power)) as _;
     let only = std::env::var("IW_CASE").unwrap_or_default();
     let (mut missed, mut broken) = (0, Vec::new());
