@@ -18,6 +18,7 @@ mod makers;
 mod many;
 mod messages;
 mod own_token;
+mod postgres;
 mod routes;
 mod server;
 mod sharing;
