@@ -3,6 +3,7 @@
 #
 #   make/build.sh demo      the interweave program, Astroflow's simulator and viewer
 #   make/build.sh library   the client library alone, for the Python package
+#   make/build.sh sim       the client's engine alone, for the simulator
 #   make/build.sh install   the program, the libraries of client and cluster, the Fortran module
 #   make/build.sh           these and the examples: `make build`
 #   make/build.sh tests     these and the tests' programs
@@ -29,6 +30,10 @@ case $what in
     targets=(interweave)
     program_wanted=
     ;;
+  sim)
+    targets=(iw_sim)
+    program_wanted=
+    ;;
   install)
     options=(-DIW_CLUSTER=ON -DIW_FORTRAN=ON)
     targets=(installed)
@@ -42,7 +47,7 @@ case $what in
     targets=(all tests)
     ;;
   *)
-    echo "build: '$what' is not a part; the parts are demo, library, install, all, tests" >&2
+    echo "build: '$what' is not a part; the parts are demo, library, sim, install, all, tests" >&2
     exit 2
     ;;
 esac

@@ -9,15 +9,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
 make/cargo_dependencies.sh restore
-# The client's engine in C++, for the clients that are not models.
-IW_SIM_ENGINE=$(realpath -m "$BUILD/sim")
+# The client's engine in C++, for the clients that are not models. In test-deep it is built already.
+IW_SIM_ENGINE=$(realpath -m "$BUILD/release/native")
 export IW_SIM_ENGINE
-mkdir -p "$IW_SIM_ENGINE"
-cmake -S native -B "$IW_SIM_ENGINE" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  >"$IW_SIM_ENGINE/configure.log" 2>&1 || { cat "$IW_SIM_ENGINE/configure.log"; exit 1; }
-ninja -C "$IW_SIM_ENGINE" -j "$JOBS" "${quiet_ninja[@]}" iw_sim
+[ "${1:-}" = --short ] && [ -f "$IW_SIM_ENGINE/sim/libiw_sim.a" ] || make/build.sh sim
 cargo build --release --locked --quiet --package interweave-sim --features native
-workers=(--workers "${JOBS:-$(nproc)}")
+workers=(--workers "$JOBS")
 program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
 if [ "${1:-}" = --short ]; then
   # The same ones each time, so that a change is not blamed for what another seed finds.

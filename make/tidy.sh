@@ -14,6 +14,11 @@ git ls-files '*.cc' '*.h' '*.hpp' '*.c' | grep -v '\.gen\.' | xargs clang-format
 echo "tidy: lints"
 cargo clippy --release --quiet --locked --workspace --all-targets -- -D clippy::correctness \
   -D clippy::suspicious
+# The simulator once more, with what other builds do not have. Nothing is linked.
+IW_SIM_ENGINE=unused cargo clippy --release --quiet --locked --package interweave-sim \
+  --all-targets --features native,planted \
+  --config 'profile.release.package.interweave-wire.debug-assertions=true' -- \
+  -D clippy::correctness -D clippy::suspicious
 echo "tidy: the lock file of the fuzz programs"
 host=$(rustc -vV | sed -n 's/^host: //p')
 cargo metadata --quiet --locked --format-version 1 --filter-platform "$host" \

@@ -31,6 +31,7 @@ class Copy:
         self.source = folder / "native"
         self.build = folder / "native-build"
         self.test = f"{room}_test"
+        self.program = self.build / room / self.test
         self.folder = folder
 
     def make(self):
@@ -55,14 +56,10 @@ class Copy:
         command = ["ninja", "-C", self.build, "-j", os.environ.get("JOBS", "1"), self.test]
         return subprocess.run(command, capture_output=True).returncode == 0
 
-    def program(self):
-        found = sorted(self.build.rglob(self.test))
-        return str(next(path for path in found if path.is_file()))
-
     def holds(self, seconds):
         """Whether the tests hold. A test that does not end does not."""
         try:
-            done = subprocess.run([self.program(), "--gtest_brief=1", "--gtest_break_on_failure"],
+            done = subprocess.run([self.program, "--gtest_brief=1", "--gtest_break_on_failure"],
                                   capture_output=True, timeout=seconds)
         except subprocess.TimeoutExpired:
             return False
@@ -109,6 +106,8 @@ def main():
     arguments.add_argument("--list", action="store_true")
     options = arguments.parse_args()
     os.chdir(pathlib.Path(__file__).resolve().parents[2])
+    if not any(pathlib.Path(options.room).glob("*_test.cc")):
+        sys.exit(f"mutants: {options.room} has no tests of its own")
     changes = []
     for path in product_files(options.room):
         changes += [(path, change) for change in changes_of(path.read_text(encoding="utf-8"))]
@@ -123,7 +122,6 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     copy = Copy(options.room.split("/")[1], folder)
     copy.make()
-    began = time.monotonic()
     if not copy.compiles() or not copy.holds(600):
         sys.exit("mutants: the tests do not hold without a change")
     began = time.monotonic()

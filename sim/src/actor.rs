@@ -111,6 +111,11 @@ impl Actor {
         }
     }
 
+    /// Whether it has the segment's writer lock, and has not begun to give it back.
+    pub fn holds(&self, segment: usize) -> bool {
+        either!(self, client => client.holds(segment))
+    }
+
     pub fn connection(&self) -> Option<u64> {
         either!(self, client => client.connection())
     }

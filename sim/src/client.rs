@@ -4,6 +4,7 @@
 
 pub(crate) mod copy;
 mod keeping;
+mod messages;
 mod op;
 pub(crate) mod reading;
 mod writing;
@@ -20,7 +21,8 @@ use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
 use keeping::Kept;
-pub use op::{Ending, Op, Watching};
+pub(crate) use messages::{bytes_of, decoded, error_of};
+pub use op::{Ending, Op, Watching, MOST_PUSH_BYTES};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use writing::{Release, Writing};
 
@@ -113,8 +115,6 @@ impl Doing {
 /// A client that cannot reach the server tries again after so long.
 const PAUSE_NS: u64 = 50 * MS;
 const MOST_OPS: usize = 8;
-/// The bytes of diffs that it buffers.
-const PUSH_BYTES: u64 = 2048;
 
 pub struct Client {
     pub number: usize,
@@ -215,6 +215,11 @@ impl Client {
 
     pub fn is_idle(&self) -> bool {
         self.doing.is_none() && self.ops.is_empty()
+    }
+
+    /// Whether it has the segment's writer lock, and has not begun to give it back.
+    pub fn holds(&self, segment: usize) -> bool {
+        matches!(&self.doing, Some(Doing::Writing(writing)) if writing.holds(segment))
     }
 
     pub fn connection(&self) -> Option<u64> {
@@ -421,15 +426,8 @@ impl Client {
             return;
         };
         self.sent_ns = env.now_ns;
-        let mut bytes = Vec::new();
-        let mut frames = message.into_frames();
-        while let Some((head, bulk)) = frames.next_frame() {
-            bytes.extend_from_slice(&head);
-            for piece in bulk.into_pieces() {
-                bytes.extend_from_slice(&piece);
-            }
-        }
-        send_in_parts(env, connection, Side::Server, bytes.into(), env.world_ns);
+        let bytes = bytes_of(message).into();
+        send_in_parts(env, connection, Side::Server, bytes, env.world_ns);
     }
 
     fn received(&mut self, env: &mut Env, bytes: &[u8], sent_ns: u64) -> Checked<()> {
@@ -779,17 +777,4 @@ impl Client {
             }
         }
     }
-}
-
-pub(crate) fn decoded<T: Xdr>(message: &Message) -> Checked<T> {
-    message
-        .decode()
-        .or_else(|rejection| violation("messages", rejection.text))
-}
-
-/// Code and text of an ERROR.
-pub(crate) fn error_of(message: &Message) -> Checked<(ErrorCode, String)> {
-    let told = message.decode::<ErrorReply>().map(|r| (r.code, r.text));
-    let told = told.or_else(|_| message.decode::<PlainError>().map(|p| (p.code, p.text)));
-    told.or_else(|rejection| violation("messages", rejection.text))
 }

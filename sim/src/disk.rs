@@ -22,6 +22,9 @@ const SECTOR_BYTES: usize = 512;
 /// How long a call takes, and a sync at most.
 const CALL_NS: u64 = 4_000;
 const SYNC_NS: u64 = 3_000_000;
+/// Of a store (spec/format/server-log.md): the catalogue's name, and the head of a log file.
+const CATALOGUE: &str = "catalogue";
+const LOG_HEAD_BYTES: usize = 88;
 
 #[derive(Debug, Default)]
 struct Inode {
@@ -82,6 +85,8 @@ struct State {
     faults: Faults,
     /// Something may be lost although the power was never off.
     has_lost: bool,
+    has_flipped: bool,
+    has_lost_catalogue: bool,
     random: Random,
     cost_ns: u64,
     calls: u64,
@@ -110,6 +115,8 @@ impl SimDisk {
             copy: None,
             faults: Faults::default(),
             has_lost: false,
+            has_flipped: false,
+            has_lost_catalogue: false,
             random,
             cost_ns: 0,
             calls: 0,
@@ -231,9 +238,9 @@ impl SimDisk {
         self.state().lose_power();
     }
 
-    /// A bit of a file changes. None: there is no file.
-    pub fn flip_bit(&self) -> Option<Flipped> {
-        self.state().flip_bit()
+    /// A bit of a file changes, and the catalogue may be lost. None: there is no file for it.
+    pub fn flip_bit(&self, loses_catalogue: bool) -> Option<Flipped> {
+        self.state().flip_bit(loses_catalogue)
     }
 
     /// How many calls there were, and how many of them failed.
@@ -361,15 +368,24 @@ impl State {
         Err(io::Error::from_raw_os_error(5))
     }
 
-    /// By now all that was written has come to the disk.
-    fn flip_bit(&mut self) -> Option<Flipped> {
+    /// By now all that was written has come to the disk. With the catalogue goes the only other
+    /// place of a segment's name. Then the bit is in a record or a checkpoint, and is the only one
+    /// of the run, because further damage could hide which segments there were.
+    fn flip_bit(&mut self, loses_catalogue: bool) -> Option<Flipped> {
+        if self.has_lost_catalogue {
+            return None;
+        }
+        let loses_catalogue = loses_catalogue && !self.has_flipped;
         self.inodes.values_mut().for_each(Inode::take_over);
         self.keep_names(self.changes.len());
         let log = |name: &&String| name.ends_with(".iwl");
         let newest = self.names.keys().rfind(log).cloned();
+        let ends: &[&str] = match loses_catalogue {
+            true => &[".iwl", ".iwk"],
+            false => &[".iwl", ".iwk", ".iwp", ".iww", CATALOGUE, "owner"],
+        };
         let may_flip = |name: &&String| {
-            let ends = [".iwl", ".iwk", ".iwp", ".iww", "catalogue", "owner"];
-            let is_end = Some(*name) == newest.as_ref() || *name == "catalogue";
+            let is_end = Some(*name) == newest.as_ref() || *name == CATALOGUE;
             // A write that failed may have been the one that would tell of the damage.
             ends.iter().any(|end| name.ends_with(end)) && !(is_end && self.failures > 0)
         };
@@ -378,19 +394,41 @@ impl State {
             return None;
         }
         let name = self.random.pick(&names).clone();
-        let inode = self.inodes.get_mut(&self.names[&name])?;
-        if inode.shown.is_empty() {
-            return None;
-        }
-        // Heads and first records are as likely as all that follows.
-        let at = self.random.skewed(1, inode.shown.len() as u64) as usize - 1;
+        let is_newest = Some(&name) == newest.as_ref();
+        let from = match loses_catalogue && name.ends_with(".iwl") {
+            true => LOG_HEAD_BYTES,
+            false => 0,
+        };
+        let number = self.names[&name];
+        let at = self.place_to_flip(number, from)?;
         let bit = 1 << self.random.below(8);
+        let inode = self.inodes.get_mut(&number)?;
         inode.shown[at] ^= bit;
         if let Some(byte) = inode.kept.get_mut(at) {
             *byte ^= bit;
         }
-        let is_newest = Some(&name) == newest.as_ref();
+        self.has_flipped = true;
+        if loses_catalogue && self.remove(CATALOGUE).is_ok() {
+            self.keep_names(self.changes.len());
+            self.has_lost_catalogue = true;
+        }
         Some(Flipped { name, is_newest })
+    }
+
+    /// Heads and first records are as likely as all that follows, and so are the last bytes that
+    /// were written.
+    fn place_to_flip(&mut self, number: u64, from: usize) -> Option<usize> {
+        let shown = &self.inodes.get(&number)?.shown;
+        let written = shown.iter().rposition(|byte| *byte != 0)? + 1;
+        let (all, written) = (shown.len(), written.checked_sub(from)?);
+        if written == 0 {
+            return None;
+        }
+        Some(match self.random.below(4) {
+            0 => all - self.random.skewed(1, (all - from) as u64) as usize,
+            1 => from + written - self.random.skewed(1, written as u64) as usize,
+            _ => from + self.random.skewed(1, written as u64) as usize - 1,
+        })
     }
 
     fn lose_power(&mut self) {

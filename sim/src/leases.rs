@@ -4,6 +4,7 @@
 //! It hears what comes in at the server's door and what goes out. All times are those of the
 //! server's clock.
 
+use crate::env::MS;
 use crate::history::{violation, Checked};
 use interweave_server::session::{Absence, Effect, Incoming, Request, ServerMessage};
 use interweave_wire::protocol::xdr::{Reader, Xdr};
@@ -11,7 +12,10 @@ use interweave_wire::protocol::*;
 use std::collections::BTreeMap;
 
 /// A lease may end later by this much.
-const TICK_NS: u64 = 10_000_000;
+const TICK_NS: u64 = 10 * MS;
+
+/// So many requests of a connection may wait for their answers.
+const MOST_UNANSWERED: usize = 1024;
 
 /// A request: its connection and stream.
 type Name = (u64, u32);
@@ -73,10 +77,7 @@ impl Leases {
         match &incoming.request {
             Request::AcquireWriter(r) => {
                 // A client that asks again gives up the lock that it had on this connection.
-                let older = self.holds.get_mut(&r.segment);
-                if let Some(hold) = older.filter(|hold| hold.connection == connection) {
-                    hold.first_ns = 0;
-                }
+                self.may_end(r.segment, connection);
                 let waiting = Waiting {
                     segment: r.segment,
                     since_ns: now_ns,
@@ -91,10 +92,7 @@ impl Leases {
             // A client that closes a segment gives up its locks.
             Request::CloseSegment(r) => {
                 self.strict.remove(&(r.segment, connection));
-                let hold = self.holds.get_mut(&r.segment);
-                if let Some(hold) = hold.filter(|hold| hold.connection == connection) {
-                    hold.first_ns = 0;
-                }
+                self.may_end(r.segment, connection);
             }
             Request::ReleaseWriter(r) => {
                 let parts = r.parts.iter().map(|part| (part.segment, part.fence));
@@ -107,6 +105,14 @@ impl Leases {
                 self.releases.insert(name, parts);
             }
             _ => {}
+        }
+    }
+
+    /// The connection gives up the segment's lock, if it has it. The server may let it go at once.
+    fn may_end(&mut self, segment: u32, connection: u64) {
+        let hold = self.holds.get_mut(&segment);
+        if let Some(hold) = hold.filter(|hold| hold.connection == connection) {
+            hold.first_ns = 0;
         }
     }
 
@@ -167,7 +173,7 @@ impl Leases {
             }
             Ok(MessageType::WriterRenewed) => {
                 let renewed: WriterRenewed = decoded(&mut reader)?;
-                let lease_ns = u64::from(renewed.lease_ms) * 1_000_000;
+                let lease_ns = u64::from(renewed.lease_ms) * MS;
                 self.renewed(now_ns, segment, (connection, lease_ns))
             }
             Ok(MessageType::WriterLost) => {
@@ -250,7 +256,7 @@ impl Leases {
     fn lost(&mut self, now_ns: u64, segment: u32, fence: u64) -> Checked<()> {
         if let Some(hold) = find(&mut self.holds, (segment, fence)) {
             // A renewal says the lease in whole milliseconds.
-            if hold.is_releasing || now_ns + 1_000_000 < hold.first_ns {
+            if hold.is_releasing || now_ns + MS < hold.first_ns {
                 let text = format!("segment {segment}: fence {fence} was taken from its holder");
                 return violation("no lock is taken early", text);
             }
@@ -332,9 +338,18 @@ impl Leases {
         }
     }
 
-    /// Nobody waits for a lock whose lease is over.
+    /// Nobody waits for a lock whose lease is over, and nobody has too many requests that wait.
     pub fn check(&self, now_ns: u64) -> Checked<()> {
-        for waiting in self.waiting.values() {
+        let mut asks = (0, 0);
+        for ((connection, _), waiting) in &self.waiting {
+            asks = match asks.0 == *connection {
+                true => (asks.0, asks.1 + 1),
+                false => (*connection, 1),
+            };
+            if asks.1 > MOST_UNANSWERED {
+                let text = format!("{} requests of a connection wait", asks.1);
+                return violation("bounded memory", text);
+            }
             let Some(hold) = self.holds.get(&waiting.segment) else {
                 continue;
             };
@@ -345,7 +360,7 @@ impl Leases {
                     "segment {}: fence {} holds the lock {} ms after its lease, and somebody waits",
                     waiting.segment,
                     hold.fence,
-                    (now_ns - hold.last_ns) / 1_000_000
+                    (now_ns - hold.last_ns) / MS
                 );
                 return violation("no lock outlives its lease", text);
             }

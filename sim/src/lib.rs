@@ -10,6 +10,7 @@ mod clock;
 mod content;
 mod disk;
 mod env;
+mod flood;
 mod history;
 mod leases;
 #[cfg(feature = "native")]

@@ -2,7 +2,7 @@
 
 use interweave_sim::plan::Action;
 use interweave_sim::shrink::shrink;
-use interweave_sim::{run, Counts, Outcome, Plan};
+use interweave_sim::{run, Counts, Outcome, Plan, Violation};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 const HELP: &str = "\
 interweave-sim [--seed N] [--trace N] [--from N] [--seeds N] [--minutes N] [--workers N] [--all]
+               [--no-shrink] [--no-grants]
   --seed N     run this seed alone, and say what happens
   --trace N    run this seed with a client that is recorded, and print its trace
                (spec/vectors/traces/README.md)
@@ -119,7 +120,9 @@ fn run_one(seed: u64, wish: &Wish) -> ExitCode {
     match is_repeated(&plan, &outcome) && outcome.violation.is_none() {
         true => ExitCode::SUCCESS,
         false => {
-            tell(&plan, &outcome, wish);
+            if let Some(violation) = &outcome.violation {
+                tell(&plan, violation, wish);
+            }
             ExitCode::FAILURE
         }
     }
@@ -143,8 +146,8 @@ fn is_repeated(plan: &Plan, first: &Outcome) -> bool {
 struct Campaign {
     next_seed: AtomicU64,
     sum: Mutex<Sum>,
-    /// The seeds that failed, and how.
-    failed: Mutex<BTreeMap<u64, String>>,
+    /// The seeds that failed, and how. None: their two runs differ, and break no promise.
+    failed: Mutex<BTreeMap<u64, Option<(u64, Violation)>>>,
 }
 
 fn run_many(wish: &Wish) -> ExitCode {
@@ -161,16 +164,23 @@ fn run_many(wish: &Wish) -> ExitCode {
     let took = begin.elapsed();
     let failed = campaign.failed.into_inner();
     let failed = failed.unwrap_or_else(PoisonError::into_inner);
-    if let Some(&seed) = failed.keys().next() {
-        let plan = Plan::of(seed);
-        tell(&plan, &run(&plan, false), wish);
+    let mut broken = failed
+        .iter()
+        .filter_map(|(seed, what)| Some((*seed, what.as_ref()?)));
+    if let Some((seed, violation)) = broken.next() {
+        tell(&Plan::of(seed), violation, wish);
     }
     let sum = campaign.sum.into_inner();
     let sum = sum.unwrap_or_else(PoisonError::into_inner);
     sum.tell(took, wish.workers);
     println!("violations       {}", failed.len());
     for (seed, what) in &failed {
-        println!("seed {seed}: {what}");
+        match what {
+            Some((_, violation)) => {
+                println!("seed {seed}: {}: {}", violation.checker, violation.text);
+            }
+            None => println!("seed {seed}: two runs differ"),
+        }
     }
     match failed.is_empty() {
         true => ExitCode::SUCCESS,
@@ -194,12 +204,9 @@ fn work(campaign: &Campaign, wish: &Wish, begin: Instant) {
         drop(sum);
         let failed = campaign.failed.lock();
         let mut failed = failed.unwrap_or_else(PoisonError::into_inner);
-        let what = match outcome.violation {
-            Some((_, violation)) => Some(format!("{}: {}", violation.checker, violation.text)),
-            None if !is_repeated => Some("two runs differ".to_string()),
-            None => None,
-        };
-        failed.extend(what.map(|what| (seed, what)));
+        if outcome.violation.is_some() || !is_repeated {
+            failed.insert(seed, outcome.violation);
+        }
         if !failed.is_empty() && !wish.goes_on {
             return;
         }
@@ -253,11 +260,8 @@ impl Sum {
     }
 }
 
-fn tell(plan: &Plan, outcome: &Outcome, wish: &Wish) {
+fn tell(plan: &Plan, (at_ns, violation): &(u64, Violation), wish: &Wish) {
     let seed = plan.seed;
-    let Some((at_ns, violation)) = &outcome.violation else {
-        return;
-    };
     let at = *at_ns as f64 / 1e9;
     println!(
         "seed {seed}, at {at:.6}: {}: {}",
@@ -266,7 +270,7 @@ fn tell(plan: &Plan, outcome: &Outcome, wish: &Wish) {
     if !wish.shrinks {
         return;
     }
-    let short = shrink(plan, SHRINKING_RUNS);
+    let short = shrink(plan, violation, SHRINKING_RUNS);
     println!(
         "a short way there, {} events of {}:",
         short.events.len(),

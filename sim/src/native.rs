@@ -166,6 +166,13 @@ impl NativeClient {
         self.doing.is_none() && self.ops.is_empty() && !(0..self.copies.len()).any(owes)
     }
 
+    /// Whether it has the segment's writer lock, and has not begun to give it back.
+    pub fn holds(&self, segment: usize) -> bool {
+        let holds =
+            |doing: &Doing| doing.segment == segment && matches!(doing.step, Step::Writes { .. });
+        self.doing.as_ref().is_some_and(holds)
+    }
+
     pub fn connection(&self) -> Option<u64> {
         self.connection
     }

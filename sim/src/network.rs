@@ -32,6 +32,8 @@ pub enum Item {
 
 /// So many bytes are on their way in one direction at most.
 const WINDOW_BYTES: usize = 64 << 10;
+/// To a client that takes nothing.
+const SMALL_WINDOW_BYTES: usize = 4 << 10;
 
 #[derive(Debug, Default)]
 struct Direction {
@@ -76,6 +78,8 @@ pub struct Network {
     last_connection: u64,
     blocked: BTreeSet<(usize, Side)>,
     slow: BTreeSet<usize>,
+    /// Those that take nothing.
+    stuck: BTreeSet<usize>,
     /// The shortest and the longest delay.
     delays_ns: (u64, u64),
 }
@@ -88,6 +92,7 @@ impl Network {
             last_connection: 0,
             blocked: BTreeSet::new(),
             slow: BTreeSet::new(),
+            stuck: BTreeSet::new(),
             delays_ns,
         }
     }
@@ -135,16 +140,16 @@ impl Network {
             return Arrival::Nothing;
         };
         let client = link.client;
-        if self.blocked.contains(&(client, to)) {
-            link.direction(to).held.push((item, sent_ns));
+        let is_taken = !link.is_broken && !link.closed.contains(&to);
+        let direction = link.direction(to);
+        if is_taken && self.blocked.contains(&(client, to)) {
+            direction.held.push((item, sent_ns));
             return Arrival::Nothing;
         }
-        let direction = link.direction(to);
         direction.in_flight -= bytes_of(&item);
-        if link.is_broken || link.closed.contains(&to) {
+        if !is_taken {
             return Arrival::Nothing;
         }
-        let direction = link.direction(to);
         match (direction.cut_after, item) {
             (Some(left), Item::Bytes(bytes)) if bytes.len() > left => {
                 Arrival::Cut(Item::Bytes(bytes.slice(..left)))
@@ -178,7 +183,11 @@ impl Network {
     pub fn room(&self, connection: u64) -> usize {
         let link = self.links.get(&connection);
         link.map_or(0, |link| {
-            WINDOW_BYTES.saturating_sub(link.to_client.in_flight)
+            let window = match self.stuck.contains(&link.client) {
+                true => SMALL_WINDOW_BYTES,
+                false => WINDOW_BYTES,
+            };
+            window.saturating_sub(link.to_client.in_flight)
         })
     }
 
@@ -192,6 +201,12 @@ impl Network {
         self.blocked.insert((client, to));
     }
 
+    /// The client never takes anything.
+    pub fn set_stuck(&mut self, client: usize) {
+        self.stuck.insert(client);
+        self.block(client, Side::Client);
+    }
+
     /// Returns what was held, in its order.
     pub fn heal(&mut self, client: usize, to: Side) -> Vec<(u64, Item, u64)> {
         self.blocked.remove(&(client, to));
@@ -201,6 +216,16 @@ impl Network {
             held.extend(items.into_iter().map(|(item, ns)| (connection, item, ns)));
         }
         held
+    }
+
+    /// The client takes nothing more, also not what was held.
+    pub fn forget_held(&mut self, connection: u64) {
+        if let Some(link) = self.links.get_mut(&connection) {
+            let direction = link.direction(Side::Client);
+            let held = std::mem::take(&mut direction.held);
+            let bytes: usize = held.iter().map(|(item, _)| bytes_of(item)).sum();
+            direction.in_flight -= bytes;
+        }
     }
 
     /// All faults have ended.

@@ -3,8 +3,9 @@
 //!
 //! To add a fault: a variant of [`Fault`], its arm in `Plan::fault`, and its deed in world.rs.
 
-use crate::client::{Ending, Op, Watching};
+use crate::client::{Ending, Op, Watching, MOST_PUSH_BYTES};
 use crate::env::{MS, SECOND};
+use crate::flood::Flood;
 use crate::network::Side;
 use crate::random::Random;
 use interweave_wire::protocol::{CoherenceModel, Durability};
@@ -38,10 +39,11 @@ pub enum Fault {
     SuspendServer {
         ns: u64,
     },
-    /// Somebody starts a second server on the same store. Without a lock that works, the first one
-    /// continues for so long.
+    /// Somebody starts a second server on the same store, with `amid_write` as soon as the first
+    /// one has something to write. Without a lock that works, the first one continues for so long.
     SecondServer {
         breaks_lock: bool,
+        amid_write: bool,
         ns: u64,
     },
     /// The wall clock of the server's machine is set, so that it is off by so much.
@@ -58,6 +60,11 @@ pub enum Fault {
     },
     SuspendClient {
         client: usize,
+        ns: u64,
+    },
+    /// The client that has the segment's writer lock stands still for longer than its lease.
+    PauseWriter {
+        segment: usize,
         ns: u64,
     },
     Partition {
@@ -80,6 +87,11 @@ pub enum Fault {
         client: usize,
         ns: u64,
     },
+    /// Strangers come, and hang up after so long.
+    Flood {
+        flood: Flood,
+        ns: u64,
+    },
     FullDisk {
         ns: u64,
     },
@@ -90,9 +102,10 @@ pub enum Fault {
     FailingSync {
         drops_pages: bool,
     },
-    /// The process ends, and a bit of a file changes.
+    /// The process ends, and a bit of a file changes. The catalogue may be lost as well.
     FlipBit {
         down_ns: u64,
+        loses_catalogue: bool,
     },
     /// The process ends, and an older copy of the store's directory is put in its place.
     CopyBack {
@@ -120,10 +133,12 @@ impl Fault {
             Fault::KillClient { .. } => "KillClient",
             Fault::PauseClient { .. } => "PauseClient",
             Fault::SuspendClient { .. } => "SuspendClient",
+            Fault::PauseWriter { .. } => "PauseWriter",
             Fault::Partition { .. } => "Partition",
             Fault::Reset { .. } => "Reset",
             Fault::Cut { .. } => "Cut",
             Fault::SlowReader { .. } => "SlowReader",
+            Fault::Flood { .. } => "Flood",
             Fault::FullDisk { .. } => "FullDisk",
             Fault::FailingWrites { .. } => "FailingWrites",
             Fault::FailingSync { .. } => "FailingSync",
@@ -158,13 +173,15 @@ pub struct Plan {
     pub seed: u64,
     pub clients: usize,
     pub durable: Vec<Durability>,
-    /// Clients also remove segments.
-    pub removes: bool,
+    habits: Habits,
     pub lease_ms: u32,
+    pub log_file_bytes: u64,
     pub delays_ns: (u64, u64),
     /// By so many millionths the clocks are too fast: the server's, and each client's.
     pub drifts_ppm: Vec<i64>,
     pub disk_bytes: usize,
+    /// After a sync that fails, what the disk has is shown.
+    drops_pages: bool,
     /// All faults end then.
     pub calm_ns: u64,
     pub events: Vec<Planned>,
@@ -172,8 +189,29 @@ pub struct Plan {
     pub traced: Option<Traced>,
 }
 
+/// The habits of a seed's clients.
+#[derive(Debug, Clone)]
+struct Habits {
+    /// One write in so many keeps its locks for about a lease.
+    long_in: u64,
+    /// One write in so many takes several locks.
+    several_in: u64,
+    /// One op in so many removes a segment; 0: none.
+    removes_in: u64,
+}
+
+impl Habits {
+    fn of(random: &mut Random) -> Habits {
+        Habits {
+            long_in: *random.pick(&[40, 40, 2]),
+            several_in: *random.pick(&[4, 2]),
+            removes_in: *random.pick(&[0, 0, 80, 20]),
+        }
+    }
+}
+
 const BUSY_NS: u64 = 30 * SECOND;
-const KINDS: u64 = 19;
+const KINDS: u64 = 21;
 /// Clocks of real machines are off by a hundredth of that.
 const MOST_DRIFT_PPM: u64 = 20_000;
 
@@ -183,7 +221,11 @@ impl Plan {
         let mut random = Random::of(seed, "plan");
         let clients = random.between(2, 5) as usize;
         let all = [Durability::Synced, Durability::Written, Durability::Memory];
-        let mut durable = vec![Durability::Synced];
+        // A SYNCED segment brings what others have written to the disk as well.
+        let mut durable = vec![match random.one_in(4) {
+            true => *random.pick(&all),
+            false => Durability::Synced,
+        }];
         for _ in 0..random.between(0, 2) {
             durable.push(*random.pick(&all));
         }
@@ -196,10 +238,12 @@ impl Plan {
             drifts_ppm,
             clients,
             durable,
-            removes: random.one_in(3),
+            habits: Habits::of(&mut random),
             lease_ms,
+            log_file_bytes: *random.pick(&[8 << 10, 64 << 10]),
             delays_ns: (20_000, *random.pick(&[100_000, 2_000_000, 30_000_000])),
             disk_bytes: *random.pick(&[700 << 10, 4 << 20, 64 << 20]),
+            drops_pages: random.one_in(2),
             calm_ns: SECOND + BUSY_NS,
             events: Vec::new(),
             traced: None,
@@ -230,7 +274,8 @@ impl Plan {
 
     fn operation(&self, random: &mut Random) -> Op {
         let segment = random.below(self.durable.len() as u64) as usize;
-        if self.removes && random.one_in(80) {
+        let removes_in = self.habits.removes_in;
+        if removes_in > 0 && random.one_in(removes_in) {
             return Op::Remove { segment };
         }
         match random.below(12) {
@@ -263,6 +308,7 @@ impl Plan {
                     model,
                     x: bound(model, random),
                     push: random.one_in(2),
+                    push_bytes: *random.pick(&[400, MOST_PUSH_BYTES]),
                 };
                 Op::Subscribe { segment, watching }
             }
@@ -272,15 +318,15 @@ impl Plan {
 
     fn write(&self, segment: usize, random: &mut Random) -> Op {
         let mut segments = vec![segment];
-        if random.one_in(5) {
+        if random.one_in(self.habits.several_in) {
             segments.push(random.below(self.durable.len() as u64) as usize);
             segments.sort_unstable();
             segments.dedup();
         }
         let lease_ns = u64::from(self.lease_ms) * MS;
-        let hold_ns = match random.below(40) {
-            0 => random.between(lease_ns / 2, 3 * lease_ns),
-            1..=4 => random.skewed(MS, lease_ns / 4),
+        let hold_ns = match random.below(10) {
+            _ if random.one_in(self.habits.long_in) => random.between(lease_ns / 2, 3 * lease_ns),
+            0 => random.skewed(MS, lease_ns / 4),
             _ => random.between(0, 2 * MS),
         };
         let ending = match random.below(20) {
@@ -303,7 +349,11 @@ impl Plan {
         let pause_ns = random.skewed(100 * MS, 5 * SECOND);
         let mut at_ns = SECOND;
         loop {
-            at_ns += random.between(1, 2 * pause_ns);
+            // Troubles may come one upon the other.
+            at_ns += match random.one_in(4) {
+                true => random.skewed(MS / 10, 100 * MS),
+                false => random.between(1, 2 * pause_ns),
+            };
             if at_ns >= self.calm_ns {
                 return;
             }
@@ -351,17 +401,7 @@ impl Plan {
                 bytes: random.skewed(1, 4096) as usize,
             },
             11 => Fault::SlowReader { client, ns },
-            12 => match random.one_in(2) {
-                true => Fault::FullDisk { ns },
-                false => Fault::FailingWrites {
-                    one_in: random.between(1, 5),
-                    ns,
-                },
-            },
-            13 => Fault::FailingSync {
-                drops_pages: random.one_in(2),
-            },
-            14 => Fault::FlipBit { down_ns },
+            12..=14 => self.fault_of_disk(kind, (down_ns, ns), random),
             15 => {
                 // A clock that stands still does not know when the faults are over.
                 let ns = ns.min(self.calm_ns - at_ns);
@@ -375,9 +415,35 @@ impl Plan {
             },
             17 => Fault::SecondServer {
                 breaks_lock: random.one_in(2),
+                amid_write: random.one_in(2),
                 ns: random.skewed(MS, 100 * MS),
             },
-            _ => Fault::CopyBack { down_ns },
+            18 => Fault::CopyBack { down_ns },
+            19 => Fault::PauseWriter {
+                segment: random.below(self.durable.len() as u64) as usize,
+                ns: lease_ns + random.skewed(MS, 2 * lease_ns),
+            },
+            _ => Fault::Flood {
+                flood: Flood::of(random),
+                ns,
+            },
+        }
+    }
+
+    fn fault_of_disk(&self, kind: u64, (down_ns, ns): (u64, u64), random: &mut Random) -> Fault {
+        match kind {
+            12 if random.one_in(2) => Fault::FullDisk { ns },
+            12 => Fault::FailingWrites {
+                one_in: random.between(1, 5),
+                ns,
+            },
+            13 => Fault::FailingSync {
+                drops_pages: self.drops_pages,
+            },
+            _ => Fault::FlipBit {
+                down_ns,
+                loses_catalogue: random.one_in(4),
+            },
         }
     }
 }

@@ -3,9 +3,10 @@
 
 use crate::disk::{OfProcess, SimDisk};
 use crate::env::{Env, Event, MS};
-use crate::history::Checked;
+use crate::history::{violation, Checked};
 use crate::leases::Leases;
 use crate::network::{Item, Side};
+use crate::plan::Plan;
 use crate::random::Random;
 use bytes::Bytes;
 use interweave_access::{Access, Peer, Rules};
@@ -16,7 +17,7 @@ use interweave_store::{
 };
 use interweave_wire::protocol::{Durability, LogBody, LogKind};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,6 +61,9 @@ struct Connection {
     is_touched: bool,
     /// Since that moment of the world something waits to be sent.
     behind_ns: Option<u64>,
+    /// Bytes that came and were not read, and whether a part of those that were is not parsed.
+    unread: VecDeque<Bytes>,
+    has_unparsed: bool,
 }
 
 struct Append {
@@ -89,6 +93,8 @@ pub struct Server {
     clock: Arc<AtomicU64>,
     connections: BTreeMap<u64, Connection>,
     appends: Vec<Append>,
+    /// The store has got something that it has not written.
+    has_unwritten: bool,
     armed_ns: u64,
     punctuality: Punctuality,
     /// When the store's workers have their next turns.
@@ -116,7 +122,15 @@ pub struct Server {
 
 /// Each look at the store's wants that an answer causes comes so long after the last.
 const LOOK_AGAIN_NS: u64 = 20 * MS;
-const LOG_FILE_BYTES: u64 = 64 << 10;
+
+/// The most bytes that wait to be sent over all connections.
+const WAITING_BYTES: usize = 512 << 10;
+/// While so many bytes of replies wait on a connection, the server takes no request from it
+/// [NET-2].
+const FULL_BYTES: usize = 64 << 10;
+/// The most bytes of replies that wait on a connection. The requests that were read together with
+/// the one that filled it are answered as well, and so are those that wait for a lock.
+const MOST_REPLIES: usize = FULL_BYTES + (384 << 10);
 
 fn config(store: &EmbeddedStore, lease_ms: u32) -> Config {
     Config {
@@ -130,6 +144,7 @@ fn config(store: &EmbeddedStore, lease_ms: u32) -> Config {
         whole_bytes: 1 << 11,
         piece_bytes: 1 << 9,
         slow_bytes: 1 << 12,
+        waiting_bytes: WAITING_BYTES,
         stored: true,
         first_fence: store.owner_epoch() << 32,
         identity: store.identity(),
@@ -139,7 +154,7 @@ fn config(store: &EmbeddedStore, lease_ms: u32) -> Config {
 }
 
 /// The clock of the store: the world's time, and what the disk has taken of it since.
-fn options(clock: &Arc<AtomicU64>, random: &mut Random) -> Options {
+fn options(clock: &Arc<AtomicU64>, log_file_bytes: u64, random: &mut Random) -> Options {
     let begin = base();
     let now = Arc::clone(clock);
     let chance = Mutex::new(Random::of(random.next(), "store"));
@@ -148,7 +163,7 @@ fn options(clock: &Arc<AtomicU64>, random: &mut Random) -> Options {
         space: random.bytes(),
     };
     Options {
-        log_file_bytes: LOG_FILE_BYTES,
+        log_file_bytes,
         now: Arc::new(move || begin + Duration::from_nanos(now.load(Ordering::Relaxed))),
         identity: Some(identity),
         random: Arc::new(move || {
@@ -171,17 +186,17 @@ impl Server {
     pub fn begin(
         env: &mut Env,
         (disk, of_process): (&SimDisk, OfProcess),
-        (start, lease_ms): (u64, u32),
+        (start, plan): (u64, &Plan),
         mut random: Random,
     ) -> Result<Server, StoreError> {
         let clock = Arc::new(AtomicU64::new(env.now_ns));
-        let options = options(&clock, &mut random);
+        let options = options(&clock, plan.log_file_bytes, &mut random);
         let process = of_process.process;
         let of_process: Arc<dyn interweave_store::disk::Disk> = Arc::new(of_process);
         let (store, turns, found) = EmbeddedStore::open_in_turns(&of_process, options)?;
-        let config = config(&store, lease_ms);
-        let (lease_ns, hold_ns) = (config.lease_ms, config.max_hold_ms);
-        let leases = Leases::new(u64::from(lease_ns) * MS, u64::from(hold_ns) * MS);
+        let config = config(&store, plan.lease_ms);
+        let (lease_ms, hold_ms) = (config.lease_ms, config.max_hold_ms);
+        let leases = Leases::new(u64::from(lease_ms) * MS, u64::from(hold_ms) * MS);
         let mut engine = Engine::new(config);
         let segments = found.len() as u64;
         let remarks = engine.recover(env.now_ns, found);
@@ -202,6 +217,7 @@ impl Server {
             clock,
             connections: BTreeMap::new(),
             appends: Vec::new(),
+            has_unwritten: false,
             armed_ns: u64::MAX,
             punctuality: Punctuality::default(),
             writes_at_ns: u64::MAX,
@@ -385,13 +401,31 @@ impl Server {
         }
     }
 
-    /// Whether its messages keep the promises about locks.
-    pub fn check_leases(&mut self, now_ns: u64) -> Checked<()> {
+    /// Whether its messages keep the promises about locks, and what waits is bounded.
+    pub fn check(&mut self, now_ns: u64) -> Checked<()> {
         if !self.is_paused && self.deaf_ns.is_none() {
             let checked = self.leases.check(now_ns);
             self.note(checked);
+            self.note(self.check_memory());
         }
         std::mem::replace(&mut self.broken, Ok(()))
+    }
+
+    /// The bytes that wait to be sent are bounded, on each connection and over all [NET-2].
+    fn check_memory(&self) -> Checked<()> {
+        let mut waiting = 0;
+        for connection in self.connections.values() {
+            let backlog = connection.outbound.backlog();
+            waiting += backlog.kept;
+            if backlog.replies > MOST_REPLIES {
+                let text = format!("{} bytes of replies wait on a connection", backlog.replies);
+                return violation("bounded memory", text);
+            }
+        }
+        match waiting > WAITING_BYTES {
+            true => violation("bounded memory", format!("{waiting} bytes wait")),
+            false => Ok(()),
+        }
     }
 
     fn done(&self, ticket: u64) -> Done {
@@ -404,6 +438,7 @@ impl Server {
         if self.appends.is_empty() {
             return;
         }
+        self.has_unwritten = true;
         for append in std::mem::take(&mut self.appends) {
             match &self.store {
                 Some(store) => store.append(append.group, append.durable, append.done),
@@ -455,6 +490,7 @@ impl Server {
         self.writes_at_ns = u64::MAX;
         self.clock.store(env.now_ns, Ordering::Relaxed);
         let has_worked = self.turns.write();
+        self.has_unwritten &= has_worked;
         self.writes_until_ns = self.turn_ended(env);
         if has_worked {
             self.plan_writing(env);
@@ -528,7 +564,13 @@ impl Server {
         match item {
             Item::Open => self.opened(env, connection),
             Item::Close => self.lost(env, connection),
-            Item::Bytes(bytes) => self.received(env, connection, &bytes),
+            Item::Bytes(bytes) => {
+                if let Some(c) = self.connections.get_mut(&connection) {
+                    c.unread.push_back(bytes);
+                    self.engine.borrow_mut().heard(env.now_ns, connection);
+                    self.read(env, connection);
+                }
+            }
         }
     }
 
@@ -542,6 +584,8 @@ impl Server {
             outbound: Outbound::default(),
             is_touched: false,
             behind_ns: None,
+            unread: VecDeque::new(),
+            has_unparsed: false,
         };
         self.connections.insert(connection, made);
         let unused_id = self.random.bytes();
@@ -550,19 +594,24 @@ impl Server {
         });
     }
 
-    fn received(&mut self, env: &mut Env, connection: u64, mut bytes: &[u8]) {
-        let now_ns = env.now_ns;
-        self.engine.borrow_mut().heard(now_ns, connection);
+    /// Takes requests from the connection, as long as few replies wait on it.
+    fn read(&mut self, env: &mut Env, connection: u64) {
         loop {
             let Some(c) = self.connections.get_mut(&connection) else {
                 return;
             };
-            let parsed = match bytes.is_empty() {
+            if c.outbound.backlog().replies > FULL_BYTES {
+                return;
+            }
+            let parsed = match c.has_unparsed {
                 true => c.inbound.parse_on(),
-                false => c.inbound.parse(std::mem::take(&mut bytes)),
+                false => match c.unread.pop_front() {
+                    Some(bytes) => c.inbound.parse(&bytes),
+                    None => return,
+                },
             };
             let complete = c.inbound.take_complete();
-            let is_last = complete.is_empty();
+            c.has_unparsed = !complete.is_empty();
             if self.engine.borrow().has_effects() {
                 self.event(env, |_, _| ());
             }
@@ -579,9 +628,6 @@ impl Server {
                     engine.malformed(now_ns, connection, rejection.text);
                 });
             }
-            if is_last {
-                return;
-            }
         }
     }
 
@@ -593,6 +639,7 @@ impl Server {
         }
         self.flush(env, connection);
         self.event(env, |engine, now_ns| engine.heard(now_ns, connection));
+        self.read(env, connection);
     }
 
     fn flush(&mut self, env: &mut Env, connection: u64) {
@@ -647,6 +694,10 @@ impl Server {
                 engine.disconnected(now_ns, connection);
             });
         }
+    }
+
+    pub fn has_unwritten(&self) -> bool {
+        self.has_unwritten && !self.is_paused
     }
 
     /// Whether the connection is with this server.
@@ -709,11 +760,6 @@ impl Server {
     /// Why the store takes nothing more, if it does not. The server is still read from.
     pub fn has_stopped_store(&self) -> Option<StoreError> {
         self.store.as_ref()?.stopped()
-    }
-
-    /// How many bytes wait to be sent.
-    pub fn waiting_bytes(&self) -> usize {
-        self.engine.borrow().waiting_bytes()
     }
 }
 

@@ -1,16 +1,14 @@
 //! Makes the plan of a run that failed shorter, as long as the run fails in the same way.
 
+use crate::history::Violation;
 use crate::plan::Plan;
 use crate::world::run;
 
-/// The shortest plan that was found with so many runs.
-pub fn shrink(plan: &Plan, most_runs: usize) -> Plan {
-    let Some((_, first)) = run(plan, false).violation else {
-        return plan.clone();
-    };
+/// The shortest plan that was found with so many runs, and that breaks the same promise.
+pub fn shrink(plan: &Plan, broken: &Violation, most_runs: usize) -> Plan {
     let fails = |plan: &Plan| {
         let violation = run(plan, false).violation;
-        violation.is_some_and(|(_, violation)| violation.is_like(&first))
+        violation.is_some_and(|(_, violation)| violation.is_like(broken))
     };
     let mut best = plan.clone();
     let mut part = best.events.len().div_ceil(2);

@@ -1,10 +1,13 @@
 //! One run: brings each event to whom it concerns, and looks after it whether all promises hold.
 
+mod faults;
+
 use crate::actor::Actor;
 use crate::client::{Ending, Op};
 use crate::clock::Clock;
 use crate::disk::{Faults, OfProcess, SimDisk};
 use crate::env::{Counts, Env, Event, Machine, MS, SECOND};
+use crate::flood;
 use crate::history::{violation, Checked, Floor, SegmentHistory, Violation};
 use crate::network::{Arrival, Item, Network, Side};
 use crate::plan::{Action, Fault, Plan, Planned};
@@ -13,6 +16,7 @@ use crate::server::Server;
 use crate::trace::Trace;
 use interweave_store::StoreError;
 use interweave_wire::protocol::{CoherenceModel, Durability};
+use std::collections::BTreeMap;
 
 /// How a run ended.
 #[derive(Debug)]
@@ -35,6 +39,17 @@ struct Within {
     down_ns: u64,
 }
 
+/// A second server that somebody is about to start.
+#[derive(Debug, Clone, Copy)]
+struct Second {
+    breaks_lock: bool,
+    /// As soon as the first one has something to write.
+    amid_write: bool,
+    /// The fault's.
+    number: usize,
+    ns: u64,
+}
+
 struct World<'a> {
     plan: &'a Plan,
     env: Env,
@@ -49,6 +64,11 @@ struct World<'a> {
     random: Random,
     clients: Vec<Actor>,
     within_store: Option<Within>,
+    second: Option<Second>,
+    /// The connections of strangers, by the fault's number.
+    floods: BTreeMap<usize, Vec<u64>>,
+    /// The writers that stand still, by the fault's number.
+    paused_writers: BTreeMap<usize, usize>,
     is_calm: bool,
     /// The newest acknowledged versions when the faults were over.
     calm: Vec<Floor>,
@@ -79,7 +99,8 @@ fn is_start(server: &Option<Server>, start: u64) -> bool {
 impl World<'_> {
     fn new(plan: &Plan, keeps_lines: bool) -> World<'_> {
         let seed = plan.seed;
-        let net = Network::new(Random::of(seed, "network"), plan.delays_ns);
+        let mut net = Network::new(Random::of(seed, "network"), plan.delays_ns);
+        net.set_stuck(flood::STUCK);
         let paths = plan.durable.iter().enumerate();
         let history = paths.map(|(i, durable)| SegmentHistory::new(format!("/s{i}"), *durable));
         let lease_ns = u64::from(plan.lease_ms) * MS;
@@ -112,6 +133,9 @@ impl World<'_> {
             // The last one looks at the end.
             clients: (0..=plan.clients).map(client).collect(),
             within_store: None,
+            second: None,
+            floods: BTreeMap::new(),
+            paused_writers: BTreeMap::new(),
             is_calm: false,
             calm: Vec::new(),
         }
@@ -205,7 +229,9 @@ impl World<'_> {
     }
 
     fn bring_to_client_of(&mut self, connection: u64, event: Event) -> Checked<()> {
-        match self.env.net.client_of(connection) {
+        let client = self.env.net.client_of(connection);
+        // Strangers do not look at what comes.
+        match client.filter(|client| *client < self.clients.len()) {
             Some(client) => self.bring_to_client(client, event),
             None => Ok(()),
         }
@@ -248,7 +274,7 @@ impl World<'_> {
             return Ok(());
         };
         self.env.act_as(Some(Machine::Server));
-        let checked = server.check_leases(self.env.now_ns);
+        let checked = server.check(self.env.now_ns);
         self.env.act_as(None);
         // An operator who denies things takes locks early [RULE-7].
         if self.plan.traced.is_none() {
@@ -281,13 +307,27 @@ impl World<'_> {
             let down_ns = self.short_pause();
             self.end_server(false, down_ns);
         }
-        self.check_memory()
+        self.look_for_a_second_server()
     }
 
     fn look_at_the_older_server(&mut self) {
         let is_over = |older: &Server| older.has_lost_store() || older.has_stopped().is_some();
         if self.older.as_ref().is_some_and(is_over) {
             self.end_older_server();
+        }
+    }
+
+    fn look_for_a_second_server(&mut self) -> Checked<()> {
+        let Some(server) = &self.server else {
+            return Ok(());
+        };
+        let has_come = |second: &Second| !second.amid_write || server.has_unwritten();
+        match self.second.filter(has_come) {
+            Some(second) => {
+                self.second = None;
+                self.start_second(second)
+            }
+            None => Ok(()),
         }
     }
 
@@ -305,16 +345,6 @@ impl World<'_> {
         match self.is_calm {
             true => 10 * MS,
             false => down_ns,
-        }
-    }
-
-    /// The bytes that wait to be sent are bounded [NET-2].
-    fn check_memory(&self) -> Checked<()> {
-        let waiting = self.server.as_ref().map_or(0, Server::waiting_bytes);
-        let bound = (self.clients.len() + 2) * (512 << 10);
-        match waiting > bound {
-            true => violation("bounded memory", format!("{waiting} bytes wait")),
-            false => Ok(()),
         }
     }
 
@@ -360,7 +390,7 @@ impl World<'_> {
         self.starts += 1;
         self.env.counts.starts += 1;
         let random = Random::of(self.plan.seed, &format!("server {}", self.starts));
-        let about = (self.starts, self.plan.lease_ms);
+        let about = (self.starts, self.plan);
         self.env.act_as(Some(Machine::Server));
         let made = Server::begin(&mut self.env, (&self.disk, of_process), about, random);
         self.env.act_as(None);
@@ -370,7 +400,8 @@ impl World<'_> {
     /// Somebody starts a second server on the store of the one that runs. The store's lock refuses
     /// it. Without a lock that works, the second one owns the store, and the first learns of it
     /// when it writes [STORE-1].
-    fn start_second(&mut self, breaks_lock: bool, over: Event, ns: u64) -> Checked<()> {
+    fn start_second(&mut self, second: Second) -> Checked<()> {
+        let breaks_lock = second.breaks_lock;
         if self.server.is_none() || self.older.is_some() {
             return Ok(());
         }
@@ -384,17 +415,17 @@ impl World<'_> {
                 let text = "a second server started on the store of another that runs";
                 violation("one owner", text)
             }
-            Ok(second) => {
+            Ok(made) => {
                 self.env
                     .say(|| "server: a second one owns the store".to_string());
                 self.disk.is_of_server(process);
                 self.within_store = None;
-                self.older = self.server.replace(second);
+                self.older = self.server.replace(made);
                 if let Some(older) = &mut self.older {
                     older.is_replaced(&self.env);
                 }
                 self.may_have_lost(false);
-                self.env.after(ns, over);
+                self.env.after(second.ns, Event::Over(second.number));
                 Ok(())
             }
             Err(error) => {
@@ -472,158 +503,10 @@ impl World<'_> {
             Action::Fault(fault) => {
                 self.env.counts.fault(fault.kind());
                 self.env.say(|| format!("fault: {fault:?}"));
-                self.begin_fault(number, fault)
+                self.begin_fault(number, fault);
+                Ok(())
             }
         }
-    }
-
-    fn begin_fault(&mut self, number: usize, fault: &Fault) -> Checked<()> {
-        let over = Event::Over(number);
-        match fault {
-            Fault::KillServer { down_ns } => self.end_server(false, *down_ns),
-            Fault::LosePower { down_ns } => self.end_server(true, *down_ns),
-            Fault::EndWithinStore {
-                calls,
-                loses_power,
-                down_ns,
-            } => {
-                self.within_store = Some(Within {
-                    loses_power: *loses_power,
-                    down_ns: *down_ns,
-                });
-                self.disk.end_after(*calls);
-            }
-            Fault::StopServer { .. } => self.with_server(|server, env| server.stop(env)),
-            Fault::PauseServer { ns } => drop(self.pause_server(*ns, over)),
-            Fault::SuspendServer { ns } => {
-                if self.pause_server(*ns, over) {
-                    self.env.stand_still(Machine::Server, *ns);
-                }
-            }
-            Fault::SecondServer { breaks_lock, ns } => {
-                return self.start_second(*breaks_lock, over, *ns);
-            }
-            Fault::SetWallClock { by_ns } => self.env.set_wall_clock(*by_ns),
-            Fault::KillClient { client, down_ns } => {
-                self.with_client(*client, |client, env| client.kill(env));
-                self.env.after(*down_ns, over);
-            }
-            Fault::PauseClient { client, ns } | Fault::SuspendClient { client, ns } => {
-                if self.clients[*client].is_paused() {
-                    return Ok(());
-                }
-                self.clients[*client].pause();
-                self.env.after(*ns, over);
-                if matches!(fault, Fault::SuspendClient { .. }) {
-                    self.env.stand_still(Machine::Client(*client), *ns);
-                }
-            }
-            Fault::Partition { client, sides, ns } => {
-                for side in sides {
-                    self.env.net.block(*client, *side);
-                }
-                self.env.after(*ns, over);
-            }
-            Fault::Reset { client, told } => {
-                if let Some(connection) = self.clients[*client].connection() {
-                    self.env.break_connection(connection, told);
-                }
-            }
-            Fault::Cut { client, to, bytes } => {
-                if let Some(connection) = self.clients[*client].connection() {
-                    self.env.net.cut_after(connection, *to, *bytes);
-                }
-            }
-            Fault::SlowReader { client, ns } => {
-                self.env.net.set_slow(*client, true);
-                self.env.after(*ns, over);
-            }
-            Fault::Deny { reads, ns } => {
-                let denied = if *reads { "read,write" } else { "write" };
-                self.with_server(|server, env| server.deny(env, denied));
-                self.env.after(*ns, over);
-            }
-            of_the_disk => self.begin_fault_of_disk(number, of_the_disk),
-        }
-        Ok(())
-    }
-
-    /// False: it does not run.
-    fn pause_server(&mut self, ns: u64, over: Event) -> bool {
-        let running = self.server.as_mut().filter(|server| !server.is_paused);
-        let is_running = running.is_some();
-        if let Some(server) = running {
-            server.is_paused = true;
-            self.env.after(ns, over);
-        }
-        is_running
-    }
-
-    fn begin_fault_of_disk(&mut self, number: usize, fault: &Fault) {
-        let over = Event::Over(number);
-        match fault {
-            Fault::FullDisk { ns } => {
-                self.disk.faults(|faults| faults.is_full = true);
-                self.env.after(*ns, over);
-            }
-            Fault::FailingWrites { one_in, ns } => {
-                self.disk.faults(|faults| faults.failing_writes = *one_in);
-                self.env.after(*ns, over);
-            }
-            Fault::FailingSync { drops_pages } => {
-                self.disk.faults(|faults| {
-                    faults.fails_sync = true;
-                    faults.drops_pages = *drops_pages;
-                });
-                self.may_damage(*drops_pages);
-            }
-            Fault::FlipBit { down_ns } => self.flip_bit(*down_ns),
-            Fault::CopyBack { down_ns } => self.copy_back(*down_ns),
-            _ => {}
-        }
-    }
-
-    /// A start follows each bit that flips, so that the store hears of one at a time.
-    fn flip_bit(&mut self, down_ns: u64) {
-        if self.server.is_none() {
-            return;
-        }
-        self.end_server(false, down_ns);
-        let flipped = self.disk.flip_bit();
-        self.env.say(|| {
-            let name = flipped.as_ref().map(|flipped| &flipped.name);
-            format!("disk: a bit of {name:?}")
-        });
-        self.may_damage(flipped.is_some());
-        if flipped.is_some_and(|flipped| flipped.is_newest) {
-            self.may_have_lost(true);
-        }
-    }
-
-    fn over(&mut self, number: usize) -> Checked<()> {
-        let Action::Fault(fault) = &self.plan.events[number].action else {
-            return Ok(());
-        };
-        self.end_fault(fault)
-    }
-
-    fn end_fault(&mut self, fault: &Fault) -> Checked<()> {
-        self.env.say(|| format!("over: {fault:?}"));
-        match fault {
-            Fault::PauseServer { .. } | Fault::SuspendServer { .. } => self.resume_server(),
-            Fault::SecondServer { .. } => self.end_older_server(),
-            Fault::KillClient { client, .. } => self.clients[*client].restart(),
-            Fault::PauseClient { client, .. } | Fault::SuspendClient { client, .. } => {
-                self.with_client(*client, |client, env| client.resume(env))?;
-            }
-            Fault::Partition { client, sides, .. } => self.env.heal(*client, sides),
-            Fault::SlowReader { client, .. } => self.env.net.set_slow(*client, false),
-            Fault::Deny { .. } => self.with_server(|server, env| server.deny(env, "")),
-            Fault::FullDisk { .. } => self.disk.faults(|faults| faults.is_full = false),
-            Fault::FailingWrites { .. } => self.disk.faults(|faults| faults.failing_writes = 0),
-            _ => {}
-        }
-        Ok(())
     }
 
     fn resume_server(&mut self) {
@@ -640,9 +523,13 @@ impl World<'_> {
         self.env.say(|| "the faults are over".to_string());
         self.is_calm = true;
         self.within_store = None;
+        self.second = None;
         self.disk.end_after(u64::MAX);
         self.disk.faults(|faults| *faults = Faults::default());
         self.env.net.calm();
+        for connections in std::mem::take(&mut self.floods).into_values() {
+            flood::end(&mut self.env, &connections);
+        }
         for client in 0..self.clients.len() {
             self.env.heal(client, &[Side::Client, Side::Server]);
         }

@@ -395,8 +395,11 @@ impl Tail {
             self.refusal = None;
             self.status.lock().status.full = None;
             self.space.keep_reserve();
-        } else if let Some(refusal) = &mut self.refusal {
-            refusal.next_trial = Some(now + self.trial_interval);
+        } else if !self.log.is_doubtful() || self.read_again(now).is_ok() {
+            // Records that a failed sync has dropped do not come back: then there is no next trial.
+            if let Some(refusal) = &mut self.refusal {
+                refusal.next_trial = Some(now + self.trial_interval);
+            }
         }
         self.tell(now);
     }

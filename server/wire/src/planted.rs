@@ -76,10 +76,14 @@ pub enum Defect {
     RemovalUnsynced,
     /// An update leaves out what changed in its first version.
     ChangesMissed,
+    /// Nobody counts the requests of a connection that wait for their answers.
+    UnansweredUncounted,
+    /// No connection is closed although too much waits to be sent.
+    SlowestKept,
 }
 
 impl Defect {
-    pub const ALL: [Defect; 34] = [
+    pub const ALL: [Defect; 36] = [
         Defect::SkippedFence,
         Defect::EarlyAcknowledgement,
         Defect::ReusedSerials,
@@ -114,6 +118,8 @@ impl Defect {
         Defect::UnsyncedCheckpoint,
         Defect::RemovalUnsynced,
         Defect::ChangesMissed,
+        Defect::UnansweredUncounted,
+        Defect::SlowestKept,
     ];
 }
 

@@ -36,7 +36,11 @@ pub struct Watching {
     pub model: CoherenceModel,
     pub x: u64,
     pub push: bool,
+    /// The bytes of diffs that the client buffers.
+    pub push_bytes: u64,
 }
+
+pub const MOST_PUSH_BYTES: u64 = 2048;
 
 impl Default for Watching {
     fn default() -> Watching {
@@ -44,6 +48,7 @@ impl Default for Watching {
             model: CoherenceModel::Full,
             x: 0,
             push: false,
+            push_bytes: MOST_PUSH_BYTES,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reader locks, and copies that the server watches.
 
 use super::copy::Copy;
-use super::{decoded, Asked, Client, Doing, Op, Watching, PUSH_BYTES};
+use super::{decoded, Asked, Client, Doing, Op, Watching};
 use crate::env::{Env, SECOND};
 use crate::history::{name_of, violation, Checked, Floor};
 use bytes::Bytes;
@@ -169,7 +169,7 @@ impl Client {
             model: watching.model,
             x: watching.x as f64,
             push: watching.push,
-            push_bytes: PUSH_BYTES,
+            push_bytes: watching.push_bytes,
         };
         let floor = env.history[segment].floor();
         let asked = Asked::Subscribe {
@@ -217,12 +217,22 @@ impl Client {
         // The server counts on it, so that its silence means nothing any more.
         copy.is_old = !fits;
         copy.owed_bytes += diff.len() as u64;
-        if copy.owed_bytes > PUSH_BYTES {
-            let text = format!("{} bytes came, {PUSH_BYTES} fit", copy.owed_bytes);
+        let fit = copy.watching.push_bytes;
+        if copy.owed_bytes > fit {
+            let text = format!("{} bytes came, {fit} fit", copy.owed_bytes);
             return violation("no more is pushed than fits", text);
         }
-        // Some clients take their time until a diff is applied.
-        if self.random.one_in(2) {
+        // Some clients take their time until a diff is applied. Once it has subscribed anew, a
+        // client gives nothing back: it would count for the new subscription.
+        let is_asking = match &self.doing {
+            Some(Doing::Subscribing {
+                segment: of,
+                is_asked,
+                ..
+            }) => *of == segment && *is_asked,
+            _ => false,
+        };
+        if self.random.one_in(2) && !is_asking {
             let body = Credit {
                 segment: push.segment,
                 bytes: std::mem::take(&mut self.copies[segment].owed_bytes),

@@ -66,19 +66,17 @@ impl DiskFile for File {
 
     fn write_at(&self, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         let mut state = self.begin()?;
-        let failing = state.faults.failing_writes;
         let offset = offset as usize;
         let all: usize = slices.iter().map(|slice| slice.len()).sum();
-        // Of a write that ends the process, a part may be there.
         let is_last = state.ends_after == Some(0) && state.process == self.process;
-        let most = match is_last && all > 0 {
+        let failing = state.faults.failing_writes;
+        let fails = failing > 0 && state.random.one_in(failing);
+        // Of a write that fails or ends the process, all may be there, a part or nothing.
+        let is_torn = (is_last || fails) && !state.random.one_in(4);
+        let most = match is_torn {
             true => state.random.below(all as u64 + 1) as usize,
             false => all,
         };
-        if failing > 0 && state.random.one_in(failing) {
-            state.failures += 1;
-            return Err(io::Error::from_raw_os_error(IO));
-        }
         self.grow(&mut state, offset + most)?;
         let inode = state.inode(self.number)?;
         let mut at = offset;
@@ -91,6 +89,10 @@ impl DiskFile for File {
         if is_last {
             state.has_ended = true;
             return Err(io::Error::other("the process has ended"));
+        }
+        if fails {
+            state.failures += 1;
+            return Err(io::Error::from_raw_os_error(IO));
         }
         Ok(most)
     }

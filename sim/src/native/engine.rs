@@ -1,5 +1,4 @@
 //! The client's engine in C++, as native/sim/face.h gives it.
-#![allow(unsafe_code)]
 
 use interweave_wire::protocol::{CoherenceModel, Durability, ErrorCode, VersionStamp};
 use std::ffi::{c_char, c_int, CString};

@@ -1,6 +1,6 @@
 //! Plans of short runs in which one client is recorded (spec/vectors/traces/README.md).
 
-use super::{Action, Fault, Plan, Traced, SECOND};
+use super::{Action, Fault, Habits, Plan, Traced, SECOND};
 use crate::client::Op;
 use crate::env::MS;
 use crate::random::Random;
@@ -21,10 +21,16 @@ impl Plan {
             drifts_ppm: vec![0; clients + 2],
             clients,
             durable: vec![*random.pick(&all)],
-            removes: random.one_in(4),
+            habits: Habits {
+                long_in: 40,
+                several_in: 5,
+                removes_in: if random.one_in(4) { 80 } else { 0 },
+            },
             lease_ms: *random.pick(&[500, 1_000]),
             delays_ns: (20_000, *random.pick(&[100_000, 2_000_000, 10_000_000])),
+            log_file_bytes: 64 << 10,
             disk_bytes: 64 << 20,
+            drops_pages: false,
             calm_ns: SECOND + TRACED_NS,
             events: Vec::new(),
             traced: Some(Traced { keeps_grants }),

@@ -30,6 +30,7 @@ pub use connection::{At, Connection, OpenSegmentState, Unanswered, MAX_UNANSWERE
 use connection::{MAX_LISTS, MAX_OPEN_SEGMENTS};
 pub use hello::no_common_version;
 use interweave_access::Peer;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{ErrorCode, MessageType, SessionHash, SessionId};
 use interweave_wire::Rejection;
 pub use lending::{Shelf, LENT_BYTES};
@@ -331,7 +332,8 @@ impl Wire {
     /// Whether a request may wait for its answer.
     pub fn may_await(&self, at: At) -> Result<(), Rejection> {
         let c = self.connections.get(&at.connection);
-        if c.is_some_and(|c| c.unanswered.len() >= MAX_UNANSWERED) {
+        let is_counted = !planted::is_in(Defect::UnansweredUncounted);
+        if c.is_some_and(|c| c.unanswered.len() >= MAX_UNANSWERED && is_counted) {
             let text = format!(
                 "{MAX_UNANSWERED} requests of this connection wait already; wait for some answers"
             );
@@ -377,7 +379,7 @@ impl Wire {
         c.unanswered.get(&stream).copied()
     }
 
-    /// Returns the streams on which the connection waits for a lock of the segment.
+    /// Returns the streams on which the connection waits for a lock of the segment, in their order.
     pub fn waits_for_lock(&self, connection: u64, number: u32) -> Vec<u32> {
         let Some(c) = self.connections.get(&connection) else {
             return Vec::new();
@@ -385,7 +387,9 @@ impl Wire {
         let of_segment =
             |what: &Unanswered| matches!(what, Unanswered::Lock { segment } if *segment == number);
         let waiting = c.unanswered.iter().filter(|(_, what)| of_segment(what));
-        waiting.map(|(stream, _)| *stream).collect()
+        let mut streams: Vec<u32> = waiting.map(|(stream, _)| *stream).collect();
+        streams.sort_unstable();
+        streams
     }
 
     /// Notes that the connection has the segment open. Returns false if it had before, because

@@ -6,10 +6,13 @@ use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use bytes::Bytes;
 use interweave_store::disk::{Directory, Disk, DiskFile, How, OpenFile, SharedDisk};
-use interweave_store::{verify, EmbeddedStore, RecoveredSegment, Turns};
+use interweave_store::{
+    verify, EmbeddedStore, Options, RecoveredSegment, SegmentStore, StoreError, Turns,
+};
 use interweave_wire::protocol::Durability::{self, Synced, Written};
 use interweave_wire::protocol::VersionStamp;
 
@@ -58,6 +61,16 @@ impl LossyDisk {
 
     /// Of each file the bytes go that are not on the disk.
     fn lose_power(&self) {
+        self.lose(|pages| pages.dirty.union(&pages.lost).copied().collect());
+    }
+
+    /// The bytes that failed syncs left out are not shown any more either.
+    fn drop_lost(&self) {
+        self.lose(|pages| pages.lost.iter().copied().collect());
+    }
+
+    /// Of each file these bytes go.
+    fn lose(&self, which: impl Fn(&Pages) -> Vec<u64>) {
         let state = self.state.lock().unwrap();
         for entry in std::fs::read_dir(self.inner.path()).unwrap() {
             let path = entry.unwrap().path();
@@ -66,11 +79,7 @@ impl LossyDisk {
             let Some(pages) = state.pages.get(&about.ino()) else {
                 continue;
             };
-            for &at in pages
-                .dirty
-                .union(&pages.lost)
-                .filter(|&&at| at < about.len())
-            {
+            for at in which(pages).into_iter().filter(|&at| at < about.len()) {
                 file.write_all_at(&[0], at).unwrap();
             }
         }
@@ -209,7 +218,12 @@ struct Bench {
 
 fn open(disk: &Arc<LossyDisk>) -> (EmbeddedStore, Turns, Vec<RecoveredSegment>) {
     let shared: SharedDisk = Arc::clone(disk) as SharedDisk;
-    EmbeddedStore::open_in_turns(&shared, small()).unwrap()
+    let options = Options {
+        // Each turn tries again.
+        trial_interval: Duration::ZERO,
+        ..small()
+    };
+    EmbeddedStore::open_in_turns(&shared, options).unwrap()
 }
 
 impl Bench {
@@ -233,11 +247,11 @@ impl Bench {
         &self,
         group: Vec<interweave_store::Record>,
         durable: Durability,
-    ) -> Result<(), interweave_store::StoreError> {
+    ) -> Result<(), StoreError> {
         let answer = append(&self.store, group, durable);
         while self.turns.write() {}
         // A group that failed and may yet be found is answered later.
-        let late = || interweave_store::StoreError::Io("not answered yet".to_string());
+        let late = || StoreError::Io("not answered yet".to_string());
         answer.try_recv().unwrap_or_else(|_| Err(late()))
     }
 
@@ -327,6 +341,20 @@ fn log_4_what_a_failed_sync_left_out_is_written_again_before_a_newer_file() {
         bench.disk.fail_syncs(0);
         bench.lose_power(&format!("{failures} failures"));
     }
+}
+
+#[test]
+fn log_4_a_store_that_refuses_stops_when_what_was_written_is_dropped() {
+    let mut bench = Bench::new();
+    assert!(bench.release(1));
+    bench.disk.fail_syncs(100);
+    assert!(!bench.release(2));
+    bench.disk.fail_syncs(0);
+    bench.disk.drop_lost();
+    assert!(!bench.release(2));
+    let stopped = bench.store.stopped();
+    let is_damage = |error: &StoreError| matches!(error, StoreError::Damaged { .. });
+    assert!(stopped.as_ref().is_some_and(is_damage), "{stopped:?}");
 }
 
 #[test]
