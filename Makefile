@@ -11,7 +11,7 @@ TARGET ?=
 ROOM   ?= server/master
 export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup build python java dist docs demo test test-deep test-machines test-rdma test-long test-mutants bench sim fuzz tidy format \
+.PHONY: help setup build python java dist docs demo test test-deep test-machines test-rdma test-long test-mutants bench sim fuzz fuzz-login tidy format \
   generate install clean
 
 help:  ## show this list
@@ -86,6 +86,10 @@ sim:  ## the server's engine and store in a simulated world that breaks: two min
 fuzz:  ## fuzz every decoder; SECONDS_EACH=n (default 60); make/fuzz.sh merge keeps in the tree what was found
 	@make/setup.sh fuzz
 	@make/fuzz.sh
+
+fuzz-login:  ## fuzz what clients say before they have logged in; INPUTS=n for each target (default 1000000)
+	@make/setup.sh fuzz
+	@make/fuzz.sh login
 
 tidy:  ## import edges, formatting, lints, generated code up to date
 	@make/setup.sh tidy

@@ -6,6 +6,7 @@ files of the repository.
 
 import json
 import pathlib
+import struct
 import sys
 
 import cluster_seeds
@@ -39,6 +40,20 @@ HEADS = {
     "upgrade":
         b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    "bearer": b"GET /status?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer iw_"
+              + b"0a" * 6 + b"_" + b"5e" * 32 + b"\r\n\r\n",
+    "cookie": b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: a=b; iw_login_7748=" + b"0f" * 16
+              + b"\r\n\r\n",
+    "login": b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\ntoken=%69w_1",
+    "login-in-parts": b"POST /login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked"
+                      b"\r\n\r\n6\r\ntoken=\r\n3\r\niw_\r\n0\r\n\r\n\0",
+    "logout": b"POST /logout HTTP/1.1\r\nHost: localhost\r\nCookie: iw_login_7748=" + b"0f" * 16
+              + b"\r\n\r\nGET /login HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    # as much as a client may send that has not logged in [NET-8]
+    "long-head": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 15000 + b"\r\n\r\n",
+    "many-lines": b"GET /login.js HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 99 + b"\r\n",
+    "long-form": b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2048\r\n\r\ntoken="
+                 + b"%66" * 680 + b"xy",
 }
 
 
@@ -152,6 +167,12 @@ def main():
         for name, data in inputs.items():
             write(kind, name, data)
     write("websocket", "ping", web_socket_frame(9, b"ping") + web_socket_frame(8, b""))
+    # what is too long for a client that has not logged in
+    for control in (16384, 16385):
+        frame = struct.pack(">IIIIQ", control, 0, 16, 1, 0) + bytes(control - 16)
+        write("frames", f"hello-{control}", b"\0" + frame)
+        write("websocket", f"hello-{control}", web_socket_frame(2, frame))
+    write("websocket", "half", b"\x82\xff" + struct.pack(">Q", 320 << 10) + bytes(19 << 10))
     for folder in ("good", "malformed"):
         for file in sorted((ROOT / "spec/vectors" / folder).glob("*.json")):
             for vector in json.loads(file.read_text()):

@@ -6,6 +6,8 @@
 #                                 are kept in $BUILD/fuzz/corpus
 #   make/fuzz.sh server/diffs ... only these
 #   make/fuzz.sh --short          the few seconds of `make test-deep`, which begin anew each time
+#   make/fuzz.sh login            the targets of clients that have not logged in, INPUTS inputs each
+#                                 (default 1,000,000), of all lengths that such a client may send
 #   make/fuzz.sh merge [TARGET]   makes fuzz/corpora anew: of the old and the new inputs, the
 #                                 smallest that together reach all code that the whole reaches
 #                                 (of all targets of that kind, because they share it)
@@ -23,7 +25,7 @@ case ${1:-} in
     seconds=${SECONDS_EACH:-5}
     shift
     ;;
-  merge | speed)
+  login | merge | speed)
     mode=$1
     shift
     ;;
@@ -32,13 +34,17 @@ esac
 limits=(-rss_limit_mb=512 -malloc_limit_mb=256 -timeout=120 -report_slow_units=60)
 # An input of the corpora is at most so long: each is to be read, and all are in every clone.
 longest=4096
+# Longer than what a client may send before it has logged in [NET-8].
+before_login=28672
 targets=(
   server/frames server/control server/descriptors server/diffs server/mips server/log
   server/stores server/engine server/http server/websocket server/rules server/tokens
   server/segment_files server/xdr_files
+  strangers/frames strangers/http strangers/websocket
   native/frames native/control native/descriptors native/diffs native/mips
   cluster/am cluster/ddss cluster/containers cluster/access cluster/dsm cluster/dsm_services
 )
+[ "$mode" != login ] || targets=(strangers/frames strangers/http strangers/websocket)
 [ $# -eq 0 ] || targets=("$@")
 
 # What costs time in every execution and tells a reader of a report little: frames that outlive
@@ -52,10 +58,18 @@ coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 build_server() {
+  local programs=() target
+  for target in "${targets[@]}"; do
+    case $target in
+      server/*) programs+=(--bin "${target#*/}") ;;
+      strangers/*) programs+=(--bin "${target/\//_}") ;;
+    esac
+  done
+  [ ${#programs[@]} -gt 0 ] || return 0
   # With --target, so that build scripts are not instrumented.
   RUSTFLAGS="$RUSTFLAGS $coverage" CARGO_TARGET_DIR="$out/server" \
     cargo build --quiet --release --locked --target "$host" \
-    --manifest-path fuzz/server/programs/Cargo.toml
+    --manifest-path fuzz/server/programs/Cargo.toml "${programs[@]}"
 }
 
 build_native() {
@@ -77,6 +91,7 @@ kind_of() { echo "${1#*/}"; }
 program_of() {  # server/diffs
   case $1 in
     server/*) echo "$out/server/$host/release/${1#*/}" ;;
+    strangers/*) echo "$out/server/$host/release/${1/\//_}" ;;
     native/* | cluster/*) echo "$out/native/fuzz/${1%%/*}/fuzz_${1#*/}" ;;
     *) echo "fuzz: $1 is not a target; the targets are: ${targets[*]}" >&2; exit 1 ;;
   esac
@@ -85,7 +100,8 @@ program_of() {  # server/diffs
 # The folders with all inputs of a kind.
 inputs_of() {
   local folder
-  for folder in "fuzz/corpora/$1" "$out/seeds/$1" "$out/corpus"/{server,native,cluster}"-$1"; do
+  for folder in "fuzz/corpora/$1" "$out/seeds/$1" \
+    "$out/corpus"/{server,strangers,native,cluster}"-$1"; do
     [ ! -d "$folder" ] || echo "$folder"
   done
 }
@@ -96,7 +112,11 @@ run_target() {
   kind=$(kind_of "$target")
   program=$(program_of "$target")
   corpus="$out/corpus/$name"
-  run=("$program" "${limits[@]}" -max_total_time="$seconds" -artifact_prefix="$out/crashes/$name-")
+  run=("$program" "${limits[@]}" -artifact_prefix="$out/crashes/$name-")
+  case $mode in
+    login) run+=(-runs="${INPUTS:-1000000}" -max_len="$before_login" -print_final_stats=1) ;;
+    *) run+=(-max_total_time="$seconds") ;;
+  esac
   if [ "$mode" = short ]; then
     corpus=$(mktemp -d -p "$scratch")
     run+=(-seed=1)
@@ -143,7 +163,7 @@ merge() {
   for kind in $(printf '%s\n' "${targets[@]}" | sed 's|.*/||' | sort -u); do
     # Of one kind all targets: the corpus is everybody's.
     # shellcheck disable=SC2046
-    merge_kind "$kind" $(for target in {server,native,cluster}/"$kind"; do [ ! -x "$(program_of "$target")" ] || echo "$target"; done)
+    merge_kind "$kind" $(for target in {server,strangers,native,cluster}/"$kind"; do [ ! -x "$(program_of "$target")" ] || echo "$target"; done)
   done
 }
 
@@ -161,7 +181,7 @@ speed() {
 
 mkdir -p "$out/logs" "$out/crashes"
 build_server
-build_native
+[[ " ${targets[*]} " != *" "@(native|cluster)/* ]] || build_native
 rm -rf "$out/seeds"
 fuzz/seeds.py "$out/seeds"
 

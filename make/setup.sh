@@ -85,6 +85,7 @@ set_test() {
   packages+=(libgtest-dev chromium openmpi-bin openssl)
   packages+=(xvfb default-jre)  # windows of examples/java
   packages+=(iproute2)  # networks of their own for the installed service
+  packages+=(postgresql-15)  # a primary and a standby under the store
   needs_node=yes
 }
 

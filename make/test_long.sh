@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The longer campaigns: the server killed 200 times under a writer, blocks of up to 1 GiB, the
 # cluster's tests under the thread sanitizer, all clients and machines with a million random edits,
-# Python's source distribution, every decoder under fuzz for five minutes, those of Java with 20
-# million inputs.
+# Python's source distribution, the recipes of Spack and conda, every decoder under fuzz for five
+# minutes, those of Java with 20 million inputs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -38,6 +38,9 @@ echo "== a list of a million nodes in Java, and a million locks"
 IW_TEST_MANY=1000000 make/java.sh test
 echo "== the source distribution of the Python package"
 make/python.sh sdist
+echo "== the commands of the recipes of Spack and conda"
+packaging/dist.sh source recipes
+packaging/tests/recipes.sh "$BUILD/packaging/dist"
 echo "== fuzz of the Java client's decoders"
 make/java.sh fuzz
 echo "== fuzz"

@@ -11,7 +11,8 @@ results=$(realpath -m "${RESULTS:-$BUILD/tests/rust}")
 mkdir -p "$results"
 package=(--workspace)
 [ $# -eq 0 ] || package=(--package "interweave-$1")
-[ "${1:-}" != store ] || package+=(--package interweave-store-suite)
+[ "${1:-}" != store ] ||
+  package+=(--package interweave-store-suite --package interweave-store-postgres)
 cargo test --release --locked --quiet "${package[@]}" --no-run
 make/cargo_dependencies.sh save
 # Each case's time: the test programs, and they alone, are told that they may print it.

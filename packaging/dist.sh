@@ -1,19 +1,30 @@
 #!/usr/bin/env bash
 # All that a release consists of, in $BUILD/packaging/dist: sources, Python wheels, npm package,
-# Java artifacts, packages for Debian, the licences of other people's work, and checksums of all.
+# Java artifacts, packages for Debian, container, recipes, the licences of other people's work.
+# MANIFEST.md lists all files, and what was left out and why; SHA256SUMS has all checksums.
 #
-#   packaging/dist.sh [PART...]    source, wheel, npm, java, deb, licences; all of them by default
+#   packaging/dist.sh [PART...]    source, wheel, npm, java, deb, container, recipes, licences;
+#                                  all of them by default
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
 BUILD=$(realpath -m "$BUILD")
 dist=$BUILD/packaging/dist
-parts=("${@:-source wheel npm java deb licences}")
-[ $# -gt 0 ] || rm -rf "$dist"
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+parts=(source wheel npm java deb container recipes licences)
+some_alone=$*
+if [ $# -gt 0 ]; then parts=("$@"); else rm -rf "$dist"; fi
 mkdir -p "$dist"
+# Each part may add a line: what it could not make here.
+export LEFT_OUT=$BUILD/packaging/left-out
+: >"$LEFT_OUT"
+
+need_portable() {
+  [ -n "${has_portable:-}" ] || packaging/portable.sh
+  has_portable=yes
+}
 
 make_part() {
-  phase "$1"
   case $1 in
     source)
       [ -z "$(git status --porcelain)" ] ||
@@ -21,8 +32,16 @@ make_part() {
       packaging/source.sh
       ;;
     wheel)
-      packaging/portable.sh
+      need_portable
       packaging/wheel.sh
+      ;;
+    container)
+      need_portable
+      packaging/container.sh
+      ;;
+    recipes)
+      [ -e "$dist/interweave-$version-source.tar.gz" ] || packaging/source.sh
+      packaging/recipes.sh
       ;;
     npm | deb) packaging/"$1".sh ;;
     java)
@@ -33,16 +52,48 @@ make_part() {
       ;;
     licences) packaging/licences.py list >"$dist/LICENCES.md" ;;
     *)
-      echo "dist: '$1' is not one of source, wheel, npm, java, deb, licences" >&2
+      echo "dist: '$1' is not one of source, wheel, npm, java, deb, container, recipes," \
+        "licences" >&2
       exit 2
       ;;
   esac
 }
 
+# Of all files that are there, also those of an earlier call for other parts.
+manifest() {
+  local file
+  echo "# InterWeave $version"
+  echo
+  echo "Made of commit $(git rev-parse HEAD) on $(. /etc/os-release && echo "$PRETTY_NAME")," \
+    "$(uname -m)."
+  [ -z "$some_alone" ] ||
+    echo "That is true of the parts that were made last ($some_alone); others may be older."
+  echo
+  echo "| file | bytes | sha256 |"
+  echo "|---|---|---|"
+  for file in *; do
+    echo "| $file | $(stat -c %s "$file") | $(sha256sum "$file" | cut -d' ' -f1) |"
+  done
+  [ -s "$LEFT_OUT" ] || return 0
+  printf '\nLeft out here:\n\n'
+  sed 's/^/- /' "$LEFT_OUT"
+}
+
+began=$SECONDS
+phase "the programs and libraries"
 make/build.sh install
-# shellcheck disable=SC2068
-for part in ${parts[@]}; do make_part "$part"; done
+echo "dist: built in $((SECONDS - began)) s"
+for part in "${parts[@]}"; do
+  began=$SECONDS
+  phase "$part"
+  make_part "$part"
+  echo "dist: $part in $((SECONDS - began)) s"
+done
 cd "$dist"
-rm -f SHA256SUMS
-sha256sum -- * >SHA256SUMS
-echo "dist: $(wc -l <SHA256SUMS) files in $dist"
+rm -f SHA256SUMS MANIFEST.md
+manifest >"$BUILD/packaging/MANIFEST.md"
+mv "$BUILD/packaging/MANIFEST.md" .
+sha256sum -- * >"$BUILD/packaging/SHA256SUMS"
+mv "$BUILD/packaging/SHA256SUMS" .
+sed 's/^/dist: left out: /' "$LEFT_OUT"
+echo "dist: $(wc -l <SHA256SUMS) files in $dist, in $SECONDS s"

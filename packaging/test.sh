@@ -46,6 +46,9 @@ holds "the npm package works in an empty folder" \
   packaging/tests/npm.sh "$program" "$dist/interweave-$version.tgz"
 holds "the wheel is made" make_wheel
 holds "the wheel works without compilers" packaging/tests/wheel.sh "$dist"
+holds "the container's archive is made" packaging/container.sh
+holds "the container's commands make a server that keeps its segments" \
+  packaging/tests/container.sh "$dist/interweave-$version-container-$(uname -m).tar.gz"
 holds "the packages for Debian are made, and lintian warns of nothing" packaging/deb.sh
 holds "packages of a later version are made" newer_debs
 holds "install, upgrade, remove and purge keep the store" \

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # The Python wheels with the client library and the program inside, for any Linux with glibc 2.28 or
 # newer: $BUILD/packaging/dist/interweave-*.whl. One wheel for each Python of 3.10 and 3.11 that is
-# found here with its headers, and one for 3.12 and all later ones (Python's stable interface).
+# found here with its headers, and one for 3.12 and all later ones (Python's stable interface),
+# which any of these makes. Pythons are looked for on the path and among those of pyenv. At least
+# one wheel is made. $LEFT_OUT, a file, gets a line for each that is not.
 #
-#   packaging/wheel.sh [3.11 ...]    after packaging/portable.sh; some Pythons alone
+#   packaging/wheel.sh [3.11 ...]    after packaging/portable.sh; some wheels alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -63,18 +65,43 @@ wheel() {
     { cat "$out/audit-$1.log"; return 1; }
 }
 
-stage
-rm -f "$dist"/*.whl
-for version in "${@:-3.10 3.11 3.12}"; do
-  for one in $version; do
-    found=$(python "$one")
-    if [ -z "$found" ]; then
-      echo "wheel: left out for Python $one: it is not here with its headers"
-      continue
-    fi
-    options=()
-    [ "$one" != 3.12 ] || options=(-Cwheel.py-api=cp312)
-    wheel "$one" "$found" "${options[@]}"
+left_out() {
+  echo "wheel: left out for Python $1, which is not here with its headers"
+  [ -z "${LEFT_OUT:-}" ] ||
+    echo "the wheel for Python $1, which is not on this machine with its headers" >>"$LEFT_OUT"
+}
+
+# The oldest Python here that makes the wheel of the stable interface; nothing if none is here.
+stable_python() {
+  local minor found
+  for minor in {12..30}; do
+    found=$(python "3.$minor")
+    [ -z "$found" ] || { echo "3.$minor $found"; return; }
   done
+}
+
+stage
+[ $# -gt 0 ] || set -- 3.10 3.11 3.12
+made=0
+for version in "$@"; do
+  options=()
+  if [ "$version" = 3.12 ]; then
+    read -r by found <<<"$(stable_python)"
+    options=(-Cwheel.py-api=cp312)
+  else
+    by=$version
+    found=$(python "$version")
+  fi
+  if [ -z "$found" ]; then
+    left_out "$([ "$version" = 3.12 ] && echo "3.12 and later" || echo "$version")"
+    continue
+  fi
+  rm -f "$dist"/interweave-*-cp"${version/./}"-*.whl
+  wheel "$by" "$found" "${options[@]}"
+  made=$((made + 1))
 done
+[ "$made" -gt 0 ] || {
+  echo "wheel: none of the Pythons $* is here with its headers (python3-dev)" >&2
+  exit 1
+}
 ls -1 "$dist"/*.whl

@@ -9,6 +9,7 @@ use interweave_server::net::{
 };
 use interweave_server::session::{Config, Order, Tuning};
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
+use interweave_store_postgres::{Options as PostgresOptions, PostgresStore, Target};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ Examples:
       keeps nothing; prints which port it was given
   interweave serve --store /var/lib/interweave --listen unix:/run/interweave.sock --http none
       on a Unix socket only
+  interweave serve --store postgres://interweave@db.example/interweave
+      keeps segments in PostgreSQL; PGPASSFILE names the file with the password
 
 One line `listening ADDRESS` is printed for each address once clients can connect. SIGTERM or
 Ctrl-C stops in order; a second one stops at once. Logs go to stderr; IW_LOG=debug shows more.";
@@ -50,10 +53,15 @@ pub struct Serve {
     /// needs --tokens, --rules or --insecure
     #[arg(long, value_enum, default_value_t = Peers::Own)]
     unix_socket: Peers,
-    /// The directory that keeps segments, or `memory` [default: $XDG_DATA_HOME/interweave or
+    /// The directory that keeps segments, `memory`, or a database of PostgreSQL as
+    /// postgres://USER@HOST/DATABASE [default: $XDG_DATA_HOME/interweave or
     /// ~/.local/share/interweave]
-    #[arg(long, value_name = "DIR|memory")]
+    #[arg(long, value_name = "DIR|memory|URL")]
     store: Option<String>,
+    /// With a store on PostgreSQL: no synchronous standby is wanted, one copy is enough
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false,
+          default_missing_value = "true", value_name = "true|false")]
+    store_alone: bool,
     /// A file of these options, a line each: `lease = 10`; what is given here goes before it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -374,10 +382,19 @@ impl Serve {
                 epoch: net::random_epoch(),
             });
         }
-        if let Some(url) = self.store.as_ref().filter(|store| store.contains("://")) {
+        let url = self.store.as_deref().filter(|store| store.contains("://"));
+        if let Some(url) = url.filter(|url| is_postgres(url)) {
+            return self.open_postgres(url);
+        }
+        if let Some(url) = url {
+            let scheme = url.split("://").next().unwrap_or_default();
             return Err(format!(
-                "--store {url}: a store is a directory or `memory`; no other kind is supported"
+                "--store {scheme}://...: a store is a directory, `memory`, or a database as \
+                 postgres://USER@HOST/DATABASE"
             ));
+        }
+        if self.store_alone {
+            return Err("--store-alone is for a store on PostgreSQL; leave it out".to_string());
         }
         let directory = match &self.store {
             Some(directory) => PathBuf::from(directory),
@@ -399,6 +416,29 @@ impl Serve {
             stored: true,
         })
     }
+
+    fn open_postgres(&self, url: &str) -> Result<Opened, String> {
+        let target = Target::parse(url).map_err(|error| format!("--store: {error}"))?;
+        let name = target.name().to_string();
+        tracing::info!(database = %name, "opening the store");
+        if self.store_alone {
+            tracing::warn!("the store has one copy: a release is lost with its disk");
+        }
+        let mut options = PostgresOptions::new(target);
+        options.is_alone = self.store_alone;
+        let opened = PostgresStore::open(options);
+        let (store, recovered) = opened.map_err(|error| format!("the store at {name}: {error}"))?;
+        Ok(Opened {
+            epoch: store.owner_epoch(),
+            store: Box::new(store),
+            recovered,
+            stored: true,
+        })
+    }
+}
+
+fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
 
 /// A store with so many bytes is read with memory that is used again.

@@ -8,32 +8,9 @@
 # Needs root. Says so where it is not root, and ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-if [ "$(id -u)" != 0 ] || ! unshare --mount true 2>/dev/null; then
-  echo "deb: skipped, because a system of its own needs root"
-  exit 77
-fi
 debs=$(realpath "$1")
 newer=$(realpath "$2")
-root=$PWD
-base=$(realpath -m "${BUILD:-build}")/packaging/base.tar
-if [ -z "${IW_IN_NAMESPACE:-}" ]; then
-  if [ ! -e "$base" ]; then
-    # The packages' dependencies, and a compiler for the development package.
-    mmdebstrap --quiet --format=tar --variant=minbase \
-      --include=gcc,libc6-dev,libssl3,man-db,pkg-config,systemd-standalone-sysusers,libstdc++6 \
-      "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$base.new"
-    mv "$base.new" "$base"
-  fi
-  IW_IN_NAMESPACE=yes exec unshare --mount --propagation private "$PWD/packaging/tests/deb.sh" \
-    "$debs" "$newer"
-fi
-
-system=$(mktemp -d)
-trap 'umount --lazy --recursive "$system"; rmdir "$system"' EXIT
-mount -t tmpfs none "$system"
-tar -xf "$base" -C "$system"
-mount -t proc none "$system/proc"
-mount --rbind /dev "$system/dev"
+. packaging/tests/minimal_system.sh
 server=
 fail() {
   [ -z "$server" ] || kill "$server" || true
@@ -41,8 +18,6 @@ fail() {
   cat "$system"/tmp/*.log >&2 2>/dev/null || true
   exit 1
 }
-within() { chroot "$system" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
-echo "127.0.0.1 localhost" >"$system/etc/hosts"
 mkdir "$system/debs" "$system/newer"
 cp "$debs"/*.deb "$system/debs/"
 cp "$newer"/*.deb "$system/newer/"

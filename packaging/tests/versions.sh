@@ -25,6 +25,7 @@ says packaging/debian/changelog '^interweave \(@\)'
 says packaging/debian/rules 'libinterweave\.so\.@ '
 says packaging/spack/package.py 'version\("@"'
 says packaging/conda/meta.yaml 'set version = "@"'
+says docs/deployment.md 'interweave-@-container-x86_64\.tar\.gz'
 says docs/versions.md '^\| programs, libraries, packages \| @ \|'
 says CHANGELOG.md "^## .*@"
 [ "$status" != 0 ] || echo "versions: $version everywhere"

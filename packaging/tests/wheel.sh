@@ -36,32 +36,50 @@ pythons() {
   done
 }
 
+# user PYTHON ARGUMENT...: without the variables of this shell. The wheel's environment is not on
+# the path, so the package finds its own program.
+user() { env -i PATH="$work/path" HOME="$work" "$1" -B "$PWD/packaging/tests/$2" "${@:3}"; }
+
+# try WHEEL PYTHON VENV
 try() {
-  local wheel=$1 python=$2 venv=$work/venv
-  rm -rf "$venv"
-  "$python" -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check "$wheel"
-  # The environment is not on the path: the package finds its own program.
-  env -i PATH="$work/path" HOME="$work" "$venv/bin/python" "$PWD/packaging/tests/wheel_user.py" ||
-    fail "$wheel with $python"
-  [ "$(env -i PATH="$venv/bin" interweave --version)" = "interweave $version" ] ||
+  "$2" -m venv "$3"
+  "$3/bin/pip" install --quiet --disable-pip-version-check "$1"
+  user "$3/bin/python" wheel_user.py || fail "$1 with $2"
+  [ "$(env -i PATH="$3/bin" interweave --version)" = "interweave $version" ] ||
     fail "the program is not on the path of the environment"
-  ! grep -q '\.debug_info' <<<"$(readelf -SW "$venv/bin/interweave")" ||
+  ! grep -q '\.debug_info' <<<"$(readelf -SW "$3/bin/interweave")" ||
     fail "the program is not stripped"
   # Another program of this name on the path is not taken.
   printf '#!/bin/sh\nexit 9\n' >"$work/path/interweave"
   chmod +x "$work/path/interweave"
-  env -i PATH="$work/path" HOME="$work" "$venv/bin/python" "$PWD/packaging/tests/wheel_user.py" ||
+  user "$3/bin/python" wheel_user.py ||
     fail "the program on the path was taken, not the wheel's"
   rm "$work/path/interweave"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
-  "$venv/bin/pip" uninstall --quiet --yes interweave
-  [ -z "$(find "$venv" -name '*interweave*')" ] || fail "pip leaves something of $wheel"
-  echo "wheel: $(basename "$wheel") works with $("$python" --version)"
+  "$3/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$1"
+  echo "wheel: $(basename "$1") works with $("$2" --version)"
+}
+
+# The server is the first environment's; each of them puts its version in front of the list.
+share_a_list() {
+  local address each said wanted=
+  mkfifo "$work/held" "$work/ready"
+  user "${venvs[0]}/bin/python" wheel_others.py serve <"$work/held" >"$work/ready" &
+  local server=$!
+  exec 3>"$work/held"
+  read -r address <"$work/ready" || fail "the server did not start"
+  for each in "${venvs[@]}"; do
+    wanted="${each##*-} $wanted"
+    said=$(user "$each/bin/python" wheel_others.py append "$address") ||
+      fail "Python ${each##*-} with the server of ${venvs[0]##*-}"
+    [ "$said" = "$wanted" ] || fail "Python ${each##*-} sees '$said', not '$wanted'"
+  done
+  exec 3>&-
+  wait "$server" || fail "the server did not end with its standard input"
+  echo "wheel: Python $(echo "${venvs[@]##*-}") share a list"
 }
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' python/pyproject.toml)
-tried=0
+venvs=()
 for wheel in "$dist"/interweave-"$version"-*.whl; do
   "$tools/auditwheel" show "$wheel" >"$work/shown" 2>&1 || fail "auditwheel refuses $wheel"
   # It says what the files need, in lines of any width.
@@ -73,8 +91,14 @@ for wheel in "$dist"/interweave-"$version"-*.whl; do
     grep -q "dist-info/.*$licence " <<<"$names" || fail "$wheel lacks $licence"
   done
   for python in $(pythons "$wheel"); do
-    try "$wheel" "$python"
-    tried=$((tried + 1))
+    venv=$work/venv-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    try "$wheel" "$python" "$venv"
+    venvs+=("$venv")
   done
 done
-[ "$tried" -gt 0 ] || fail "no wheel in $dist could be tried"
+[ "${#venvs[@]}" -gt 0 ] || fail "no wheel in $dist could be tried"
+share_a_list
+for venv in "${venvs[@]}"; do
+  "$venv/bin/pip" uninstall --quiet --yes interweave
+  [ -z "$(find "$venv" -name '*interweave*')" ] || fail "pip leaves something behind in $venv"
+done

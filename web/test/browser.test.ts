@@ -326,6 +326,9 @@ test("a segment that ends is not shown as live, and is shown when it is there ag
   await client.remove("/fleeting");
   await page.getByText("There is no segment /fleeting yet").waitFor();
   assert.equal(await page.locator("canvas.map").count(), 0);
+  // From there a way leads back.
+  await page.keyboard.press("Escape");
+  await page.locator("#filter").waitFor();
 });
 
 test("a segment that comes back with less is shown anew and said to be so [LOST-1]", async () => {

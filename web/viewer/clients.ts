@@ -63,14 +63,15 @@ export class ClientList {
   }
 }
 
-/** `text` is the client's, its name first. */
+/** `text` is the client's, its name first. The role comes and goes, and moves nothing else. */
 function item(text: string, label: string, role: string, copy: string): HTMLElement {
   const [name = "", ...where] = text.split(" · ");
   return h(
     "li",
     { title: label },
-    h("span", {}, h("b", {}, name), role === "" ? null : h("span", { class: "role" }, role)),
+    h("b", {}, name),
     h("span", { class: "soft" }, copy),
     where.length === 0 ? null : h("span", { class: "soft where" }, where.join(" · ")),
+    role === "" ? null : h("span", { class: "role" }, role),
   );
 }

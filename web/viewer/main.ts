@@ -109,7 +109,11 @@ class Viewer {
     const text = isAwaited
       ? `There is no segment ${path} yet. It is shown as soon as there is.`
       : error.message;
-    main.replaceChildren(h("p", { class: isAwaited ? "empty" : "empty bad" }, text));
+    const segments = h("a", { href: "#" }, "Segments");
+    main.replaceChildren(
+      h("div", { class: "title" }, h("h2", {}, segments, " ", h("span", {}, path))),
+      h("p", { class: isAwaited ? "empty" : "empty bad" }, text),
+    );
     const { turn } = this;
     if (isAwaited) setTimeout(() => turn === this.turn && void this.show(), LOOK_MS);
   }
@@ -163,7 +167,7 @@ class Viewer {
     } else if (event.key === " " && !isPressed && this.page !== null) {
       event.preventDefault();
       this.page.toggle();
-    } else if (event.key === "Escape" && this.page !== null) {
+    } else if (event.key === "Escape" && location.hash.length > 1) {
       location.hash = "";
     } else if (event.key === "?") {
       showKeys();

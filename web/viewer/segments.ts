@@ -134,6 +134,8 @@ class SegmentList implements ListPage {
     if (this.grid.hidden || !this.element.isConnected) return;
     this.view.style.maxHeight = `${heightLeft(this.view, LEAST_HEIGHT)}px`;
     this.rows.show();
+    // The head leaves room for a scroll bar only where there is one.
+    this.grid.classList.toggle("scrolls", this.view.scrollHeight > this.view.clientHeight);
   }
 
   // ---- the head ----

@@ -142,7 +142,7 @@ fn audit_1_a_certificate_that_expires_or_is_revoked_meanwhile_makes_a_line() {
     let mut watching = Vec::new();
     for name in ["alice", "bob", "brief"] {
         if name == "brief" {
-            certificates.make_by_hand(name, &[name], Duration::from_secs(3));
+            certificates.make_by_hand(name, &[name], 3);
         }
         watching.push(crate::tls::watching(&certificates, &server, name).0);
     }

@@ -10,7 +10,7 @@ use std::thread;
 const INTS: u64 = 5_000;
 
 /// A release that was sent and not answered.
-struct Unanswered {
+pub struct Unanswered {
     session: SessionId,
     sequence: u64,
     value: i32,
@@ -18,7 +18,7 @@ struct Unanswered {
 
 /// Writes until the server is gone; each value is one more than the last. Tells each version that
 /// was acknowledged.
-fn write_on(server: &Server, acknowledged: &mpsc::Sender<u64>) -> Unanswered {
+pub fn write_on(server: &Server, acknowledged: &mpsc::Sender<u64>) -> Unanswered {
     let mut client = connect(server);
     let mut copy = open(&mut client, "/numbers", Durability::Synced);
     copy.fetch(&mut client).expect("a copy");
@@ -54,7 +54,7 @@ fn write_once(
 
 /// After a restart: at least the acknowledged version, at most the one that was under way, whole;
 /// and the server knows which.
-fn inspect(server: &Server, acknowledged: u64, last: &Unanswered) {
+pub fn inspect(server: &Server, acknowledged: u64, last: &Unanswered) {
     let mut client = connect(server);
     let mut copy = open(&mut client, "/numbers", Durability::Synced);
     copy.fetch(&mut client).expect("a copy");
@@ -113,7 +113,7 @@ fn killed_under_a_writer_again_and_again_nothing_acknowledged_is_lost() {
     assert!(acknowledged >= kills());
 }
 
-fn newest(server: &Server) -> u64 {
+pub fn newest(server: &Server) -> u64 {
     connect(server).list("/").expect("a list")[0].newest.number
 }
 

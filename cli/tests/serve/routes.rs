@@ -5,6 +5,7 @@ use crate::clients::{connect_with, open};
 use crate::login::{ask, ask_on, bearer, cookie_line, log_in, words, Answer, Papers};
 use crate::server::Server;
 use crate::tls::{raw_as, Certificates};
+use interweave_server::client::Client;
 use interweave_server::net::{Need, Route};
 use interweave_wire::protocol::Durability;
 use std::io::{Read, Write};
@@ -59,8 +60,8 @@ fn expired(papers: &Papers) -> String {
     token
 }
 
-/// Brings the server and its callers into their situations. Returns root's token, too.
-fn situations(papers: &Papers) -> (Server, Vec<Situation>, String) {
+/// Brings the server and its callers into their situations. Returns root's client, too.
+fn situations(papers: &Papers) -> (Server, Vec<Situation>, Client) {
     std::fs::write(papers.file("rules"), RULES).unwrap();
     let names = ["reader", "steerer", "elsewhere", "reloaded", "gone", "root"];
     let tokens = names.map(|name| papers.token(name));
@@ -90,7 +91,7 @@ fn situations(papers: &Papers) -> (Server, Vec<Situation>, String) {
         of("after a reload", bearer(reloaded), Known::LetIn("")),
         of("root", bearer(root), Known::Root),
     ];
-    (server, situations, root.clone())
+    (server, situations, client)
 }
 
 fn asked(server: &Server, route: Route, lines: &str) -> Answer {
@@ -130,8 +131,7 @@ fn check(route: Route, situation: &Situation, answer: &Answer, to_nobody: u16) {
 #[test]
 fn acc_11_every_page_in_every_situation_is_answered_as_its_need_says() {
     let papers = Papers::new();
-    let (server, situations, root) = situations(&papers);
-    let mut client = connect_with(&server, &root);
+    let (server, situations, mut client) = situations(&papers);
     let before = client.list("/").unwrap();
     assert_eq!(before.len(), 2);
     // A token that is not valid is answered late, so the situations are asked at the same time.
@@ -161,16 +161,14 @@ fn acc_11_every_page_in_every_situation_is_answered_as_its_need_says() {
 
 #[test]
 fn acc_11_a_client_certificate_of_another_authority_reaches_no_page() {
-    let (ours, theirs) = (Certificates::new(), Certificates::new());
-    for kind in ["pem", "key"] {
-        let file = |folder: &Certificates, name| folder.file(&format!("{name}.{kind}"));
-        std::fs::copy(file(&theirs, "alice"), file(&ours, "stranger")).unwrap();
-    }
+    let ours = with_a_stranger();
     let server = ours.serve_the_known();
     for &route in Route::ALL {
         let stream = |name| raw_as(&ours, Some(name), server.http.port(), &["http/1.1"]);
         let request = format!("{} {}", route.method(), route.path());
-        assert!(is_refused(stream("stranger"), &request), "{route:?}");
+        let whole = format!("{request} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+        let is_refused = is_refused(stream("stranger"), whole.as_bytes());
+        assert!(is_refused, "{route:?}");
         assert_ne!(
             ask_on(stream("alice"), &request, "", "").status,
             404,
@@ -180,10 +178,20 @@ fn acc_11_a_client_certificate_of_another_authority_reaches_no_page() {
     drop(TcpStream::connect(server.http).expect("the server still listens"));
 }
 
+/// Certificates of an authority, and one of another authority, other.pem: that of the stranger.
+pub fn with_a_stranger() -> Certificates {
+    let (ours, theirs) = (Certificates::new(), Certificates::new());
+    for kind in ["pem", "key"] {
+        let file = |folder: &Certificates, name| folder.file(&format!("{name}.{kind}"));
+        std::fs::copy(file(&theirs, "alice"), file(&ours, "stranger")).unwrap();
+    }
+    std::fs::copy(theirs.file("ca.pem"), ours.file("other.pem")).unwrap();
+    ours
+}
+
 /// Whether the connection ends without an answer.
-fn is_refused(mut stream: impl Read + Write, request: &str) -> bool {
-    let text = format!("{request} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
-    let sent = stream.write_all(text.as_bytes());
+pub fn is_refused(mut stream: impl Read + Write, words: &[u8]) -> bool {
+    let sent = stream.write_all(words);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
     (sent.is_err() || read.is_err()) && answer.is_empty()

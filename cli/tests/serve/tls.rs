@@ -59,10 +59,11 @@ impl Certificates {
         ["--tls-cert".into(), certificate, "--tls-key".into(), key]
     }
 
-    /// Makes a client's certificate that is valid for so long, with these common names.
-    pub fn make_by_hand(&self, file: &str, names: &[&str], valid: Duration) {
+    /// Makes a client's certificate that is valid for so many seconds from now, with these common
+    /// names.
+    pub fn make_by_hand(&self, file: &str, names: &[&str], seconds: i64) {
         let mut params = named(names);
-        params.not_after = time::OffsetDateTime::now_utc() + valid;
+        params.not_after = from_now(seconds);
         self.make_client(file, params, &self.issuer(), "");
     }
 
@@ -97,13 +98,13 @@ impl Certificates {
         Server::talkative(&options)
     }
 
-    /// Makes an authority, AUTHORITY.pem, that is valid for that time, and a client's certificate
-    /// under it. The file of the client has both certificates.
-    fn make_under(&self, authority: &str, valid: Duration, client: &str) {
+    /// Makes an authority, AUTHORITY.pem, that is valid for so many seconds from now. Makes a
+    /// client's certificate under it. The file of the client has both certificates.
+    pub fn make_under(&self, authority: &str, seconds: i64, client: &str) {
         let mut params = named(&[authority]);
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
-        params.not_after = time::OffsetDateTime::now_utc() + valid;
+        params.not_after = from_now(seconds);
         let key = KeyPair::generate().unwrap();
         let between = params.signed_by(&key, &self.issuer()).unwrap().pem();
         let issuer = Issuer::new(params, key);
@@ -122,6 +123,10 @@ impl Certificates {
         let own = ["--client-ca", &authority, "--client-crl", &list];
         self.serve(&[&own[..], options].concat())
     }
+}
+
+fn from_now(seconds: i64) -> time::OffsetDateTime {
+    time::OffsetDateTime::now_utc() + time::Duration::seconds(seconds)
 }
 
 /// A subject with these common names.
@@ -321,7 +326,7 @@ fn a_name_that_is_not_one_name_is_no_identity() {
     let certificates = Certificates::new();
     let server = certificates.talkative();
     for names in [&[][..], &["alice", "bob"], &[""]] {
-        certificates.make_by_hand("odd", names, Duration::from_secs(3600));
+        certificates.make_by_hand("odd", names, 3600);
         let caller = Caller::trusting(&certificates).named(&certificates, "odd");
         caller.list(&server).unwrap();
         server.logs(&["a connection begins", "\"peer\":\"anyone\""]);
@@ -336,7 +341,7 @@ fn a_certificate_that_expires_ends_its_connection() {
     let mut writer = connect(&server);
     let mut copy = open(&mut writer, "/numbers", Durability::Memory);
     write(&mut writer, &mut copy, 1, 10, 7).unwrap();
-    certificates.make_by_hand("brief", &["brief"], Duration::from_secs(2));
+    certificates.make_by_hand("brief", &["brief"], 2);
     let (mut child, lines) = watching(&certificates, &server, "brief");
     let lost = lines.recv_timeout(PATIENT).expect("the connection ends");
     child.kill().expect("it waits for the server");
@@ -371,7 +376,7 @@ pub fn watching(
 }
 
 /// A second for the look, another one because the machine may be busy.
-fn took_effect_in_time(revoked: Instant) {
+pub fn took_effect_in_time(revoked: Instant) {
     let elapsed = revoked.elapsed();
     assert!(elapsed < Duration::from_secs(2), "{elapsed:?}");
 }
@@ -466,8 +471,8 @@ fn net_7_an_authority_in_between_ends_connections_when_it_is_not_valid_any_more(
     revoke(&certificates, &[]).unwrap();
     let server = certificates.serve_with_list(&[]);
     open(&mut connect(&server), "/numbers", Durability::Memory);
-    certificates.make_under("between", Duration::from_secs(3600), "long");
-    certificates.make_under("brief", Duration::from_secs(3), "short");
+    certificates.make_under("between", 3600, "long");
+    certificates.make_under("brief", 3, "short");
     let watching = ["short", "long"].map(|name| watching(&certificates, &server, name));
     for (mut child, lines) in watching {
         let lost = lines.recv_timeout(PATIENT).expect("the connection ends");
@@ -603,7 +608,8 @@ pub fn raw_as(certificates: &Certificates, name: Option<&str>, port: u16, alpn: 
         None => begun.with_no_client_auth(),
         Some(name) => {
             let file = |kind| certificates.file(&format!("{name}.{kind}"));
-            let chain = vec![CertificateDer::from_pem_file(file("pem")).unwrap()];
+            let chain = CertificateDer::pem_file_iter(file("pem")).unwrap();
+            let chain = chain.map(Result::unwrap).collect();
             let key = PrivateKeyDer::from_pem_file(file("key")).unwrap();
             begun.with_client_auth_cert(chain, key).unwrap()
         }

@@ -1,19 +1,29 @@
 //! What comes on a WebSocket after its head: frames of WebSockets that hold, or do not hold, frames
 //! of the protocol. The answers are whole frames of both.
 
-use interweave_server::net;
-use interweave_wire::FrameDecoder;
+use crate::http;
+use interweave_wire::{FrameDecoder, Message};
 
 const HEAD: &[u8] = b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
     Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 pub fn run(data: &[u8]) {
-    let answers = net::http_in_memory(&[HEAD, data].concat());
+    messages(&http::answers(words(data)));
+}
+
+/// Returns the head of a WebSocket and what follows.
+pub fn words(data: &[u8]) -> Vec<u8> {
+    [HEAD, data].concat()
+}
+
+/// Returns the messages of the protocol. Fails unless the answers are whole.
+pub fn messages(answers: &[u8]) -> Vec<Message> {
+    let mut messages = Vec::new();
     // A client that leaves before the answer does not get it.
     let Some(end) = answers.windows(4).position(|part| part == b"\r\n\r\n") else {
         assert!(answers.is_empty(), "half a head");
-        return;
+        return messages;
     };
     assert!(
         answers.starts_with(b"HTTP/1.1 101"),
@@ -21,12 +31,13 @@ pub fn run(data: &[u8]) {
     );
     let mut rest = &answers[end + 4..];
     while !rest.is_empty() {
-        rest = take_frame(rest);
+        rest = take_frame(rest, &mut messages);
     }
+    messages
 }
 
 /// A frame of the server: whole in itself, without a mask.
-fn take_frame(bytes: &[u8]) -> &[u8] {
+fn take_frame<'a>(bytes: &'a [u8], messages: &mut Vec<Message>) -> &'a [u8] {
     let opcode = bytes[0] & 0xf;
     assert!(
         bytes[0] & 0xf0 == 0x80 && matches!(opcode, 2 | 8 | 10),
@@ -50,7 +61,7 @@ fn take_frame(bytes: &[u8]) -> &[u8] {
         let mut decoder = FrameDecoder::new(u64::MAX);
         decoder.push(payload);
         let message = decoder.next_message().expect("frames of the protocol");
-        assert!(message.is_some(), "one small message is one frame");
+        messages.push(message.expect("one small message is one frame"));
     }
     rest
 }

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-fn replay(target: &str, run: fn(&[u8])) {
+fn replay(kind: &str, run: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpora");
-    let folder = folder.join(target);
+    let folder = folder.join(kind);
     let entries = std::fs::read_dir(&folder).expect("the target's folder");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("a name").path()).collect();
     files.sort();
@@ -18,29 +18,32 @@ fn replay(target: &str, run: fn(&[u8])) {
 }
 
 macro_rules! replayed {
-    ($($target:ident: $run:path;)*) => {
+    ($($target:ident of $kind:ident: $run:path;)*) => {
         $(
             #[test]
             fn $target() {
-                replay(stringify!($target), $run);
+                replay(stringify!($kind), $run);
             }
         )*
     };
 }
 
 replayed! {
-    control: interweave_fuzz::control::run;
-    descriptors: interweave_fuzz::types::run;
-    diffs: interweave_fuzz::diff::run;
-    engine: interweave_fuzz::engine::run;
-    frames: interweave_fuzz::frames::run;
-    http: interweave_fuzz::http::run;
-    log: interweave_fuzz::log::run;
-    mips: interweave_fuzz::types::run_mip;
-    rules: interweave_fuzz::rules::run;
-    segment_files: interweave_fuzz::segment_file::run;
-    stores: interweave_fuzz::store::run;
-    tokens: interweave_fuzz::tokens::run;
-    websocket: interweave_fuzz::websocket::run;
-    xdr_files: interweave_fuzz::xdr_files::run;
+    control of control: interweave_fuzz::control::run;
+    descriptors of descriptors: interweave_fuzz::types::run;
+    diffs of diffs: interweave_fuzz::diff::run;
+    engine of engine: interweave_fuzz::engine::run;
+    frames of frames: interweave_fuzz::frames::run;
+    http of http: interweave_fuzz::http::run;
+    log of log: interweave_fuzz::log::run;
+    mips of mips: interweave_fuzz::types::run_mip;
+    rules of rules: interweave_fuzz::rules::run;
+    segment_files of segment_files: interweave_fuzz::segment_file::run;
+    stores of stores: interweave_fuzz::store::run;
+    strangers_frames of frames: interweave_fuzz::strangers::tell;
+    strangers_http of http: interweave_fuzz::strangers::ask;
+    strangers_websocket of websocket: interweave_fuzz::strangers::open_web_socket;
+    tokens of tokens: interweave_fuzz::tokens::run;
+    websocket of websocket: interweave_fuzz::websocket::run;
+    xdr_files of xdr_files: interweave_fuzz::xdr_files::run;
 }

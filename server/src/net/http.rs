@@ -73,7 +73,7 @@ pub fn serve(
 ) -> io::Result<(SocketAddr, JoinHandle<()>)> {
     let bound = listener.local_addr()?;
     let port = bound.port();
-    let (app, asked) = app(Arc::new(Door { port, origins }));
+    let (app, asked) = app(Arc::new(Door { port, origins }), Failures::default());
     let task = tasks::spawn(&shell.clone(), "HTTP", async move {
         tokio::select! {
             _ = guests::receive(listener, gated, app, most) => {}
@@ -85,11 +85,11 @@ pub fn serve(
 
 /// Makes the router that answers requests. Its questions to the engine's task come out of the
 /// receiver.
-pub fn app(door: Arc<Door>) -> (Router, mpsc::Receiver<Ask>) {
+pub fn app(door: Arc<Door>, failures: Failures) -> (Router, mpsc::Receiver<Ask>) {
     let (asker, asked) = mpsc::channel(MAX_ASKED);
     let asker = Asker {
         asks: asker,
-        failures: Arc::default(),
+        failures: Arc::new(failures),
     };
     let app = Route::ALL.iter().fold(Router::new(), |app, route| {
         app.route(route.path(), guarded(*route, &door, &asker))

@@ -309,7 +309,8 @@ fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::R
     }
 }
 
-fn accept(
+/// Begins to serve a connection, or to refuse it.
+pub fn accept(
     shell: &Rc<Shell>,
     stream: Stream,
     peer: Peer,

@@ -7,12 +7,14 @@ use super::door::{Door, Way};
 use super::http::{Ask, Asker};
 use super::logins::LASTS;
 use super::viewer;
-use axum::body::to_bytes;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Extension, Request, State};
 use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use interweave_access::{Login, NotLetIn, Peer};
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{oneshot, Semaphore};
@@ -24,8 +26,8 @@ const FAILED_LOGIN: Duration = Duration::from_secs(1);
 pub const MOST_FAILING: usize = 32;
 /// The most logins whose bodies are still coming.
 const MOST_COMING: usize = 32;
-/// The longest body of a login: a token, and some escapes.
-const MAX_BODY_BYTES: usize = 8192;
+/// The longest body of a login: much more than a token whose bytes are all escaped.
+const MAX_BODY_BYTES: usize = 2048;
 /// The time in which the body must come.
 const BODY: Duration = Duration::from_secs(5);
 
@@ -47,24 +49,34 @@ pub struct Caller(pub Option<Login>);
 pub struct Failures {
     late: Semaphore,
     coming: Semaphore,
+    /// How long the answers wait.
+    wait: Duration,
 }
 
 impl Default for Failures {
     fn default() -> Self {
-        Failures {
-            late: Semaphore::new(MOST_FAILING),
-            coming: Semaphore::new(MOST_COMING),
-        }
+        Failures::answered_after(FAILED_LOGIN)
     }
 }
 
 impl Failures {
+    pub fn answered_after(wait: Duration) -> Self {
+        Failures {
+            late: Semaphore::new(MOST_FAILING),
+            coming: Semaphore::new(MOST_COMING),
+            wait,
+        }
+    }
+
     /// Gives the answer when its time has come.
     async fn answer(&self, late: Response) -> Response {
         let Ok(_place) = self.late.try_acquire() else {
             return too_many();
         };
-        sleep(FAILED_LOGIN).await;
+        // A sleep of no time would last until the next tick.
+        if !self.wait.is_zero() {
+            sleep(self.wait).await;
+        }
         late
     }
 }
@@ -75,18 +87,37 @@ fn too_many() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, close, text).into_response()
 }
 
+/// Reads a whole form. None: it is too long, or does not come whole.
+///
+/// The pieces are copied, because a piece that is kept also keeps the 8 KiB into which it was read.
+/// A stranger who sends one byte at a time would cost thousands of times as much [NET-8].
+async fn read_form(mut body: Body) -> Option<Vec<u8>> {
+    let mut form = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        // A frame that is not data has fields behind the form.
+        let Ok(piece) = frame.ok()?.into_data() else {
+            continue;
+        };
+        if form.len() + piece.len() > MAX_BODY_BYTES {
+            return None;
+        }
+        form.extend_from_slice(&piece);
+    }
+    Some(form)
+}
+
 /// Reads the token of a form. An error is the answer.
 async fn token_of(asker: &Asker, request: Request) -> Result<String, Response> {
     let Ok(_place) = asker.failures.coming.try_acquire() else {
         return Err(too_many());
     };
-    let body = timeout(BODY, to_bytes(request.into_body(), MAX_BODY_BYTES)).await;
-    let Ok(Ok(body)) = body else {
+    let form = timeout(BODY, read_form(request.into_body())).await;
+    let Ok(Some(form)) = form else {
         let close = [(header::CONNECTION, "close")];
         let text = "InterWeave: a login is a form with a token\n";
         return Err((StatusCode::PAYLOAD_TOO_LARGE, close, text).into_response());
     };
-    let mut fields = form_urlencoded::parse(&body);
+    let mut fields = form_urlencoded::parse(&form);
     let token = fields.find(|(name, _)| name == "token");
     Ok(token.map_or_else(String::new, |(_, token)| token.trim().to_string()))
 }

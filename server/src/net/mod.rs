@@ -50,7 +50,7 @@ pub use clock::Punctuality;
 pub use door::Origin;
 pub use inbound::{Admission, Inbound};
 pub use listen::UnixPeers;
-pub use memory::http_in_memory;
+pub use memory::{MemoryServer, Said};
 pub use outbound::Outbound;
 pub use routes::{Need, Route};
 pub use serve::{serve, ServeError, ServeOptions};

@@ -31,7 +31,7 @@ impl Group {
         if durable == Durability::Memory {
             records.retain(|record| !matches!(record.body, LogBody::Release(_)));
         }
-        let verdict = records.iter().try_for_each(check);
+        let verdict = records.iter().try_for_each(check_record);
         let mut group = Group {
             bytes: 0,
             // what REMOVE lets go is deleted at once, so it must last
@@ -114,7 +114,8 @@ pub fn header(record: &Record, owner: u64, parent: u32) -> LogHeader {
     }
 }
 
-fn check(record: &Record) -> Result<(), StoreError> {
+/// Whether a log could take the record, whatever it follows.
+pub fn check_record(record: &Record) -> Result<(), StoreError> {
     let bytes = record.diff.len() as u64;
     let values = record.fields.iter().map(|field| field.value.len());
     if record.fields.len() > MAX_HEADER_FIELDS as usize || values.sum::<usize>() > MOST_FIELD_BYTES

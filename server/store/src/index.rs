@@ -392,8 +392,9 @@ impl Segment {
     }
 }
 
-/// The segment's version after this record, if the record may follow; None: it is removed.
-fn after(
+/// The segment's version after this record, if the record may follow; None: it is removed. `used`
+/// says that the segment's number was given before.
+pub fn after(
     segment_id: u64,
     version: Option<u64>,
     used: bool,

@@ -47,12 +47,13 @@ mod witness;
 mod writer;
 
 pub use backup::{backup, restore, verify, Report, Wanted};
-pub use creator::{creator_field, creator_of};
+pub use creator::{creator_field, creator_of, keep_creator};
 pub use embedded::{EmbeddedStore, NowFn, Options, RandomFn, SyncFn};
 pub use error::StoreError;
-pub use group::check_release;
+pub use group::{check_record, check_release};
 pub use holders::MUCH_LOG_BYTES;
 pub use identity::Identity;
+pub use index::after as version_after;
 pub use memory::MemoryStore;
 pub use ordered::{in_order, Threads};
 pub use salvage::LeftOut;

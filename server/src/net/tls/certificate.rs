@@ -1,6 +1,7 @@
 //! What certificates say. TLS has checked a client's before; the server's own is trusted.
 
 use super::revocation::Revoked;
+use super::trust::Trust;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,9 +12,9 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 pub struct ClientCertificate<'a>(X509Certificate<'a>);
 
 impl<'a> ClientCertificate<'a> {
-    /// None: the client has shown no certificate.
-    pub fn of(chain: Option<&'a [CertificateDer<'_>]>) -> Option<Self> {
-        let (_, certificate) = X509Certificate::from_der(chain?.first()?).ok()?;
+    /// The first of the certificates that the client has shown. None: it has shown none.
+    pub fn of(chain: &'a [CertificateDer<'_>]) -> Option<Self> {
+        let (_, certificate) = X509Certificate::from_der(chain.first()?).ok()?;
         Some(ClientCertificate(certificate))
     }
 
@@ -38,9 +39,18 @@ impl<'a> ClientCertificate<'a> {
     }
 }
 
+pub const HAS_EXPIRED: &str = "the client's certificate has expired";
+pub const WAS_REVOKED: &str = "the client's certificate was revoked";
+const HAS_NO_AUTHORITY: &str = "the authority of the client's certificate is not in --client-ca \
+                                any more";
+
 /// The conditions under which a client's connection stays.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Standing {
+    /// The client's certificates, its own first.
+    chain: Vec<CertificateDer<'static>>,
+    /// What let the client in.
+    trust: Arc<Trust>,
     /// The numbers of certificates of which none may be revoked.
     numbers: Vec<Number>,
     /// The time for which all of them are still valid.
@@ -49,12 +59,18 @@ pub struct Standing {
 
 impl Standing {
     /// Returns the conditions of a client that has shown these certificates, its own first.
-    /// `revoked`: the lists at the handshake. A certificate of an authority counts if it was valid
-    /// then, because TLS ignores the others.
-    pub fn of(chain: Option<&[CertificateDer<'_>]>, revoked: &Revoked) -> Standing {
-        let mut standing = Standing::default();
-        for (index, shown) in chain.unwrap_or_default().iter().enumerate() {
-            let Some(one) = ClientCertificate::of(Some(std::slice::from_ref(shown))) else {
+    /// `trust`: what the files said at the handshake. A certificate of an authority counts if it
+    /// was valid then, because TLS ignores the others.
+    pub fn of(chain: &[CertificateDer<'_>], trust: Arc<Trust>) -> Standing {
+        let mut standing = Standing {
+            chain: chain.iter().map(|one| one.clone().into_owned()).collect(),
+            trust,
+            numbers: Vec::new(),
+            left: None,
+        };
+        let revoked: &Revoked = &standing.trust.revoked;
+        for (index, shown) in chain.iter().enumerate() {
+            let Some(one) = ClientCertificate::of(std::slice::from_ref(shown)) else {
                 continue;
             };
             let (number, left) = (one.number(), one.time_left());
@@ -67,8 +83,16 @@ impl Standing {
         standing
     }
 
-    pub fn is_revoked(&self, revoked: &Revoked) -> bool {
-        self.numbers.iter().any(|number| revoked.has(number))
+    /// Returns why the connection ends by what the files say now. None: it stays.
+    pub fn end(&self, now: &Arc<Trust>) -> Option<&'static str> {
+        if Arc::ptr_eq(now, &self.trust) {
+            return None;
+        }
+        if self.numbers.iter().any(|number| now.revoked.has(number)) {
+            return Some(WAS_REVOKED);
+        }
+        let is_left = now.has_all_of(&self.trust) || now.lets_in(&self.chain);
+        (!is_left).then_some(HAS_NO_AUTHORITY)
     }
 }
 

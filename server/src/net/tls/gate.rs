@@ -2,9 +2,9 @@
 //! shuttles bytes.
 
 use super::carrying::{carry, PARTING};
-use super::certificate::{ClientCertificate, HostNames, Standing};
-use super::revocation::Revoked;
+use super::certificate::{ClientCertificate, HostNames, Standing, HAS_EXPIRED, WAS_REVOKED};
 use super::settings::{Configs, Settings, TlsOptions};
+use super::trust::Trust;
 use super::validity::Validity;
 use crate::net::audit::Notes;
 use crate::net::leash::{Leash, Leashed};
@@ -47,9 +47,6 @@ const HANDSHAKE_RECORD: u8 = 0x16;
 const MOST_ARRIVING: usize = 16;
 /// The ALPN name of HTTP [NET-6].
 pub const HTTP_NAME: &[u8] = b"http/1.1";
-
-const HAS_EXPIRED: &str = "the client's certificate has expired";
-const WAS_REVOKED: &str = "the client's certificate was revoked";
 
 /// The service that a connection asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,7 +188,7 @@ async fn keep_gate(
                 let Some(arrival) = arrived else { break };
                 let guard = Guard {
                     configs: settings.configs(),
-                    revoked: settings.revoked(),
+                    trust: settings.trust(),
                     exits: exits.clone(),
                     notes: notes.clone(),
                 };
@@ -281,7 +278,7 @@ impl Bounded {
 /// The settings that decide whether a connection is let in.
 struct Guard {
     configs: Configs,
-    revoked: watch::Receiver<Arc<Revoked>>,
+    trust: watch::Receiver<Arc<Trust>>,
     exits: Exits,
     notes: Option<Notes>,
 }
@@ -431,7 +428,7 @@ async fn greet(
 }
 
 /// Carries bytes between the peer and the engine until both are done, one of them fails, or the
-/// client's certificate has expired or was revoked.
+/// client's certificate is not valid any more.
 async fn shuttle(
     mut stream: TlsStream<Leashed<TcpStream>>,
     mut guard: Guard,
@@ -442,16 +439,15 @@ async fn shuttle(
     engines.set_nonblocking(true)?;
     own.set_nonblocking(true)?;
     let mut own = UnixStream::from_std(own)?;
-    let certificate = ClientCertificate::of(stream.get_ref().1.peer_certificates());
+    let (leashed, session) = stream.get_ref();
+    let chain = session.peer_certificates().unwrap_or_default();
+    let certificate = ClientCertificate::of(chain);
     let peer = Peer {
-        certificate: certificate
-            .as_ref()
-            .and_then(ClientCertificate::common_name),
-        address: stream.get_ref().0.stream.peer_addr().ok(),
+        certificate: certificate.and_then(|certificate| certificate.common_name()),
+        address: leashed.stream.peer_addr().ok(),
         ..Peer::default()
     };
-    let chain = stream.get_ref().1.peer_certificates();
-    let standing = Standing::of(chain, &guard.configs.revoked);
+    let standing = Standing::of(chain, guard.configs.trust.clone());
     let validity = Arc::<Validity>::default();
     let shown = Shown {
         peer: peer.clone(),
@@ -462,7 +458,7 @@ async fn shuttle(
     let why = tokio::select! {
         carried = carry(&mut stream, &mut own, part) => return carried,
         _ = expired(standing.left) => HAS_EXPIRED,
-        _ = was_revoked(&mut guard.revoked, &standing) => WAS_REVOKED,
+        why = lost_standing(&mut guard.trust, &standing) => why,
     };
     guard.note_end(&peer, why);
     // The engine is told before it sees the end. Otherwise it takes the connection for a lost one.
@@ -470,12 +466,20 @@ async fn shuttle(
     timeout(PARTING, stream.shutdown()).await?
 }
 
-/// Waits until the lists have one of the certificates.
-async fn was_revoked(lists: &mut watch::Receiver<Arc<Revoked>>, standing: &Standing) {
-    let has = |revoked: &Arc<Revoked>| standing.is_revoked(revoked);
-    if lists.wait_for(has).await.is_err() {
-        // The gate is closing.
-        std::future::pending().await
+/// Waits until the files say that the connection ends. Returns why.
+async fn lost_standing(
+    trust: &mut watch::Receiver<Arc<Trust>>,
+    standing: &Standing,
+) -> &'static str {
+    loop {
+        let why = standing.end(&trust.borrow_and_update());
+        if let Some(why) = why {
+            return why;
+        }
+        if trust.changed().await.is_err() {
+            // The gate is closing.
+            std::future::pending().await
+        }
     }
 }
 

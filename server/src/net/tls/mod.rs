@@ -9,6 +9,7 @@ mod certificate;
 mod gate;
 mod revocation;
 mod settings;
+mod trust;
 mod validity;
 
 pub use certificate::HostNames;

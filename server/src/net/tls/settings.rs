@@ -3,7 +3,8 @@
 
 use super::certificate::HostNames;
 use super::gate::HTTP_NAME;
-use super::revocation::{self, Lists, Revoked};
+use super::revocation::{self, Lists};
+use super::trust::Trust;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,6 @@ use tokio::sync::watch;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
@@ -45,8 +45,7 @@ pub struct Configs {
     pub http: Arc<ServerConfig>,
     /// The hosts that the certificate is for.
     pub names: Arc<HostNames>,
-    /// Clients' certificates that are not valid any more.
-    pub revoked: Arc<Revoked>,
+    pub trust: Arc<Trust>,
 }
 
 impl TlsOptions {
@@ -72,14 +71,13 @@ impl TlsOptions {
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| format!("TLS 1.3: {error}"))?;
         let names = chain.first().map(HostNames::of).unwrap_or_default();
-        let mut revoked = Revoked::default();
-        let begun = match &self.client_authorities {
+        let trust = match &self.client_authorities {
+            None => Trust::default(),
+            Some(file) => self.trust(file)?,
+        };
+        let begun = match &trust.verifier {
             None => begun.with_no_client_auth(),
-            Some(file) => {
-                let (verifier, of_lists) = self.verifier(file)?;
-                revoked = of_lists;
-                begun.with_client_cert_verifier(verifier)
-            }
+            Some(verifier) => begun.with_client_cert_verifier(verifier.clone()),
         };
         let mut config = begun.with_single_cert(chain, key).map_err(|error| {
             let (certificate, key) = (self.certificate.display(), self.key.display());
@@ -100,24 +98,24 @@ impl TlsOptions {
             },
             http: with_names(&[HTTP_NAME]),
             names: Arc::new(names),
-            revoked: Arc::new(revoked),
+            trust: Arc::new(trust),
         })
     }
 
-    fn verifier(&self, file: &Path) -> Result<(Arc<dyn ClientCertVerifier>, Revoked), String> {
+    fn trust(&self, file: &Path) -> Result<Trust, String> {
         let wrong = |error: String| format!("--client-ca {}: {error}", file.display());
-        let mut authorities = RootCertStore::empty();
-        let found = certificates("--client-ca", file)?;
+        let mut roots = RootCertStore::empty();
+        let authorities = certificates("--client-ca", file)?;
         let Lists { lists, revoked } = match &self.client_revocations {
-            Some(file) => revocation::read(file, &found)?,
+            Some(file) => revocation::read(file, &authorities)?,
             None => Lists::default(),
         };
-        for authority in found {
-            let added = authorities.add(authority);
+        for authority in &authorities {
+            let added = roots.add(authority.clone());
             added.map_err(|error| wrong(error.to_string()))?;
         }
         let provider = Arc::new(default_provider());
-        let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), provider);
+        let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         // An authority of which there is no list has revoked nothing.
         let builder = builder.with_crls(lists).allow_unknown_revocation_status();
         let builder = match self.needs_client_certificate {
@@ -125,7 +123,11 @@ impl TlsOptions {
             false => builder.allow_unauthenticated(),
         };
         let verifier = builder.build().map_err(|error| wrong(error.to_string()))?;
-        Ok((verifier, revoked))
+        Ok(Trust {
+            authorities,
+            revoked,
+            verifier: Some(verifier),
+        })
     }
 }
 
@@ -156,7 +158,7 @@ pub struct Settings {
     options: TlsOptions,
     configs: Configs,
     /// What connections that exist hear of it.
-    revoked: watch::Sender<Arc<Revoked>>,
+    trust: watch::Sender<Arc<Trust>>,
     marks: Vec<Mark>,
 }
 
@@ -166,7 +168,7 @@ impl Settings {
         let marks = options.files().map(mark_of).collect();
         let configs = options.read()?;
         Ok(Settings {
-            revoked: watch::Sender::new(configs.revoked.clone()),
+            trust: watch::Sender::new(configs.trust.clone()),
             options,
             configs,
             marks,
@@ -177,9 +179,9 @@ impl Settings {
         self.configs.clone()
     }
 
-    /// Tells of revoked certificates from now on.
-    pub fn revoked(&self) -> watch::Receiver<Arc<Revoked>> {
-        self.revoked.subscribe()
+    /// Tells from now on by what clients' certificates are judged.
+    pub fn trust(&self) -> watch::Receiver<Arc<Trust>> {
+        self.trust.subscribe()
     }
 
     /// Reads the files again if one of them has changed.
@@ -196,7 +198,7 @@ impl Settings {
     pub fn read_again(&mut self) {
         match self.options.read() {
             Ok(configs) => {
-                self.revoked.send_replace(configs.revoked.clone());
+                self.trust.send_replace(configs.trust.clone());
                 self.configs = configs;
                 tracing::info!("certificates were read again");
             }

@@ -52,7 +52,7 @@ pub fn open_to_read(path: &str) -> Request {
     Request::OpenSegment(request)
 }
 
-fn list(prefix: &str) -> Request {
+pub fn list(prefix: &str) -> Request {
     Request::ListSegments(ListSegments {
         prefix: prefix.to_string(),
         after: String::new(),
@@ -280,7 +280,7 @@ fn rule_7_what_is_still_allowed_stays() {
 }
 
 /// From the granted version to the next: another value of the int in that block.
-fn value_diff(grant: &WriterAcquired, block: u64, number: i32) -> Bytes {
+pub fn value_diff(grant: &WriterAcquired, block: u64, number: i32) -> Bytes {
     let base = grant.now.number;
     let mut diff = DiffBuilder::new(base, base + 1);
     let mut runs = Vec::new();
@@ -408,172 +408,4 @@ fn acc_12_a_certificate_that_ends_takes_the_sessions_that_are_its_own_with_it() 
     assert!(!is_free("/2"), "a token goes before a certificate");
     assert!(!is_free("/3"), "the session is on another connection");
     assert!(greet(&mut world, 6, session_of(2), &good));
-}
-
-/// The situations of a client before it asks, and whether it may then read and change.
-const SITUATIONS: [(&str, bool, bool); 7] = [
-    ("writer", true, true),
-    ("reader", true, false),
-    ("steerer", true, true),
-    ("elsewhere", false, false),
-    ("nobody", false, false),
-    ("writer, after a reload", false, false),
-    ("writer, revoked and allowed again", true, true),
-];
-
-/// Every request of the protocol about the segment. A message that spec/protocol gets must be added
-/// here, because the match has no other arm. None: not a request of a client with a session.
-fn example(type_: MessageType, segment: u32, fence: u64) -> Option<(Request, Needs)> {
-    use MessageType::*;
-    let path = "/lab/x".to_string();
-    let have = stamp(0, 0);
-    Some(match type_ {
-        Ping => (Request::Ping, Needs::Nothing),
-        ReloadAccess => (Request::ReloadAccess, Needs::Admin),
-        OpenSegment => (open_to_read(&path), Needs::Read),
-        RemoveSegment => {
-            let removal = super::RemoveSegment { path };
-            (Request::RemoveSegment(removal), Needs::Remove)
-        }
-        ListSegments => (list("/lab"), Needs::Nothing),
-        DescribeBlocks => {
-            let asked = super::DescribeBlocks {
-                segment,
-                serials: Vec::new(),
-                names: Vec::new(),
-                after_serial: 0,
-            };
-            (Request::DescribeBlocks(asked), Needs::Read)
-        }
-        AcquireReader => {
-            let asked = acquire_reader(segment, have, CoherenceModel::Full);
-            (asked, Needs::Read)
-        }
-        AcquireWriter => (acquire_writer(segment, 0), Needs::Change),
-        RenewWriter => {
-            let asked = super::RenewWriter { segment, fence };
-            (Request::RenewWriter(asked), Needs::Change)
-        }
-        MoreSerials => {
-            let asked = super::MoreSerials {
-                segment,
-                fence,
-                count: 1,
-            };
-            (Request::MoreSerials(asked), Needs::Change)
-        }
-        ResolveRelease => {
-            let asked = super::ResolveRelease {
-                segment,
-                session: [0; 16],
-                sequence: 1,
-            };
-            (Request::ResolveRelease(asked), Needs::Read)
-        }
-        Subscribe => {
-            let asked = super::Subscribe {
-                segment,
-                have,
-                model: CoherenceModel::Full,
-                x: 0.0,
-                push: false,
-                push_bytes: 0,
-            };
-            (Request::Subscribe(asked), Needs::Read)
-        }
-        // A release needs a grant, which ACQUIRE_WRITER refuses. The tests above have it.
-        ReleaseWriter => return None,
-        // These end what the client has, and need nothing.
-        CloseSegment | ReleaseReader | AbortWriter | Unsubscribe | Credit | Cancel => return None,
-        Hello | Goodbye => return None,
-        Error | Unimplemented | Continue | Welcome | Pong | Done => return None,
-        AccessReloaded => return None,
-        SegmentOpened | SegmentList | BlocksDescribed | ReaderAcquired => return None,
-        WriterAcquired | WriterRenewed | SerialsGranted | WriterReleased => return None,
-        ReleaseResolved | WriterKept | Subscribed | NotRecent | Push => return None,
-        Heartbeat | WriterLost | SegmentGone | RecallWriter => return None,
-    })
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Needs {
-    Nothing,
-    Read,
-    Change,
-    Remove,
-    Admin,
-}
-
-#[test]
-fn rule_4_every_request_in_every_situation_is_answered_as_the_rules_say() {
-    let mut looked_at = 0;
-    for type_ in 0..256 {
-        let Ok(type_) = MessageType::try_from(type_) else {
-            continue;
-        };
-        for situation in SITUATIONS {
-            looked_at += usize::from(is_answered_by_rule(type_, situation));
-        }
-    }
-    assert_eq!(looked_at, 12 * SITUATIONS.len());
-}
-
-/// Returns false for a message that is not a request of the table.
-fn is_answered_by_rule(type_: MessageType, situation: (&str, bool, bool)) -> bool {
-    let (name, may_read, may_change) = situation;
-    let mut world = ruled(RULES);
-    let segment = world.open(1, "/lab/x", Durability::Memory);
-    world.write(1, segment, 1);
-    let who = name.split(',').next().unwrap_or_default();
-    enter(&mut world, 2, who);
-    if world.ask(2, open_to_read("/lab/x")).type_ == MessageType::Error {
-        assert!(!may_read || name.contains("reload"), "{name}");
-    }
-    let now_ns = world.now_ns();
-    if name.contains("reload") || name.contains("revoked") {
-        world.engine.set_access(now_ns, access("end\n"));
-        world.drain();
-    }
-    if name.contains("allowed again") {
-        world.engine.set_access(now_ns, access(RULES));
-        world.drain();
-    }
-    let before = state(&world);
-    let Some((request, needs)) = example(type_, segment, 1) else {
-        return false;
-    };
-    let allowed = match needs {
-        Needs::Nothing => true,
-        Needs::Read => may_read,
-        Needs::Change => may_change,
-        Needs::Remove | Needs::Admin => may_read && who == "writer",
-    };
-    let stream = world.send(2, request);
-    for asked in std::mem::take(&mut world.readings) {
-        world.engine.files_read(now_ns, asked, Vec::new());
-        world.drain();
-    }
-    let answer = world.answer(stream);
-    let code = match answer.type_ {
-        MessageType::Error => Some(answer.error()),
-        _ => None,
-    };
-    let is_refusal = matches!(code, Some(ErrorCode::Denied | ErrorCode::NotOpen));
-    assert_eq!(!is_refusal, allowed, "{type_:?} as {name}: {answer:?}");
-    if !allowed {
-        assert_eq!(
-            state(&world),
-            before,
-            "{type_:?} as {name} changed something"
-        );
-        assert!(answer.bulk.is_empty());
-    }
-    true
-}
-
-/// What a refused request may not change.
-fn state(world: &World) -> String {
-    let all = std::ops::Bound::Unbounded;
-    let statistics = world.engine.segment_statistics(world.now_ns(), all, 10);
-    format!("{statistics:?}")
 }

@@ -14,6 +14,7 @@ mod random;
 mod releases;
 mod segments;
 mod sessions;
+mod situations;
 mod slices;
 mod waiting;
 

@@ -1,0 +1,314 @@
+//! A primary and a standby, started as an ordinary user, with all they have in memory files.
+
+use crate::admin::{Admin, PORT, USER};
+use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
+use std::io::Write;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+const SETTINGS: &str = "
+listen_addresses = ''
+shared_buffers = 16MB
+max_connections = 60
+min_wal_size = 2MB
+max_wal_size = 64MB
+wal_keep_size = 64MB
+wal_retrieve_retry_interval = 100ms
+synchronous_standby_names = 'ANY 1 (*)'
+";
+
+/// Where Debian and others have the programs.
+fn programs() -> PathBuf {
+    let named = std::env::var_os("IW_POSTGRES_BIN").map(PathBuf::from);
+    named.unwrap_or_else(|| PathBuf::from("/usr/lib/postgresql/15/bin"))
+}
+
+/// The user and the group of a name in /etc/passwd.
+fn ids_of(name: &str) -> Option<(u32, u32)> {
+    let text = std::fs::read_to_string("/etc/passwd").ok()?;
+    let line = text
+        .lines()
+        .find(|line| line.split(':').next() == Some(name))?;
+    let fields: Vec<&str> = line.split(':').collect();
+    Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
+}
+
+/// PostgreSQL does not run as root.
+fn ordinary_user() -> Option<(u32, u32)> {
+    let is_root = rustix::process::geteuid().is_root();
+    let user = || ids_of("postgres").or_else(|| ids_of("nobody"));
+    is_root.then(user).flatten()
+}
+
+struct Node {
+    data: PathBuf,
+    sockets: PathBuf,
+}
+
+pub struct Cluster {
+    nodes: [Node; 2],
+    primary: usize,
+    admin: Option<Admin>,
+    user: Option<(u32, u32)>,
+    /// The process that receives the log, while it stands still.
+    paused: Option<Pid>,
+    folder: TempDir,
+}
+
+impl Cluster {
+    pub fn start() -> Cluster {
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory),
+            false => tempfile::tempdir(),
+        };
+        let folder = folder.unwrap();
+        let user = ordinary_user();
+        let own = |path: &Path| {
+            if let Some((uid, gid)) = user {
+                chown(path, Some(uid), Some(gid)).unwrap();
+            }
+        };
+        own(folder.path());
+        let node = |name: &str| {
+            let sockets = folder.path().join(format!("{name}.s"));
+            std::fs::create_dir(&sockets).unwrap();
+            own(&sockets);
+            Node {
+                data: folder.path().join(name),
+                sockets,
+            }
+        };
+        let mut cluster = Cluster {
+            nodes: [node("a"), node("b")],
+            primary: 0,
+            admin: None,
+            user,
+            paused: None,
+            folder,
+        };
+        cluster.initialise();
+        cluster.begin(0);
+        cluster.attach_standby();
+        cluster.look();
+        cluster
+    }
+
+    fn initialise(&self) {
+        let data = &self.nodes[0].data;
+        let mut command = self.command("initdb");
+        command
+            .arg("-D")
+            .arg(data)
+            .args(["-U", USER, "-k", "-N", "--wal-segsize=1"]);
+        command.args(["--auth=trust", "--no-locale", "-E", "UTF8"]);
+        run(&mut command);
+        let file = std::fs::OpenOptions::new()
+            .append(true)
+            .open(data.join("postgresql.conf"));
+        file.unwrap().write_all(SETTINGS.as_bytes()).unwrap();
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(programs().join(program));
+        command
+            .current_dir("/")
+            .env_remove("PGHOST")
+            .env("LC_ALL", "C");
+        if let Some((uid, gid)) = self.user {
+            // Drops the other groups, too.
+            command.uid(uid).gid(gid);
+        }
+        command
+    }
+
+    fn begin(&self, index: usize) {
+        let node = &self.nodes[index];
+        let options = format!(
+            "-c unix_socket_directories={} -p {PORT}",
+            node.sockets.display()
+        );
+        let mut command = self.command("pg_ctl");
+        command.arg("start").arg("-w").arg("-D").arg(&node.data);
+        command
+            .arg("-l")
+            .arg(node.data.join("log"))
+            .arg("-o")
+            .arg(options);
+        run(&mut command);
+    }
+
+    /// Makes the other node a new standby of the primary.
+    fn attach_standby(&self) {
+        let standby = &self.nodes[1 - self.primary];
+        if standby.data.exists() {
+            std::fs::remove_dir_all(&standby.data).unwrap();
+        }
+        let mut command = self.command("pg_basebackup");
+        command
+            .arg("-h")
+            .arg(self.sockets())
+            .args(["-p", &PORT.to_string(), "-U", USER]);
+        command
+            .arg("-D")
+            .arg(&standby.data)
+            .args(["-R", "-X", "stream", "-c", "fast", "-N"]);
+        run(&mut command);
+        self.begin(1 - self.primary);
+    }
+
+    fn look(&mut self) {
+        self.admin = Some(Admin::of(self.sockets()));
+        let synced = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'";
+        while self.admin().number(synced) == 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    pub fn admin(&self) -> &Admin {
+        self.admin.as_ref().expect("the primary runs")
+    }
+
+    /// The folder of the primary's socket.
+    pub fn sockets(&self) -> &Path {
+        &self.nodes[self.primary].sockets
+    }
+
+    pub fn standby_sockets(&self) -> &Path {
+        &self.nodes[1 - self.primary].sockets
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.sockets().join(format!(".s.PGSQL.{PORT}"))
+    }
+
+    /// The standby gets nothing until [`Cluster::resume_standby`].
+    pub fn pause_standby(&mut self) {
+        let standby = Admin::of(&self.nodes[1 - self.primary].sockets);
+        let receiver = "SELECT pid::bigint FROM pg_stat_wal_receiver";
+        let pid = Pid::from_raw(standby.number(receiver) as i32).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        self.paused = Some(pid);
+    }
+
+    pub fn resume_standby(&mut self) {
+        if let Some(pid) = self.paused.take() {
+            kill_process(pid, Signal::CONT).unwrap();
+        }
+    }
+
+    /// Kills every process of the node.
+    fn kill(&self, index: usize) {
+        let node = &self.nodes[index];
+        let file = node.data.join("postmaster.pid");
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            return;
+        };
+        let first = text.lines().next().and_then(|line| line.parse().ok());
+        let Some(postmaster) = first.and_then(Pid::from_raw) else {
+            return;
+        };
+        let ends = pidfd_open(postmaster, PidfdFlags::empty()).unwrap();
+        // It begins no further process.
+        kill_process(postmaster, Signal::STOP).unwrap();
+        let children = children_of(postmaster);
+        let fds: Vec<_> = children
+            .iter()
+            .filter_map(|pid| pidfd_open(*pid, PidfdFlags::empty()).ok())
+            .chain([ends])
+            .collect();
+        for pid in children.into_iter().chain([postmaster]) {
+            // One that has ended meanwhile cannot be killed.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        for fd in &fds {
+            let mut polled = [rustix::event::PollFd::new(fd, rustix::event::PollFlags::IN)];
+            rustix::event::poll(&mut polled, None).unwrap();
+        }
+        // Where nobody takes the end of a process, its number stays in use, and the next start
+        // takes it for a server that runs.
+        std::fs::remove_file(file).unwrap();
+        let lock = node.sockets.join(format!(".s.PGSQL.{PORT}.lock"));
+        std::fs::remove_file(lock).unwrap();
+    }
+
+    /// Both nodes are killed. The primary runs again, or the standby takes over.
+    pub fn lose_power(&mut self, standby_takes_over: bool) {
+        self.admin = None;
+        self.paused = None;
+        self.kill(self.primary);
+        self.kill(1 - self.primary);
+        match standby_takes_over {
+            true => {
+                self.primary = 1 - self.primary;
+                self.begin(self.primary);
+                let mut command = self.command("pg_ctl");
+                command
+                    .arg("promote")
+                    .arg("-w")
+                    .arg("-D")
+                    .arg(&self.nodes[self.primary].data);
+                run(&mut command);
+                self.attach_standby();
+            }
+            false => {
+                self.begin(self.primary);
+                self.begin(1 - self.primary);
+            }
+        }
+        self.look();
+    }
+
+    /// Ends both nodes, and removes all they had.
+    pub fn stop(&mut self) {
+        self.admin = None;
+        self.kill(0);
+        self.kill(1);
+        for node in &self.nodes {
+            // It may be gone already.
+            let _ = std::fs::remove_dir_all(&node.data);
+        }
+        let _ = std::fs::remove_dir_all(self.folder.path());
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn children_of(parent: Pid) -> Vec<Pid> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_child = |pid: &i32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The state and the parent follow the name, which is in brackets.
+        let after = text.rsplit_once(')').map(|(_, after)| after);
+        let found = after.and_then(|after| after.split_whitespace().nth(1)?.parse().ok());
+        found == Some(parent.as_raw_nonzero().get())
+    };
+    numbers.filter(is_child).filter_map(Pid::from_raw).collect()
+}
+
+fn run(command: &mut Command) {
+    // Into a file: whoever is started keeps a pipe open.
+    let log = tempfile::tempfile().unwrap();
+    command.stdin(std::process::Stdio::null());
+    command
+        .stdout(log.try_clone().unwrap())
+        .stderr(log.try_clone().unwrap());
+    let status = command
+        .status()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    if !status.success() {
+        use std::io::{Read, Seek};
+        let mut text = String::new();
+        (&log).rewind().unwrap();
+        (&log).read_to_string(&mut text).unwrap();
+        panic!("{command:?}: {status}\n{text}");
+    }
+}

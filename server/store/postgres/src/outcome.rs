@@ -1,0 +1,77 @@
+//! How a transaction ended, read from what the server said, and from what it did not say.
+
+use interweave_store::StoreError;
+use tokio_postgres::error::{DbError, Severity, SqlState};
+use tokio_postgres::Error;
+
+#[derive(Debug)]
+pub enum Outcome {
+    Kept,
+    /// The transaction was rolled back.
+    Refused(StoreError),
+    /// It was rolled back because a row was not as the owner knows it.
+    NotAsKnown,
+    /// It was rolled back because it and another waited for each other.
+    Deadlock,
+    Unknown(String),
+}
+
+/// The error of the server, if it says that the statement had no effect and the session lives. A
+/// FATAL error may have come after a commit.
+fn definite(error: &Error) -> Option<&DbError> {
+    let error = error.as_db_error()?;
+    let is_error = match error.parsed_severity() {
+        Some(severity) => severity == Severity::Error,
+        None => error.severity() == "ERROR",
+    };
+    is_error.then_some(error)
+}
+
+impl Outcome {
+    /// The outcome of a transaction of which a statement, or the commit, failed. `was_committing`:
+    /// the commit was sent.
+    pub fn of(error: &Error, was_committing: bool) -> Outcome {
+        let Some(said) = definite(error) else {
+            return match was_committing {
+                true => Outcome::Unknown(text_of(error)),
+                false => Outcome::Refused(failed(error)),
+            };
+        };
+        if *said.code() == SqlState::DIVISION_BY_ZERO {
+            Outcome::NotAsKnown
+        } else if *said.code() == SqlState::T_R_DEADLOCK_DETECTED {
+            Outcome::Deadlock
+        } else {
+            Outcome::Refused(failed(error))
+        }
+    }
+}
+
+/// The error as the store says it. The statement had no effect, or only read.
+pub fn failed(error: &Error) -> StoreError {
+    let text = text_of(error);
+    match error.code() == Some(&SqlState::DISK_FULL) {
+        true => StoreError::Full(text),
+        false => StoreError::Io(text),
+    }
+}
+
+/// The server's words, with its hint; of another error all of its causes.
+pub fn text_of(error: &Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        let hint = said.hint().map(|hint| format!(" ({hint})"));
+        return format!(
+            "PostgreSQL: {}{} [{}]",
+            said.message(),
+            hint.unwrap_or_default(),
+            said.code().code()
+        );
+    }
+    let mut text = format!("PostgreSQL: {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
