@@ -104,6 +104,8 @@ pub struct SegmentHistory {
     pub may_be_damaged: bool,
     /// The server said that it is.
     pub is_damaged: bool,
+    /// Somebody has asked for its removal.
+    is_removing: bool,
     /// By fence.
     grants: BTreeMap<u64, Granted>,
     /// Serials that were lent: the first of each range, and the first after it.
@@ -135,6 +137,7 @@ impl SegmentHistory {
             said_ns: 0,
             may_be_damaged: false,
             is_damaged: false,
+            is_removing: false,
             grants: BTreeMap::new(),
             serials: BTreeMap::new(),
         }
@@ -187,6 +190,11 @@ impl SegmentHistory {
                 version.fate = Fate::Sent;
             }
         }
+    }
+
+    /// The server has asked the store to remove the segment, and tells whoever asks.
+    pub fn begins_removal(&mut self) {
+        self.is_removing = true;
     }
 
     /// The segment was removed, or nobody knows whether it was.
@@ -489,7 +497,7 @@ impl SegmentHistory {
     /// Whether the segment, or versions of it, may be gone.
     #[cfg(feature = "native")]
     pub fn may_have_gone(&self) -> bool {
-        self.losses > 0 || self.may_be_damaged
+        self.losses > 0 || self.may_be_damaged || self.is_removing
     }
 
     /// No newer version is known to be acknowledged.

@@ -352,6 +352,7 @@ impl Server {
             } => {
                 if let Some(segment) = self.removing.filter(|_| is_removal(&group)) {
                     self.removals.insert(ticket, segment);
+                    env.history[segment].begins_removal();
                 }
                 self.appends.push(Append {
                     group,
