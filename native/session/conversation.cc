@@ -47,8 +47,7 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
   if (life_.is_lost()) return Opened::lost;
   const bool is_ok = answer.code == error_code::OK;
   const bool is_gone = answer.code == error_code::NO_SEGMENT && has_content();
-  const bool is_older =
-      is_ok && has_content() && answer.opened.newest.number < state_.had().number;
+  const bool is_older = is_ok && has_content() && answer.opened.newest.number < state_.had().number;
   if (is_older) {  // and open there, until vanish() closes it
     number_ = answer.opened.segment;
     life_.opened(answer.on);
@@ -72,7 +71,7 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
   // Its CLOSE_SEGMENT ended the locks. One that was lost with its connection did not. A thread may
   // already be about to ask for the Strict lock of this opening.
   if (std::exchange(closed_on_, 0) == answer.on) locks_ended();
-  state_.newest_is(answer.opened.newest, answer.sent_ns);
+  state_.opened_at(answer.opened.newest, answer.sent_ns);
   effects.add(Kind::wake);
   return Opened::open;
 }

@@ -318,6 +318,23 @@ TEST(Conversation, Lost1AServerThatCameBackWithLessLosesTheCopy) {
   }
 }
 
+// The copy is of version 2 and the server lost versions 3 to 9, of which the client had heard. Else
+// version 3 would not count as a change.
+TEST(Conversation, Coh11AServerThatWentBackFromWhatWasHeardSaysWhatIsNewest) {
+  Talk talk;
+  talk.machine().resolved(model::stamp(2), 0);
+  talk.machine().state().newest_is(model::stamp(9), 0);
+  talk.lose(1);
+  ASSERT_EQ(talk.machine().life().use(2), Opening::Step::send);
+  Conversation::OpenAnswer answer;
+  answer.on = 2;
+  answer.opened.newest = model::stamp(2);
+  ASSERT_EQ(talk.machine().opened(answer, 0, talk.effects()), Conversation::Opened::open);
+  EXPECT_EQ(talk.machine().state().newest(), model::stamp(2));
+  talk.machine().state().newest_is(model::stamp(3), 0);
+  EXPECT_EQ(talk.machine().state().newest(), model::stamp(3));
+}
+
 // The program still has the blocks of the version that it saw last.
 TEST(Conversation, Lost1ACopyThatIsToBeFetchedAnewIsLostToo) {
   Talk talk;

@@ -70,6 +70,11 @@ void CopyState::newest_is(const version_stamp& newest, std::int64_t as_of_ns) {
   }
 }
 
+void CopyState::opened_at(const version_stamp& newest, std::int64_t as_of_ns) {
+  known_.newest = newest;
+  newest_is(newest, as_of_ns);
+}
+
 void CopyState::up_to_date(const version_stamp& newest, std::int64_t as_of_ns) {
   // The empty segment needs no diff to be a copy of it.
   if (!known_.has_copy && staged_.empty() && newest.number == 0) {

@@ -57,6 +57,9 @@ class CopyState {
 
   // ---- what the server says ----
   void newest_is(const version_stamp& newest, std::int64_t as_of_ns);
+  // The segment was opened at a server, which may have gone back from what was heard before, though
+  // not from the copy [COH-11].
+  void opened_at(const version_stamp& newest, std::int64_t as_of_ns);
   // An answer without a diff: the version that the client can reach is recent enough.
   void up_to_date(const version_stamp& newest, std::int64_t as_of_ns);
   // An answer or a push with a diff. False: the diff continues no version that is here, and was

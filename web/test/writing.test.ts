@@ -14,6 +14,7 @@ import { InterweaveError } from "../src/wire/error.js";
 import { message } from "../src/wire/frames.js";
 import { ErrorCode, errorReply } from "../src/wire/protocol/error.js";
 import { releaseWriter, writerReleased, type WriterAcquired } from "../src/wire/protocol/lock.js";
+import { Durability, segmentOpened } from "../src/wire/protocol/segment.js";
 import { MessageType } from "../src/wire/protocol/session.js";
 import { fails } from "./clients.js";
 
@@ -168,6 +169,39 @@ test("answers to a repeated release confirm as of its first sending [FRESH-2]", 
   await conversation.callOn({} as Live, type, releaseWriter, body, undefined, FOREVER);
   assert.equal(state.have.number, 6n);
   since(begun);
+});
+
+test("a server that went back from what was heard says what is newest [COH-11]", async () => {
+  const body = {
+    segment: 1,
+    created: false,
+    newest: stamp(2n),
+    durable: Durability.SYNCED,
+    quota_bytes: 0n,
+    block_count: 0n,
+    wire_bytes: 0n,
+    fields: [],
+  };
+  const answer = {
+    message: message(MessageType.SEGMENT_OPENED, 1, segmentOpened, body),
+    sentAt: 0,
+  };
+  const live = { listeners: new Map(), isLost: false } as unknown as Live;
+  const link = {
+    listeners: new Set(),
+    connected: () => live,
+    call: (_: Live, { absorb }: Request<unknown>) => {
+      absorb?.(answer, false);
+      return answer;
+    },
+  } as unknown as Link;
+  const conversation = new Conversation(link, "/a", {}, {} as SegmentStats, () => undefined);
+  const { state } = conversation;
+  state.released(stamp(2n), 0);
+  state.newestIs(stamp(9n), 0);
+  await conversation.open(FOREVER);
+  assert.equal(conversation.loss, null);
+  assert.equal(state.newest.number, 2n);
 });
 
 test("a server that stops leaves open what became of a release [LOCK-9]", async () => {

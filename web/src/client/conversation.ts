@@ -218,6 +218,7 @@ export class Conversation implements Listener {
     const why = versionLost(had, newest);
     if (why !== null) return this.lose(why);
     if (this.isClosed) return;
+    this.state.openedAt(newest);
     if (this.hasNewSession) this.endLocks();
     if (this.owedFence !== 0n) this.giveBack(this.owedFence);
     if (this.owesStrict && this.strictReaders === 0) this.returnStrict();

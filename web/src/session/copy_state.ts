@@ -85,6 +85,14 @@ export class CopyState {
     }
   }
 
+  /**
+   * The segment was opened at a server, which may have gone back from what was heard before, though
+   * not from the copy [COH-11].
+   */
+  openedAt(newest: VersionStamp): void {
+    this.newest = newest;
+  }
+
   private reachedNewest(): void {
     if (isSameStamp(this.reach, this.newest)) this.isTold = false;
   }

@@ -186,6 +186,7 @@ public final class Conversation {
     } else if (isOver()) {
       leave();
     } else {
+      state.openedAt(opened.newest());
       if (hasNewSession) endLocks();
       if (owedFence != 0) giveBack(owedFence);
       if (owesStrict && strictReaders == 0) returnStrict();

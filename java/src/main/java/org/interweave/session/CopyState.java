@@ -102,6 +102,14 @@ public final class CopyState {
     if (hasCopy && isSame(version, have)) confirmed = Math.max(confirmed, asOf);
   }
 
+  /**
+   * The segment was opened at a server, which may have gone back from what was heard before, though
+   * not from the copy [COH-11].
+   */
+  void openedAt(VersionStamp version) {
+    newest = version;
+  }
+
   private void reachedNewest() {
     if (isSame(reach(), newest)) isTold = false;
   }

@@ -235,6 +235,19 @@ class ConversationTest {
     assertNull(other.loss(), "it had nothing");
   }
 
+  /** [COH-11] The server lost versions 2 to 9, of which the client had heard. */
+  @Test
+  void aServerThatWentBackFromWhatWasHeardSaysWhatIsNewest() {
+    fetchFirst();
+    conversation.state().newestIs(version(9), SECOND);
+    conversation.connectionLost();
+    open(1);
+    assertNull(conversation.loss());
+    assertEquals(version(1), conversation.state().newest());
+    conversation.state().newestIs(version(2), SECOND);
+    assertEquals(version(2), conversation.state().newest());
+  }
+
   /** [OPEN-2] */
   @Test
   void anOpeningThatIsNotWantedAnyMoreIsClosed() {
