@@ -70,9 +70,11 @@ fn begin() -> MemoryServer {
         head
     });
     let answers = server.tell(&words.concat(), Vec::new());
+    // A machine that is busy may make the server wait long enough for a heartbeat.
     let kinds: Vec<_> = messages(&answers.expect("answers"))
         .iter()
         .map(Message::kind)
+        .filter(|kind| *kind != Some(MessageType::Heartbeat))
         .collect();
     let expected = [MessageType::Welcome, MessageType::SegmentOpened];
     assert_eq!(kinds, expected.map(Some), "its owner is let in");
