@@ -35,7 +35,7 @@ enum {
   IW_SIM_ABORT = 5,   /* gives it back; nothing was changed */
   IW_SIM_SERIALS = 6, /* takes another range of serials, under the writer lock */
   IW_SIM_LISTEN = 7,  /* the program is told of changes */
-  IW_SIM_IGNORE = 8,  /* the program is no longer told of changes */
+  IW_SIM_IGNORE = 8,  /* stops telling the program of changes */
   IW_SIM_CLOSE = 9    /* the segment is closed; the next action opens it again */
 };
 

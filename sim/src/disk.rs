@@ -238,7 +238,7 @@ impl SimDisk {
         self.state().lose_power();
     }
 
-    /// A bit of a file changes, and the catalogue may be lost. None: there is no file for it.
+    /// Changes a bit of a file, and may lose the catalogue. None: the disk has no file for it.
     pub fn flip_bit(&self, loses_catalogue: bool) -> Option<Flipped> {
         self.state().flip_bit(loses_catalogue)
     }

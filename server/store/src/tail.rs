@@ -396,7 +396,7 @@ impl Tail {
             self.status.lock().status.full = None;
             self.space.keep_reserve();
         } else if !self.log.is_doubtful() || self.read_again(now).is_ok() {
-            // Records that a failed sync has dropped do not come back: then there is no next trial.
+            // A failed sync may have dropped records for ever. The store then tries no more.
             if let Some(refusal) = &mut self.refusal {
                 refusal.next_trial = Some(now + self.trial_interval);
             }

@@ -366,7 +366,7 @@ fn check_answer(type_: MessageType, situation: Situation, needs: Needs, answer: 
         (NoClientMay, _) => answer.is_some_and(|a| a.type_ == MessageType::Unimplemented),
         // Whoever may not know of the segment is answered as about one that is not there.
         (Own, _) if !situation.may(Own) => code.is_none_or(|code| code == ErrorCode::NotOpen),
-        // Without the right to change there is no lock under which it could be released.
+        // A client without the right to change has no lock, so it cannot release.
         (_, MessageType::ReleaseWriter) => code.is_some(),
         _ => matches!(code, Some(ErrorCode::Denied | ErrorCode::NotOpen)),
     };

@@ -90,7 +90,7 @@ impl Batch {
         Ok(())
     }
 
-    /// The segment as the groups before leave it. None: there is no such segment yet.
+    /// The segment as the groups before leave it. None: the segment is not made yet.
     fn begun(&self, segments: &Segments, id: u64) -> Result<Option<Change>, StoreError> {
         if segments.is_undecided(id) {
             return Err(StoreError::Unknown(format!(

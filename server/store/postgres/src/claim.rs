@@ -2,8 +2,8 @@
 //!
 //! It changes the rows that appends change: those of the owners, which creations change, and those
 //! of the segments. An append that is under way holds its rows until its commit has ended, so the
-//! claim waits for it. What is read after the claim's commit is all that there is: an append under
-//! an older claim finds its rows changed.
+//! claim waits for it. A read after the claim's commit finds every record: an append under an older
+//! claim finds its rows changed.
 
 use crate::connection::Connection;
 use crate::outcome;

@@ -48,7 +48,7 @@ fn path() -> Option<PathBuf> {
     set("PGPASSFILE").map(PathBuf::from).or_else(home)
 }
 
-/// Looks the password up. None: there is no file, or no line of it fits.
+/// Looks the password up. None: the file is missing, or none of its lines fits.
 pub fn look_up(login: &Login<'_>) -> Result<Option<String>, String> {
     let Some(path) = path() else {
         return Ok(None);

@@ -71,7 +71,7 @@ impl Faults {
         std::mem::take(&mut waited.unwrap().loses_reply)
     }
 
-    /// What stands still continues, and what is late comes to its end.
+    /// Lets the connections that stand still continue, and forwards the late bytes to their ends.
     pub fn let_go(&self) {
         let mut state = self.state();
         state.hold = None;

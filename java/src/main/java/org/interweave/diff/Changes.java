@@ -49,7 +49,7 @@ public final class Changes {
   /** Serials of the grant that are not used yet: from `nextSerial` up to `endSerial`. */
   private long nextSerial;
   private long endSerial;
-  /** The room of the diff that was collected last; null: there is no diff, or it is small. */
+  /** The room of the diff that was collected last; null: none was collected, or it is small. */
   private Late.Room room;
 
   /**

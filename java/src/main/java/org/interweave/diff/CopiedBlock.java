@@ -109,7 +109,7 @@ public class CopiedBlock implements Numbered {
     return new Bytes(memory(), begin);
   }
 
-  /** Takes a part of a diff as that part of the block. REQUIRES: there is no pristine copy. */
+  /** Takes a part of a diff as that part of the block. REQUIRES: the block has no pristine copy. */
   synchronized void late(Late is) {
     Late before = beside instanceof Late known ? known : null;
     if (before != null && is.covers(before.begin(), before.end())) before.left();

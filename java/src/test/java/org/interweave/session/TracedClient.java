@@ -280,7 +280,7 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
   }
 
   private static InterweaveException unreachable() {
-    return InterweaveException.of(Error.UNREACHABLE, "there is no connection");
+    return InterweaveException.of(Error.UNREACHABLE, "the client has no connection");
   }
 
   void begin() {
