@@ -10,7 +10,7 @@ use std::thread;
 const INTS: u64 = 5_000;
 
 /// A release that was sent and not answered.
-pub struct Unanswered {
+struct Unanswered {
     session: SessionId,
     sequence: u64,
     value: i32,
@@ -18,7 +18,7 @@ pub struct Unanswered {
 
 /// Writes until the server is gone; each value is one more than the last. Tells each version that
 /// was acknowledged.
-pub fn write_on(server: &Server, acknowledged: &mpsc::Sender<u64>) -> Unanswered {
+fn write_on(server: &Server, acknowledged: &mpsc::Sender<u64>) -> Unanswered {
     let mut client = connect(server);
     let mut copy = open(&mut client, "/numbers", Durability::Synced);
     copy.fetch(&mut client).expect("a copy");
@@ -54,7 +54,7 @@ fn write_once(
 
 /// After a restart: at least the acknowledged version, at most the one that was under way, whole;
 /// and the server knows which.
-pub fn inspect(server: &Server, acknowledged: u64, last: &Unanswered) {
+fn inspect(server: &Server, acknowledged: u64, last: &Unanswered) {
     let mut client = connect(server);
     let mut copy = open(&mut client, "/numbers", Durability::Synced);
     copy.fetch(&mut client).expect("a copy");
@@ -88,10 +88,17 @@ fn kills() -> u64 {
 #[test]
 fn killed_under_a_writer_again_and_again_nothing_acknowledged_is_lost() {
     let directory = Directory::new();
-    let store = directory.path().join("store").display().to_string();
+    kill_under_a_writer(
+        &directory.path().join("store").display().to_string(),
+        kills(),
+    );
+}
+
+/// Kills servers with that store, each under a writer. Nothing acknowledged is lost.
+pub fn kill_under_a_writer(store: &str, kills: u64) {
     let mut acknowledged = 0;
-    for round in 0..kills() {
-        let mut server = Server::start(&store, &[]);
+    for round in 0..kills {
+        let mut server = Server::start(store, &[]);
         let (sender, versions) = mpsc::channel();
         let last = thread::scope(|scope| {
             let writing = scope.spawn(|| write_on(&server, &sender));
@@ -106,14 +113,14 @@ fn killed_under_a_writer_again_and_again_nothing_acknowledged_is_lost() {
         while let Ok(version) = versions.try_recv() {
             acknowledged = version;
         }
-        let server = Server::start(&store, &[]);
+        let server = Server::start(store, &[]);
         inspect(&server, acknowledged, &last);
         acknowledged = newest(&server);
     }
-    assert!(acknowledged >= kills());
+    assert!(acknowledged >= kills);
 }
 
-pub fn newest(server: &Server) -> u64 {
+fn newest(server: &Server) -> u64 {
     connect(server).list("/").expect("a list")[0].newest.number
 }
 

@@ -1,7 +1,7 @@
 //! A server whose store is a database of PostgreSQL.
 
 use crate::clients::{connect, open, value, write, PATIENT};
-use crate::crash::{inspect, newest, write_on};
+use crate::crash::kill_under_a_writer;
 use crate::server::Server;
 use interweave_postgres_cluster::{Cluster, USER};
 use interweave_wire::protocol::Durability;
@@ -40,34 +40,9 @@ fn refused(store: &str) -> String {
 #[test]
 fn a_server_on_postgresql() {
     let mut cluster = Cluster::start();
-    killed_under_a_writer_nothing_acknowledged_is_lost(&cluster);
+    kill_under_a_writer(&store(&cluster), KILLS);
     the_older_of_two_servers_is_fenced(&cluster);
     the_standby_has_all_that_was_acknowledged(&mut cluster);
-}
-
-fn killed_under_a_writer_nothing_acknowledged_is_lost(cluster: &Cluster) {
-    let store = store(cluster);
-    let mut acknowledged = 0;
-    for round in 0..KILLS {
-        let mut server = Server::start(&store, &[]);
-        let (sender, versions) = mpsc::channel();
-        let last = thread::scope(|scope| {
-            let writing = scope.spawn(|| write_on(&server, &sender));
-            for _ in 0..=(round * 7) % 13 {
-                acknowledged = versions.recv_timeout(PATIENT).expect("the writer writes");
-            }
-            server.signal("-KILL");
-            writing.join().expect("the writer ends")
-        });
-        server.kill();
-        while let Ok(version) = versions.try_recv() {
-            acknowledged = version;
-        }
-        let server = Server::start(&store, &[]);
-        inspect(&server, acknowledged, &last);
-        acknowledged = newest(&server);
-    }
-    assert!(acknowledged >= KILLS);
 }
 
 fn the_older_of_two_servers_is_fenced(cluster: &Cluster) {
