@@ -144,7 +144,6 @@ impl NativeClient {
     /// The faults are over. The client drops the ops that it has not begun, ends the present one
     /// soon, and listens from now on.
     pub fn grow_calm(&mut self) {
-        self.end_record();
         self.ops.clear();
         self.insists = true;
         let Some(doing) = &mut self.doing else {
@@ -179,7 +178,6 @@ impl NativeClient {
 
     /// The process ends.
     pub fn kill(&mut self, env: &mut Env) {
-        self.end_record();
         self.hang_up(env);
         let fresh = NativeClient::new(
             self.number,
@@ -187,20 +185,11 @@ impl NativeClient {
             (self.lease_ns, self.durable.clone()),
         );
         let process = self.process + 1;
-        let recorder = self.tap.recorder.take();
         *self = NativeClient {
             process,
             is_down: true,
             ..fresh
         };
-        self.tap.recorder = recorder;
-    }
-
-    /// The trace ends here.
-    fn end_record(&mut self) {
-        if let Some(recorder) = &mut self.tap.recorder {
-            recorder.end();
-        }
     }
 
     pub fn restart(&mut self) {
@@ -254,9 +243,8 @@ impl NativeClient {
         if let Some(connection) = self.connection.take() {
             env.net.close(connection, Side::Client);
             env.say(|| format!("client {}: the connection is lost", self.number));
-            if let Some(recorder) = &mut self.tap.recorder {
-                recorder.disconnected(env.now_ns);
-            }
+            self.tap
+                .record(|recorder| recorder.disconnected(env.now_ns));
             self.engine.disconnected(env.now_ns);
         }
     }
@@ -278,9 +266,7 @@ impl NativeClient {
             self.engine.give_up(env.now_ns);
         }
         if self.engine.due_ns().is_some_and(|due| due <= env.now_ns) {
-            if let Some(recorder) = &mut self.tap.recorder {
-                recorder.ticks(env.now_ns);
-            }
+            self.tap.record(|recorder| recorder.ticks(env.now_ns));
             self.engine.tick(env.now_ns);
         }
     }
@@ -297,9 +283,7 @@ impl NativeClient {
                 break;
             }
         }
-        if let Some(recorder) = &mut self.tap.recorder {
-            recorder.has_ticked();
-        }
+        self.tap.record(|recorder| recorder.has_ticked());
         self.set_timer(env);
         let hash = self.engine.hash();
         env.trace.note(env.now_ns, &[self.number as u64, hash]);
@@ -348,9 +332,7 @@ impl NativeClient {
                 }
                 Said::HangUp => {
                     env.say(|| format!("client {}: it hangs up", self.number));
-                    if let Some(recorder) = &mut self.tap.recorder {
-                        recorder.hangs_up(env.now_ns);
-                    }
+                    self.tap.record(|recorder| recorder.hangs_up(env.now_ns));
                     self.hang_up(env);
                 }
                 Said::Apply {
@@ -502,9 +484,8 @@ impl NativeClient {
             diff: &diff,
         };
         env.say(|| format!("client {}: {kind:?} of s{}", self.number, action.segment));
-        if let Some(recorder) = &mut self.tap.recorder {
-            recorder.begins(env.now_ns, &action);
-        }
+        self.tap
+            .record(|recorder| recorder.begins(env.now_ns, &action));
         assert!(
             self.engine.begin(env.now_ns, &action),
             "an action is under way"
@@ -513,9 +494,7 @@ impl NativeClient {
 
     fn done(&mut self, env: &mut Env, done: &Done) -> Checked<()> {
         self.gives_up_ns = u64::MAX;
-        if let Some(recorder) = &mut self.tap.recorder {
-            recorder.done(env.now_ns, done);
-        }
+        self.tap.record(|recorder| recorder.done(env.now_ns, done));
         let (kind, error) = (done.kind, done.error);
         env.say(|| {
             format!(

@@ -2,6 +2,8 @@
 //! (spec/vectors/traces/README.md has the format).
 
 use super::engine::{Action, Done, Kind, Outcome};
+use crate::client::bytes_of;
+use crate::env::MS;
 use crate::plan::Traced;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
@@ -9,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Ticks after which nothing is sent are recorded this seldom.
-const SELDOM_NS: u64 = 100_000_000;
+const SELDOM_NS: u64 = 100 * MS;
 
 #[derive(Debug)]
 struct Line {
@@ -35,7 +37,6 @@ pub struct Recorder {
     /// A message was completed by the bytes that come now.
     is_complete: bool,
     pub keeps_grants: bool,
-    has_ended: bool,
 }
 
 impl Recorder {
@@ -57,13 +58,7 @@ impl Recorder {
             refused_ns: None,
             is_complete: false,
             keeps_grants,
-            has_ended: false,
         }
-    }
-
-    /// The run is over for the client, or what follows is of no interest.
-    pub fn end(&mut self) {
-        self.has_ended = true;
     }
 
     /// The trace, line by line.
@@ -81,13 +76,11 @@ impl Recorder {
 
     /// Gives the number that the line has in the file, where the head is line 1.
     fn add(&mut self, at_ns: u64, text: String) -> usize {
-        if !self.has_ended {
-            self.lines.push(Line {
-                at_ns,
-                text,
-                until_ns: None,
-            });
-        }
+        self.lines.push(Line {
+            at_ns,
+            text,
+            until_ns: None,
+        });
         self.lines.len() + 1
     }
 
@@ -286,11 +279,10 @@ pub fn without_keeping(bytes: &[u8]) -> Vec<u8> {
         .fields
         .retain(|field| field.key != FieldKey::Keeping as u32);
     let stream = message.envelope.stream;
-    let said = Message::new(MessageType::Hello, stream, &hello, message.bulk);
-    let mut bytes = Vec::new();
-    let mut frames = said.into_frames();
-    while let Some((head, _)) = frames.next_frame() {
-        bytes.extend_from_slice(&head);
-    }
-    bytes
+    bytes_of(Message::new(
+        MessageType::Hello,
+        stream,
+        &hello,
+        message.bulk,
+    ))
 }

@@ -90,6 +90,13 @@ impl Tap {
         }
     }
 
+    /// Notes something in the trace of a client that is recorded.
+    pub fn record(&mut self, note: impl FnOnce(&mut Recorder)) {
+        if let Some(recorder) = &mut self.recorder {
+            note(recorder);
+        }
+    }
+
     /// Whether HELLO says so, as the engine does unless a recording wants it otherwise.
     pub fn keeps_grants(&self) -> bool {
         let recorder = self.recorder.as_ref();
@@ -97,9 +104,7 @@ impl Tap {
     }
 
     pub fn connected(&mut self, now_ns: u64) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.connected(now_ns);
-        }
+        self.record(|recorder| recorder.connected(now_ns));
         self.sent = FrameDecoder::new(MOST_BYTES);
         self.heard = FrameDecoder::new(MOST_BYTES);
         self.asked.clear();
@@ -132,9 +137,7 @@ impl Tap {
         let stream = message.envelope.stream;
         let client = self.client;
         env.say(|| format!("client {client} sends {} on {stream}", type_.name()));
-        if let Some(recorder) = &mut self.recorder {
-            recorder.sends(env.now_ns, type_, message);
-        }
+        self.record(|recorder| recorder.sends(env.now_ns, type_, message));
         if stream == 0 {
             return match type_ {
                 MessageType::Credit | MessageType::Cancel | MessageType::Goodbye => Ok(()),
@@ -240,9 +243,7 @@ impl Tap {
             match self.heard.next_message() {
                 Ok(Some(message)) => self.hears_message(env, &message)?,
                 Ok(None) => {
-                    if let Some(recorder) = &mut self.recorder {
-                        recorder.has_heard(env.now_ns);
-                    }
+                    self.record(|recorder| recorder.has_heard(env.now_ns));
                     return Ok(());
                 }
                 Err(rejection) => return violation("frames", rejection.text),
@@ -258,9 +259,7 @@ impl Tap {
         env.trace
             .note(env.now_ns, &[client as u64, type_ as u64, stream.into()]);
         env.say(|| format!("client {client}: {} on {stream}", type_.name()));
-        if let Some(recorder) = &mut self.recorder {
-            recorder.heard(env.now_ns, type_, message);
-        }
+        self.record(|recorder| recorder.heard(env.now_ns, type_, message));
         if stream >= 1 << 31 {
             return self.notified(env, type_, message);
         }

@@ -7,7 +7,8 @@ use crate::random::Random;
 use interweave_wire::protocol::Durability;
 
 const TRACED_NS: u64 = 2 * SECOND;
-/// The kinds of `Plan::fault` that a client can notice, without damage to the store.
+/// The kinds of `Plan::fault` that a client can notice, without damage to the store. The client
+/// that is recorded is not killed, because its recorder would end with it.
 const KINDS: [u64; 9] = [0, 4, 5, 7, 8, 9, 9, 10, 11];
 
 impl Plan {

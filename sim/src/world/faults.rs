@@ -174,19 +174,9 @@ impl World<'_> {
     }
 
     pub(super) fn over(&mut self, number: usize) -> Checked<()> {
-        if let Some(connections) = self.floods.remove(&number) {
-            flood::end(&mut self.env, &connections);
-        }
-        if let Some(writer) = self.paused_writers.remove(&number) {
-            self.with_client(writer, |client, env| client.resume(env))?;
-        }
         let Action::Fault(fault) = &self.plan.events[number].action else {
             return Ok(());
         };
-        self.end_fault(fault)
-    }
-
-    fn end_fault(&mut self, fault: &Fault) -> Checked<()> {
         self.env.say(|| format!("over: {fault:?}"));
         match fault {
             Fault::PauseServer { .. } | Fault::SuspendServer { .. } => self.resume_server(),
@@ -194,6 +184,16 @@ impl World<'_> {
             Fault::KillClient { client, .. } => self.clients[*client].restart(),
             Fault::PauseClient { client, .. } | Fault::SuspendClient { client, .. } => {
                 self.with_client(*client, |client, env| client.resume(env))?;
+            }
+            Fault::PauseWriter { .. } => {
+                if let Some(writer) = self.paused_writers.remove(&number) {
+                    self.with_client(writer, |client, env| client.resume(env))?;
+                }
+            }
+            Fault::Flood { .. } => {
+                if let Some(connections) = self.floods.remove(&number) {
+                    flood::end(&mut self.env, &connections);
+                }
             }
             Fault::Partition { client, sides, .. } => self.env.heal(*client, sides),
             Fault::SlowReader { client, .. } => self.env.net.set_slow(*client, false),
