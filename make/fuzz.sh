@@ -44,8 +44,22 @@ targets=(
   native/frames native/control native/descriptors native/diffs native/mips
   cluster/am cluster/ddss cluster/containers cluster/access cluster/dsm cluster/dsm_services
 )
-[ "$mode" != login ] || targets=(strangers/frames strangers/http strangers/websocket)
+all=("${targets[@]}")
 [ $# -eq 0 ] || targets=("$@")
+case $mode in
+  login) [ $# -gt 0 ] || mapfile -t targets < <(printf '%s\n' "${all[@]}" | grep ^strangers/) ;;
+  merge)
+    # Of one kind all targets: the corpus is everybody's.
+    for target in "${targets[@]}"; do
+      [[ " ${all[*]} " == *" $target "* ]] || { echo "fuzz: $target is not a target" >&2; exit 2; }
+    done
+    wanted=" ${targets[*]##*/} "
+    targets=()
+    for target in "${all[@]}"; do
+      [[ $wanted != *" ${target##*/} "* ]] || targets+=("$target")
+    done
+    ;;
+esac
 
 # What costs time in every execution and tells a reader of a report little: frames that outlive
 # their functions (compiled in, too), and more callers of each allocation than these.
@@ -161,9 +175,8 @@ merge_kind() {
 merge() {
   local kind
   for kind in $(printf '%s\n' "${targets[@]}" | sed 's|.*/||' | sort -u); do
-    # Of one kind all targets: the corpus is everybody's.
     # shellcheck disable=SC2046
-    merge_kind "$kind" $(for target in {server,strangers,native,cluster}/"$kind"; do [ ! -x "$(program_of "$target")" ] || echo "$target"; done)
+    merge_kind "$kind" $(printf '%s\n' "${targets[@]}" | grep "/$kind\$")
   done
 }
 

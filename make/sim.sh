@@ -9,10 +9,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
 make/cargo_dependencies.sh restore
-# The client's engine in C++, for the clients that are not models. In test-deep it is built already.
+# The client's engine in C++, for the clients that are not models. In test-deep it is built already,
+# and newer than its sources.
 IW_SIM_ENGINE=$(realpath -m "$BUILD/release/native")
 export IW_SIM_ENGINE
-[ "${1:-}" = --short ] && [ -f "$IW_SIM_ENGINE/sim/libiw_sim.a" ] || make/build.sh sim
+library=$IW_SIM_ENGINE/sim/libiw_sim.a
+[ "${1:-}" = --short ] && [ -f "$library" ] &&
+  [ -z "$(find native -name '*.[ch]*' -newer "$library" -print -quit)" ] || make/build.sh sim
 cargo build --release --locked --quiet --package interweave-sim --features native
 workers=(--workers "$JOBS")
 program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
