@@ -61,7 +61,7 @@ make_part() {
 
 # Of all files that are there, also those of an earlier call for other parts.
 manifest() {
-  local file
+  local sum file
   echo "# InterWeave $version"
   echo
   echo "Made of commit $(git rev-parse HEAD) on $(. /etc/os-release && echo "$PRETTY_NAME")," \
@@ -71,9 +71,9 @@ manifest() {
   echo
   echo "| file | bytes | sha256 |"
   echo "|---|---|---|"
-  for file in *; do
-    echo "| $file | $(stat -c %s "$file") | $(sha256sum "$file" | cut -d' ' -f1) |"
-  done
+  while read -r sum file; do
+    echo "| $file | $(stat -c %s "$file") | $sum |"
+  done <"$BUILD/packaging/SHA256SUMS"
   [ -s "$LEFT_OUT" ] || return 0
   printf '\nLeft out here:\n\n'
   sed 's/^/- /' "$LEFT_OUT"
@@ -91,9 +91,9 @@ for part in "${parts[@]}"; do
 done
 cd "$dist"
 rm -f SHA256SUMS MANIFEST.md
-manifest >"$BUILD/packaging/MANIFEST.md"
-mv "$BUILD/packaging/MANIFEST.md" .
 sha256sum -- * >"$BUILD/packaging/SHA256SUMS"
-mv "$BUILD/packaging/SHA256SUMS" .
+manifest >"$BUILD/packaging/MANIFEST.md"
+mv "$BUILD/packaging/MANIFEST.md" "$BUILD/packaging/SHA256SUMS" .
+sha256sum -- MANIFEST.md >>SHA256SUMS
 sed 's/^/dist: left out: /' "$LEFT_OUT"
 echo "dist: $(wc -l <SHA256SUMS) files in $dist, in $SECONDS s"

@@ -29,6 +29,8 @@ holds() {
   esac >>"$results/packages.tap"
 }
 make_wheel() {
+  # Wheels of an older commit would be tried, too.
+  rm -f "$dist"/*.whl
   packaging/portable.sh
   packaging/wheel.sh 3.11
 }

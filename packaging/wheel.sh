@@ -92,11 +92,11 @@ for version in "$@"; do
     by=$version
     found=$(python "$version")
   fi
+  rm -f "$dist"/interweave-*-cp"${version/./}"-*.whl
   if [ -z "$found" ]; then
     left_out "$([ "$version" = 3.12 ] && echo "3.12 and later" || echo "$version")"
     continue
   fi
-  rm -f "$dist"/interweave-*-cp"${version/./}"-*.whl
   wheel "$by" "$found" "${options[@]}"
   made=$((made + 1))
 done
