@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// A lease may end later by this much.
 const TICK_NS: u64 = 10 * MS;
 
-/// So many requests of a connection may wait for their answers.
+/// So many requests of a connection may wait for a writer lock.
 const MOST_UNANSWERED: usize = 1024;
 
 /// A request: its connection and stream.

@@ -1,7 +1,8 @@
 //! A run's plan. It is made of the seed before the run, as a list of events that can be made
 //! shorter.
 //!
-//! To add a fault: a variant of [`Fault`], its arm in `Plan::fault`, and its deed in world.rs.
+//! To add a fault: a variant of [`Fault`], its arm in `Plan::fault`, and its deed in
+//! world/faults.rs.
 
 use crate::client::{Ending, Op, Watching, MOST_PUSH_BYTES};
 use crate::env::{MS, SECOND};

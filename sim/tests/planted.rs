@@ -64,7 +64,7 @@ fn workers() -> usize {
 }
 
 #[test]
-fn defects_with_a_bound_are_found() {
+fn every_planted_defect_is_found() {
     let next = AtomicUsize::new(0);
     let missed = Mutex::new(Vec::new());
     let look = || {

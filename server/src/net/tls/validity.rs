@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::Notify;
 
-/// Whether the certificate of one connection's client has expired or was revoked since the
-/// connection began. Without a certificate that never happens.
+/// Whether the certificate of one connection's client has expired, was revoked, or lost its
+/// authority since the connection began. Without a certificate that never happens.
 #[derive(Debug, Default)]
 pub struct Validity {
     has_ended: AtomicBool,
