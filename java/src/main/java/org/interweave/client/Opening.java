@@ -170,5 +170,4 @@ final class Opening extends WeakReference<Segment> implements Exchange.Listener 
   public void connectionIs(Connection state) {
     news.is(state);
   }
-
 }

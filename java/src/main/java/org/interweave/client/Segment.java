@@ -277,7 +277,7 @@ public final class Segment implements IW_Space, AutoCloseable {
     return opening.isRecent(known, began, now);
   }
 
-  /** Subscribes or unsubscribes as the bound and listeners require. */
+  /** Subscribes if that is worth it. */
   void watch() {
     opening.watch();
   }

@@ -228,13 +228,8 @@ final class SegmentLocks {
           Answers.expect(call.answer, READER_ACQUIRED, ReaderAcquired.CODEC);
       ++asked;
       state().adaptation.asked(!acquired.updated());
-      VersionStamp reach = state().reach();
-      VersionStamp now = acquired.now();
-      boolean isBeyond =
-          reach.incarnation() == now.incarnation()
-              && Long.compareUnsigned(reach.number(), now.number()) > 0;
       // Otherwise its diff fits nothing, because another answer came between.
-      boolean hasIt = isBeyond || Freshness.isSame(reach, now);
+      boolean hasIt = state().reaches(acquired.now());
       if (!acquired.updated() || hasIt || isAlone) return;
     }
   }

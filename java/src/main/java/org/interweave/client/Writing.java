@@ -154,10 +154,7 @@ final class Writing {
       conversation.releasing(Clock.now());
     }
     Connection on = exchange.open(deadline, false, false);
-    if (!release.isOf(link.session())) {
-      if (!release.wasSent()) throw Release.neverSent();
-      return resolve(deadline);
-    }
+    if (!release.isSentIn(link.session())) return resolve(deadline);
     byte[] bulk = diff == null ? NO_BYTES : diff;
     ReleasePart part =
         new ReleasePart(conversation.number(), grant.fence(), base, bulk.length);

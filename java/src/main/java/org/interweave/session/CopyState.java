@@ -110,6 +110,15 @@ public final class CopyState {
     newest = version;
   }
 
+  /** Whether the client can reach that version, or a later one of its incarnation. */
+  public boolean reaches(VersionStamp version) {
+    VersionStamp end = reach();
+    boolean isBeyond =
+        end.incarnation() == version.incarnation()
+            && Long.compareUnsigned(end.number(), version.number()) > 0;
+    return isBeyond || isSame(end, version);
+  }
+
   private void reachedNewest() {
     if (isSame(reach(), newest)) isTold = false;
   }

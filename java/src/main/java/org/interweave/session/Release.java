@@ -46,13 +46,19 @@ public final class Release {
     return session;
   }
 
-  /** Whether the release is sent in that session; otherwise it is asked about. */
-  public boolean isOf(byte[] other) {
-    return Arrays.equals(session, other);
-  }
-
-  public boolean wasSent() {
-    return wasSent;
+  /**
+   * Whether the release is sent in that session; otherwise it is asked about.
+   *
+   * @throws InterweaveException ROLLED_BACK: another session has begun, and the release was never
+   *     sent [CONN-4]
+   */
+  public boolean isSentIn(byte[] other) {
+    if (Arrays.equals(session, other)) return true;
+    if (wasSent) return false;
+    throw InterweaveException.of(
+        Error.ROLLED_BACK,
+        "the session ended before the release was sent, and with it the writer lock; the changes"
+            + " were undone: take the lock and make them again");
   }
 
   /** It is handed to a connection, so that it may reach a server. */
@@ -103,14 +109,6 @@ public final class Release {
         Error.UNREACHABLE,
         why.getMessage() + "; the release was sent and may have been committed: the copy will be"
             + " fetched anew, look there");
-  }
-
-  /** Another session has begun, and the release was never sent [CONN-4]. */
-  public static InterweaveException neverSent() {
-    return InterweaveException.of(
-        Error.ROLLED_BACK,
-        "the session ended before the release was sent, and with it the writer lock; the changes"
-            + " were undone: take the lock and make them again");
   }
 
   /** RESOLVE_RELEASE was answered: not committed. */

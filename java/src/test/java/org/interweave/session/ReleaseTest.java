@@ -2,6 +2,7 @@ package org.interweave.session;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
@@ -73,8 +74,19 @@ class ReleaseTest {
     assertTrue(release.isNew());
     release.begin(session, 5);
     assertFalse(release.isNew());
-    assertTrue(release.isOf(session.clone()));
-    assertFalse(release.isOf(new byte[16]));
+    assertTrue(release.isSentIn(session.clone()));
+    release.sent();
+    assertFalse(release.isSentIn(new byte[16]));
+    assertTrue(release.isSentIn(session.clone()));
     assertEquals(5, release.sequence());
+  }
+
+  /** [CONN-4] */
+  @Test
+  void anotherSessionRollsBackWhatWasNeverSent() {
+    release.begin(new byte[] {1}, 5);
+    InterweaveException wrong =
+        assertThrows(InterweaveException.class, () -> release.isSentIn(new byte[] {2}));
+    assertEquals(Error.ROLLED_BACK, wrong.code());
   }
 }

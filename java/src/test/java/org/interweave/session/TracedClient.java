@@ -308,7 +308,7 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
     }
   }
 
-  Message await(Call call, long deadline, boolean waitsForOthers) {
+  Message await(Call call, long deadline) {
     while (call.answer == null && !call.isLost) {
       if (now >= deadline) {
         call.isLate = true;
@@ -326,7 +326,7 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
       Connection on = open(deadline);
       Call call = send(type, body.get(), NO_BYTES);
       try {
-        await(call, deadline, false);
+        await(call, deadline);
         return call;
       } catch (InterweaveException wrong) {
         boolean isLost = wrong.code() == Error.UNREACHABLE && live() != on;
@@ -367,13 +367,8 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
       ReaderAcquired acquired =
           Answers.expect(call.answer, READER_ACQUIRED, ReaderAcquired.CODEC);
       state().adaptation.asked(!acquired.updated());
-      VersionStamp reach = state().reach();
-      VersionStamp newest = acquired.now();
-      boolean isBeyond =
-          reach.incarnation() == newest.incarnation()
-              && Long.compareUnsigned(reach.number(), newest.number()) > 0;
-      boolean isBehind = !isBeyond && !Freshness.isSame(reach, newest);
-      if (!acquired.updated() || !isBehind || program.isWriting()) return;
+      boolean hasIt = state().reaches(acquired.now());
+      if (!acquired.updated() || hasIt || program.isWriting()) return;
     }
   }
 

@@ -229,8 +229,7 @@ final class TracedProgram {
       talk.releasing(client.now());
     }
     Connection on = client.open(deadline);
-    if (!release.isOf(client.session())) {
-      if (!release.wasSent()) throw Release.neverSent();
+    if (!release.isSentIn(client.session())) {
       resolve(deadline);
       return true;
     }
@@ -241,7 +240,7 @@ final class TracedProgram {
     TracedClient.Call call =
         client.send(RELEASE_WRITER, ReleaseWriter.CODEC.toBytes(body), bulk);
     try {
-      check(client.await(call, Freshness.FOREVER, false));
+      check(client.await(call, Freshness.FOREVER));
       return true;
     } catch (InterweaveException wrong) {
       boolean isLost = call.isLost && client.live() != on;
