@@ -70,6 +70,7 @@ class Replay {
         await this.take(line, chunk);
       }
       this.nothingIsLeft();
+      this.oneAbortMore();
     } finally {
       this.time.end();
     }
@@ -122,6 +123,7 @@ class Replay {
   }
 
   private newConnection(): void {
+    this.oneAbortMore();
     this.waiting = [];
     this.ticks.clear();
     this.owed = [];
@@ -129,6 +131,13 @@ class Replay {
     this.pushedBytes = this.creditedBytes = 0n;
     if (this.strictAsked.size > 0) this.mayBeStrict = true;
     this.strictAsked.clear();
+  }
+
+  /** A client may end its lock by one ABORT_WRITER that the trace does not have. */
+  private oneAbortMore(): void {
+    const isAbort = (one: Message) => one.envelope.type === MessageType.ABORT_WRITER;
+    const [, second] = this.waiting.filter(isAbort);
+    if (second !== undefined) this.fail(this.cause, "no further message", meaningOf(second));
   }
 
   // ---- what goes in ----

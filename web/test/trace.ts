@@ -99,7 +99,8 @@ function plain(_key: string, value: unknown): unknown {
 export function meaningOf(message: Message): string {
   const name = nameOfType(message.envelope.type);
   const [codec, free] = meanings[message.envelope.type] ?? [null, []];
-  const body = codec === null ? {} : decodeBody(message, codec as Codec<object>);
+  const body =
+    codec === null ? { body: message.body } : decodeBody(message, codec as Codec<object>);
   const members = Object.entries(body).filter(([member]) => !free.includes(member));
   const bulk = message.bulk.length > 0 ? ` with ${toHex(message.bulk)}` : "";
   const shown = JSON.stringify(Object.fromEntries(members), plain);

@@ -15,12 +15,10 @@ import { ErrorCode } from "../src/wire/protocol/error.js";
 import { CoherenceModel } from "../src/wire/protocol/lock.js";
 import { Durability, type VersionStamp } from "../src/wire/protocol/segment.js";
 import type { Head, Line } from "./trace.js";
-import { settled } from "./virtual_time.js";
+import { ROUNDING_MS, settled } from "./virtual_time.js";
 import { fromHex } from "./vectors.js";
 
 const FOREVER_MS = 1e9;
-/** Times are sums of fractions here. A timer that is due now is due by then. */
-const ROUNDING_MS = 0.001;
 
 /** The parts of a segment that programs do not see. */
 interface Inside {

@@ -9,7 +9,7 @@ const real = {
 };
 
 /** Times are sums of fractions. A timer that is due now is due by then. */
-const ROUNDING_MS = 0.001;
+export const ROUNDING_MS = 0.001;
 
 interface Timer {
   due: number;

@@ -113,6 +113,7 @@ final class Replay {
       take(line, piece);
     }
     nothingIsLeft();
+    oneAbortMore();
   }
 
   private Disagreement disagreement(int line, String wanted, String came) {
@@ -155,7 +156,19 @@ final class Replay {
     collect();
   }
 
+  /** A client may end its lock by one ABORT_WRITER that the trace does not have. */
+  private void oneAbortMore() {
+    List<Message> aborts = new ArrayList<>();
+    for (Message one : waiting) {
+      if (MessageType.of(one.envelope().type()) == MessageType.ABORT_WRITER) aborts.add(one);
+    }
+    if (aborts.size() > 1) {
+      throw disagreement(cause, "no further message", Trace.meaning(aborts.get(1)));
+    }
+  }
+
   private void isOfAnotherConnection() {
+    oneAbortMore();
     waiting.clear();
     ticks.clear();
     owed.clear();
