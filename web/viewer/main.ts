@@ -1,7 +1,7 @@
 /** The viewer: which page is shown, whether the server is heard, and the keys. */
 import type { Client } from "../src/client/client.js";
 import { connect, ErrorCode, InterweaveError } from "../src/index.js";
-import { ageText, h, notice, setText } from "./dom.js";
+import { ageText, h, notice, segmentTitle, setText } from "./dom.js";
 import { parseAddress } from "./address.js";
 import { isDialogOpen } from "./dialog.js";
 import { showKeys } from "./keys.js";
@@ -109,9 +109,8 @@ class Viewer {
     const text = isAwaited
       ? `There is no segment ${path} yet. It is shown as soon as there is.`
       : error.message;
-    const segments = h("a", { href: "#" }, "Segments");
     main.replaceChildren(
-      h("div", { class: "title" }, h("h2", {}, segments, " ", h("span", {}, path))),
+      segmentTitle(path),
       h("p", { class: isAwaited ? "empty" : "empty bad" }, text),
     );
     const { turn } = this;

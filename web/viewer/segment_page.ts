@@ -12,7 +12,7 @@ import type { Ways } from "./cells.js";
 import { waysAlong } from "./chain.js";
 import { ClientList } from "./clients.js";
 import { showDialog } from "./dialog.js";
-import { copyButton, groupText, h, setText } from "./dom.js";
+import { copyButton, groupText, h, segmentTitle, setText } from "./dom.js";
 import { isNumber, passing } from "./editing.js";
 import type { Figure, Source } from "./figure.js";
 import { graph } from "./graph.js";
@@ -138,10 +138,8 @@ class LivePage implements Page {
       this.figures,
     );
     const remove = () => confirmRemoval(client, first.path, () => (location.hash = ""));
-    const title = h(
-      "div",
-      { class: "title" },
-      h("h2", {}, h("a", { href: "#" }, "Segments"), " ", h("span", {}, first.path)),
+    const title = segmentTitle(
+      first.path,
       copyButton(() => segment.url, "Copy URL", "Copy the URL"),
       h("button", { class: "copy", type: "button", onclick: () => this.showTypes() }, "Types"),
       h("button", { class: "copy", type: "button", onclick: remove }, "Remove…"),

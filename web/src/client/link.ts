@@ -4,7 +4,7 @@
  * the session if its lease lives [SES-2]. Answers and notifications are taken in at once, in the
  * order in which they come. The task that asked continues afterwards.
  */
-import { Connection, type Answer, type Identity } from "../session/connection.js";
+import { Connection, isSameSession, type Answer, type Identity } from "../session/connection.js";
 import type { Origin } from "../session/fields.js";
 import { InterweaveError } from "../wire/error.js";
 import { framesOf, type Message } from "../wire/frames.js";
@@ -290,7 +290,7 @@ export class Link {
   private welcomed({ session }: Welcome): void {
     const before = this.#identity.session;
     this.#identity.session = session;
-    if (session.every((byte, i) => byte === before[i])) return;
+    if (isSameSession(session, before)) return;
     this.sequence = 0n;
     for (const listener of [...this.listeners]) listener.sessionEnded();
   }

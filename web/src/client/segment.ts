@@ -562,7 +562,6 @@ export class Segment implements Heap {
           await this.changed.wait(now() + LEAST_PAUSE_MS);
           continue;
         }
-        // Subscribing without a copy would make the server send it twice.
         this.conversation.listen(true);
         if (!this.conversation.isElsewhere) seen.live = live;
         if (version === null || !isSameStamp(this.state.have, version)) return this.state.have;

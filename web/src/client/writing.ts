@@ -1,6 +1,6 @@
 /** One writer section, from the grant to its release or abort, whatever happens to connections. */
 import type { Changes } from "../diff/changes.js";
-import { expect, type Answer } from "../session/connection.js";
+import { expect, isSameSession, type Answer } from "../session/connection.js";
 import type { WriterGrant } from "../session/writer_grant.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -176,7 +176,7 @@ export class Writing {
     }
     const { live, number } = await this.conversation.liveAndOpen(deadline);
     // Another session cannot repeat the release: it can only ask what became of it.
-    if (!isSame(link.session, this.#session)) {
+    if (!isSameSession(link.session, this.#session)) {
       if (this.wasSent) return this.resolve(deadline);
       throw new InterweaveError(
         ErrorCode.ROLLED_BACK,
@@ -253,8 +253,4 @@ export class Writing {
     const granted = expect(answer.message, MessageType.SERIALS_GRANTED, serialsGranted);
     this.changes.addSerials(Number(granted.first_serial), granted.serial_count);
   }
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.every((byte, index) => byte === b[index]);
 }

@@ -24,6 +24,10 @@ const PATIENCE_HEARTBEATS = 5;
 /** Until the welcome says otherwise: it has no bulk. */
 const NO_BULK = 0n;
 
+export function isSameSession(one: Uint8Array, other: Uint8Array): boolean {
+  return one.every((byte, index) => byte === other[index]);
+}
+
 export interface Identity {
   /** All zeros: a new session. */
   session: Uint8Array;
