@@ -7,7 +7,8 @@ VALUES = dict(FIELD_SPACE_ID="id_field", FIELD_SERVER_ID="id_field", FIELD_PROGR
               FIELD_HOST="label_field", FIELD_PID="pid_field", FIELD_REDIRECT="redirect_field",
               FIELD_IDENTITY="identity_field", FIELD_CHALLENGE="challenge_field",
               FIELD_PROOF="challenge_field", FIELD_CHAIN_HASH="chain_field",
-              FIELD_EPOCH="epoch_field", FIELD_KEEPING="keeping_field")
+              FIELD_EPOCH="epoch_field", FIELD_KEEPING="keeping_field",
+              FIELD_MOVING="moving_field")
 NAMES = {number: name for name, number in xdr.ENUMS["field_key"].items()}
 
 

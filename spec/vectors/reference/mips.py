@@ -5,6 +5,7 @@ import re
 from .errors import Refused
 
 DEFAULT_PORT = 7747
+MAX_HOSTS = 8
 
 
 def bad(why):
@@ -45,23 +46,39 @@ def parse_url(text):
         if not file or not colon or has_control(file) or not is_path("/" + path):
             raise bad("not unix:FILE:/path")
         return {"socket_file": file, "path": "/" + path}
-    match = re.fullmatch(
-        r"(iws?://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?(/.*)", text)
-    if not match or not is_path(match[4]):
-        raise bad("not [iw://|iws://]host[:port]/path")
-    port = int(match[3] or DEFAULT_PORT)
+    match = re.fullmatch(r"(iws?://)?([^/]+)(/.*)", text)
+    if not match or not is_path(match[3]):
+        raise bad("not [iw://|iws://]host[:port]{,host[:port]}/path")
+    hosts = [parse_host(host) for host in match[2].split(",")]
+    if len(hosts) > MAX_HOSTS or len(set(hosts)) < len(hosts):
+        raise bad("more than eight hosts, or one of them twice")
+    (host, port), *others = hosts
+    url = {"secure": match[1] == "iws://", "host": host, "port": port}
+    if others:
+        url["others"] = [host_text(*other) for other in others]
+    return {**url, "path": match[3]}
+
+
+def parse_host(text):
+    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?", text)
+    if not match:
+        raise bad("not host[:port]")
+    port = int(match[2] or DEFAULT_PORT)
     if not 1 <= port <= 65535:
         raise bad("the port is not 1..65535")
-    return {"secure": match[1] == "iws://", "host": match[2].strip("[]").lower(), "port": port,
-            "path": match[4]}
+    return match[1].strip("[]").lower(), port
+
+
+def host_text(host, port):
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def url_text(url):
     if "socket_file" in url:
         return f"unix:{url['socket_file']}:{url['path']}"
-    host = f"[{url['host']}]" if ":" in url["host"] else url["host"]
+    hosts = [host_text(url["host"], url["port"])] + url.get("others", [])
     scheme = "iws" if url["secure"] else "iw"
-    return f"{scheme}://{host}:{url['port']}{url['path']}"
+    return f"{scheme}://{','.join(hosts)}{url['path']}"
 
 
 def parse(text):

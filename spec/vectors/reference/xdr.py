@@ -37,6 +37,13 @@ STRUCTS = {
     "unimplemented": "type:i32",
     "file_read": "option:string255 taken:bool count:u32 text:string1024",
     "access_reloaded": "generation:u64 files:file_read<2>",
+    "list_members": "after:u64",
+    "member_info": "number:u64 address:string255 tls_name:string255 lease_ms:u32 "
+                   "state:member_state is_asked:bool segments:u64 rules_version:u64",
+    "store_state": "kind:string255 primary:string255 timeline:u64 standbys:u32 wants_standby:bool "
+                   "trouble:string1024",
+    "member_list": "shares_store:bool tells_all:bool members:member_info<32> more:bool "
+                   "unowned:u64 rules_version:u64 store:store_state",
     "error_reply": "code:error_code text:string1024 fields:header_field<24>",
     "plain_error": "code:error_code text:string1024",
     "version_stamp": "incarnation:u64 number:u64 chain:u64",
@@ -51,6 +58,10 @@ STRUCTS = {
                     "wire_bytes:u64 quota_bytes:u64 clients:u32 subscribers:u32 writer_locked:bool "
                     "writers_waiting:u32",
     "segment_list": "segments:segment_info<128> more:bool",
+    "list_places": "prefix:string1024 after:string1024",
+    "listed_place": "segment:segment_info place:segment_place address:string255 "
+                    "tls_name:string255",
+    "place_list": "places:listed_place<128> more:bool",
     "describe_blocks": "segment:u32 after_serial:u64 serials:u64<4096> names:string255<64>",
     "blocks_described": "newest:version_stamp more:bool",
     "acquire_reader": "segment:u32 have:version_stamp model:coherence_model x:f64 fresh:bool "
@@ -83,6 +94,12 @@ STRUCTS = {
     "segment_gone": "segment:u32",
     "ping": "", "pong": "", "heartbeat": "", "done": "", "goodbye": "", "continue": "",
     "reload_access": "",
+    # moving.x
+    "follow_segment": "path:string1024",
+    "segment_followed": "member:u64 owned:bool read_bytes:u64",
+    "hand_over": "path:string1024 member:u64 deadline_ms:u32",
+    "drain": "",
+    "segment_moved": "segment:u32 address:string255 tls_name:string255",
     # field.x
     "header_field": "key:u32 value:bytes2048",
     "field_list": "fields:header_field<24>",
@@ -95,6 +112,7 @@ STRUCTS = {
     "chain_field": "function:string255 hash:bytes64",
     "epoch_field": "epoch:u64",
     "keeping_field": "keeps_grants:bool",
+    "moving_field": "follows_moves:bool",
     # descriptor.x
     "enum_member": "name:string255 value:i32",
     "field": "name:string255 type:u32",
