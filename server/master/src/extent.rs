@@ -225,13 +225,9 @@ mod tests {
             cache_bytes: 0,
             ..Default::default()
         });
-        let mut whole = Vec::new();
-        varint::put(0, &mut whole);
-        varint::put(COUNT, &mut whole);
-        whole.resize(whole.len() + 4 * COUNT as usize, 7);
         commit(&mut segment, |diff| {
             diff.add_block(1, INT, COUNT, "");
-            diff.change(1, &whole);
+            diff.set(1, COUNT, &vec![7; 4 * COUNT as usize]);
         });
         commit(&mut segment, |diff| diff.change(1, &[5, 1, 9, 9, 9, 9]));
         let place = segment.finder().find(&segment.blocks, 1).expect("a block");

@@ -5,6 +5,7 @@ use super::{Client, OpenOptions};
 use bytes::Bytes;
 use interweave_master::Segment;
 use interweave_wire::protocol::*;
+use interweave_wire::DiffBuilder;
 use std::time::{Duration, Instant};
 
 /// A copy that is brought up to date by diffs of the server.
@@ -136,6 +137,28 @@ impl Copy {
             self.update(&diff, &grant.now)?;
         }
         Ok(WriterLock { grant, sequence })
+    }
+
+    /// A diff from the lock's version to the next, which sets all `count` units of a block. The
+    /// block is made if the copy does not have it. `values`: as a run has them.
+    pub fn set_block(
+        &self,
+        lock: &WriterLock,
+        (name, type_serial): (&str, u32),
+        count: u64,
+        values: &[u8],
+    ) -> Bytes {
+        let base = lock.grant.now.number;
+        let mut diff = DiffBuilder::new(base, base + 1);
+        let serial = match self.segment.block_by_name(name) {
+            Some(block) => block.serial,
+            None => {
+                diff.add_block(lock.grant.first_serial, type_serial, count, name);
+                lock.grant.first_serial
+            }
+        };
+        diff.set(serial, count, values);
+        diff.finish()
     }
 
     /// Gives the lock back with a diff from the copy's version to the next, which the copy takes

@@ -1,5 +1,6 @@
 //! Why a client's call failed.
 
+use interweave_wire::mip::Address;
 use interweave_wire::protocol::ErrorCode;
 use interweave_wire::Rejection;
 use std::fmt;
@@ -19,6 +20,9 @@ pub enum ClientError {
     Silent,
     /// A message that answers something else.
     Unexpected(String),
+    /// No server of several welcomed the client: those that were asked, one at least, in turn
+    /// [SPACE-46].
+    NotWelcomed(Vec<(Address, ClientError)>),
 }
 
 impl ClientError {
@@ -26,6 +30,7 @@ impl ClientError {
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             ClientError::Refused(rejection) => Some(rejection.code),
+            ClientError::NotWelcomed(servers) => servers.last()?.1.code(),
             _ => None,
         }
     }
@@ -46,6 +51,8 @@ impl ClientError {
         match self {
             ClientError::Unreachable(_) | ClientError::Io(_) | ClientError::Silent => true,
             ClientError::Refused(rejection) => rejection.code == ErrorCode::Stopping,
+            // Only the last one may have said something that does not pass.
+            ClientError::NotWelcomed(servers) => servers.iter().all(|(_, why)| why.is_lost()),
             ClientError::TimedOut | ClientError::Unexpected(_) => false,
         }
     }
@@ -63,6 +70,19 @@ impl fmt::Display for ClientError {
             ClientError::TimedOut => f.write_str("the server did not answer in time"),
             ClientError::Silent => f.write_str("the server has fallen silent"),
             ClientError::Unexpected(text) => f.write_str(text),
+            ClientError::NotWelcomed(servers) => {
+                f.write_str("no server of the list can be used: ")?;
+                for (number, (server, why)) in servers.iter().enumerate() {
+                    let gap = if number > 0 { "; " } else { "" };
+                    let why: &dyn fmt::Display = match why {
+                        // The others say it, too.
+                        ClientError::Unreachable(error) => error,
+                        other => other,
+                    };
+                    write!(f, "{gap}{server}: {why}")?;
+                }
+                Ok(())
+            }
         }
     }
 }

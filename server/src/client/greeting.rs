@@ -13,6 +13,10 @@ pub struct Greeting {
     pub token: String,
     /// For people: program and language.
     pub client: String,
+    /// The client follows [`Notification::SegmentMoved`](super::Notification::SegmentMoved), and
+    /// requests that are answered REDIRECTED. Otherwise the server closes the connection where a
+    /// segment moves [SPACE-23].
+    pub follows_moves: bool,
 }
 
 impl Default for Greeting {
@@ -21,12 +25,13 @@ impl Default for Greeting {
             session: [0; 16],
             token: String::new(),
             client: "interweave-client (Rust)".to_string(),
+            follows_moves: false,
         }
     }
 }
 
 /// Which program this is, where it runs, as far as the system says.
-pub fn own_fields() -> Vec<HeaderField> {
+pub fn own_fields(follows_moves: bool) -> Vec<HeaderField> {
     let label = |key, text: &str| {
         let label = fitting(text);
         field(key, &LabelField { label })
@@ -40,6 +45,9 @@ pub fn own_fields() -> Vec<HeaderField> {
         field(FieldKey::Pid, &PidField { pid }),
     ];
     fields.extend(program.map(|name| label(FieldKey::Program, &name.to_string_lossy())));
+    if follows_moves {
+        fields.push(field(FieldKey::Moving, &MovingField { follows_moves }));
+    }
     fields
 }
 
@@ -57,11 +65,12 @@ pub fn refusal(message: &Message) -> Result<ClientError, Rejection> {
         }
     };
     let redirect: Option<RedirectField> = Fields::of(&reply.fields)?.get(FieldKey::Redirect)?;
-    let mut text = readable(&reply.text);
+    let mut refusal = Rejection::new(reply.code, readable(&reply.text));
     if let Some(to) = redirect {
-        text += &format!("; ask the server at {}", readable(&to.address));
+        refusal.text += &format!("; ask the server at {}", readable(&to.address));
+        refusal.field = Some(Box::new(field(FieldKey::Redirect, &to)));
     }
-    Ok(ClientError::Refused(Rejection::new(reply.code, text)))
+    Ok(ClientError::Refused(refusal))
 }
 
 /// A server of version 1 takes this version's hello for something else [SES-5].
@@ -134,7 +143,7 @@ mod tests {
         assert_eq!(told.code(), Some(ErrorCode::VersionMismatch));
         let text = told.to_string();
         assert!(
-            text.contains("versions 2 to 2") && text.contains("version 1"),
+            text.contains("versions 2 to 3") && text.contains("version 1"),
             "{text}"
         );
     }

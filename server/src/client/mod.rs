@@ -7,7 +7,10 @@
 mod copy;
 mod error;
 mod greeting;
+mod moving;
 mod own_token;
+mod redirect;
+mod ring;
 mod tls;
 mod transport;
 
@@ -15,6 +18,8 @@ pub use copy::{Copy, WriterLock};
 pub use error::ClientError;
 pub use greeting::Greeting;
 pub use own_token::{OwnToken, OwnTokens};
+pub use redirect::MOST_HOPS;
+pub use ring::Ring;
 pub use transport::Transport;
 
 use bytes::Bytes;
@@ -39,6 +44,8 @@ pub enum Notification {
     Push(Push, Bytes),
     WriterLost(WriterLost),
     SegmentGone(SegmentGone),
+    /// Another server has the segment; see [`Client::follow`].
+    SegmentMoved(SegmentMoved),
     /// The server stops.
     Goodbye,
 }
@@ -133,9 +140,19 @@ impl Client {
         greeting: Greeting,
         own: &mut OwnTokens,
     ) -> Result<Client, ClientError> {
-        let until = Instant::now() + PATIENCE;
+        Client::connect_named((address, None), greeting, own, Instant::now() + PATIENCE)
+    }
+
+    /// The same, until then. The certificate must have the TLS name that is given with the address;
+    /// None: the host's.
+    fn connect_named(
+        (address, tls_name): (&Address, Option<&str>),
+        greeting: Greeting,
+        own: &mut OwnTokens,
+        until: Instant,
+    ) -> Result<Client, ClientError> {
         loop {
-            let transport = Transport::connect_until(address, until)?;
+            let transport = Transport::connect_until(address, tls_name, until)?;
             let peer = transport.peer().filter(|_| greeting.token.is_empty());
             let shown = peer.and_then(|peer| own.find(address, peer));
             let mut hello = greeting.clone();
@@ -192,7 +209,7 @@ impl Client {
             session: greeting.session,
             token: greeting.token,
             client: greeting.client,
-            fields: own_fields(),
+            fields: own_fields(greeting.follows_moves),
         };
         let stream = client.send(MessageType::Hello, &hello, Bytes::new())?;
         let answer = client.answer(stream, until)?;
@@ -342,6 +359,7 @@ impl Client {
             Some(MessageType::Push) => Notification::Push(message.decode()?, message.bulk.clone()),
             Some(MessageType::WriterLost) => Notification::WriterLost(message.decode()?),
             Some(MessageType::SegmentGone) => Notification::SegmentGone(message.decode()?),
+            Some(MessageType::SegmentMoved) => Notification::SegmentMoved(message.decode()?),
             Some(MessageType::Goodbye) => Notification::Goodbye,
             Some(MessageType::Error) if message.envelope.stream == 0 => {
                 return Err(refusal(message)?)
@@ -409,6 +427,48 @@ impl Client {
                 return Ok(all);
             }
         }
+    }
+
+    /// The same, with the place of each [SPACE-36].
+    pub fn places(&mut self, prefix: &str) -> Result<Vec<ListedPlace>, ClientError> {
+        let mut all: Vec<ListedPlace> = Vec::new();
+        loop {
+            let last = all.last().map(|place| place.segment.path.clone());
+            let page = self.places_after(prefix, &last.unwrap_or_default())?;
+            let more = page.more && !page.places.is_empty();
+            all.extend(page.places);
+            if !more {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// A page of them, from behind that path on.
+    pub fn places_after(&mut self, prefix: &str, after: &str) -> Result<PlaceList, ClientError> {
+        let body = ListPlaces {
+            prefix: prefix.to_string(),
+            after: after.to_string(),
+        };
+        let (list, _) = self.request(MessageType::ListPlaces, &body, MessageType::PlaceList)?;
+        Ok(list)
+    }
+
+    /// The servers of the space, as this one sees them [SPACE-30]: all pages as one list.
+    pub fn members(&mut self) -> Result<MemberList, ClientError> {
+        let mut all = self.members_after(0)?;
+        while all.more {
+            let last = all.members.last().map_or(0, |member| member.number);
+            let page = self.members_after(last)?;
+            all.more = page.more && !page.members.is_empty();
+            all.members.extend(page.members);
+        }
+        Ok(all)
+    }
+
+    fn members_after(&mut self, after: u64) -> Result<MemberList, ClientError> {
+        let body = ListMembers { after };
+        let (list, _) = self.request(MessageType::ListMembers, &body, MessageType::MemberList)?;
+        Ok(list)
     }
 
     pub fn remove(&mut self, path: &str) -> Result<(), ClientError> {

@@ -33,17 +33,22 @@ pub struct Transport {
 
 impl Transport {
     pub fn connect(address: &Address) -> Result<Transport, ClientError> {
-        Transport::connect_until(address, Instant::now() + CONNECTING)
+        Transport::connect_until(address, None, Instant::now() + CONNECTING)
     }
 
     /// Connects, and shakes hands with a server of TLS.
-    pub fn connect_until(address: &Address, until: Instant) -> Result<Transport, ClientError> {
+    pub fn connect_until(
+        address: &Address,
+        tls_name: Option<&str>,
+        until: Instant,
+    ) -> Result<Transport, ClientError> {
         let socket = match address {
             Address::Tcp { host, port, secure } => {
                 let stream = connect_tcp(host, *port, until).map_err(ClientError::Unreachable)?;
                 match secure {
                     true => {
-                        let stream = tls::shake_hands(host, stream, wait_until(until))?;
+                        let stream =
+                            tls::shake_hands(tls_name.unwrap_or(host), stream, wait_until(until))?;
                         Socket::Secure(Box::new(stream))
                     }
                     false => Socket::Tcp(stream),

@@ -154,6 +154,8 @@ pub struct Watch {
     push_bytes: u64,
     /// Told that its copy is too old, and not heard of a newer one since [NOT-1].
     told: bool,
+    /// The client may not read, and is sent no diffs [RULE-7].
+    rests: bool,
 }
 
 impl Watch {
@@ -164,6 +166,7 @@ impl Watch {
             credit_bytes: push_bytes,
             push_bytes,
             told: false,
+            rests: false,
         }
     }
 
@@ -176,7 +179,8 @@ impl Watch {
 
     /// Whether a diff of so many bytes may be pushed [NOT-3].
     pub fn can_push(&self, diff_bytes: u64) -> bool {
-        self.push && (diff_bytes <= self.credit_bytes || planted::is_in(Defect::CreditIgnored))
+        let wants = self.push && !self.rests;
+        wants && (diff_bytes <= self.credit_bytes || planted::is_in(Defect::CreditIgnored))
     }
 
     /// The diff was pushed: the copy counts as the newest [NOT-2].
@@ -184,14 +188,24 @@ impl Watch {
         self.credit_bytes = self.credit_bytes.saturating_sub(diff_bytes);
     }
 
-    /// NOT_RECENT was sent [NOT-1].
-    pub fn announced(&mut self) {
-        self.told = true;
+    /// NOT_RECENT is to be sent. Returns false if the client was told before [NOT-1].
+    pub fn announce(&mut self) -> bool {
+        !std::mem::replace(&mut self.told, true)
     }
 
     /// The client's version moved on.
     pub fn moved_on(&mut self) {
         self.told = false;
+    }
+
+    /// The client may not read any more. Returns false if that was so before.
+    pub fn rest(&mut self) -> bool {
+        !std::mem::replace(&mut self.rests, true)
+    }
+
+    /// The client has asked for the segment, and may read it.
+    pub fn resume(&mut self) {
+        self.rests = false;
     }
 
     /// The client gives credit back; never above what it declared.

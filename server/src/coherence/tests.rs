@@ -141,7 +141,8 @@ fn not_1_one_announcement_until_the_copy_moves_on() {
     let known = copy_of(1);
     assert!(!watch.is_due(&known, &newest(1)));
     assert!(watch.is_due(&known, &newest(2)));
-    watch.announced();
+    assert!(watch.announce());
+    assert!(!watch.announce(), "it was told before");
     assert!(!watch.is_due(&known, &newest(3)));
     watch.moved_on();
     assert!(watch.is_due(&known, &newest(3)));

@@ -168,12 +168,15 @@ impl StrictHold {
 struct Line {
     strict: Vec<StrictHold>,
     queue: VecDeque<Waiter>,
+    /// Nothing is granted.
+    is_closed: bool,
 }
 
 impl Resting for Line {
     const REST: Self = Line {
         strict: Vec::new(),
         queue: VecDeque::new(),
+        is_closed: false,
     };
     const AT_REST: &'static Self = &Self::REST;
 }
@@ -268,7 +271,7 @@ impl SegmentLock {
 
     /// The next request whose turn has come, if any; call until it returns None.
     pub fn grant(&mut self, now_ns: u64) -> Option<Outcome> {
-        if self.line.queue.is_empty() {
+        if self.line.queue.is_empty() || self.line.is_closed {
             return None;
         }
         if self.holder.is_some_and(|hold| !hold.is_abandoned(now_ns)) {
@@ -314,6 +317,30 @@ impl SegmentLock {
         again.or_else(|| self.line.queue.iter().position(is_connected))
     }
 
+    /// Grants nothing from now on. Whoever waits keeps the place.
+    pub fn close(&mut self) {
+        self.line.is_closed = true;
+    }
+
+    /// Grants again.
+    pub fn reopen(&mut self) {
+        if let Some(line) = self.line.awake() {
+            line.is_closed = false;
+        }
+    }
+
+    /// Whether nobody writes or reads strictly. A grant that is kept over a lost connection counts
+    /// for nothing after its grace.
+    pub fn is_free(&self, now_ns: u64) -> bool {
+        let is_held = self.holder.is_some_and(|hold| !hold.is_abandoned(now_ns));
+        !is_held && self.line.strict.is_empty()
+    }
+
+    /// Whether somebody waits for the lock, or whoever has it is to give it back.
+    fn is_wanted(&self) -> bool {
+        self.line.is_closed || self.next_in_turn().is_some()
+    }
+
     /// Whether a client keeps the grant, and may give it back as soon as it is told to.
     pub fn is_kept(&self) -> bool {
         let is_kept = |hold: &Hold| matches!(hold.keeping, Keeping::Kept | Keeping::Recalled);
@@ -329,7 +356,9 @@ impl SegmentLock {
 
     /// The client that keeps the grant and must be told, once, that somebody waits [LOCK-15].
     pub fn recall(&mut self) -> Option<Recall> {
-        self.next_in_turn()?;
+        if !self.is_wanted() {
+            return None;
+        }
         let hold = self.holder.as_mut()?;
         if hold.keeping != Keeping::Kept || hold.committing {
             return None;
@@ -345,6 +374,7 @@ impl SegmentLock {
     /// client [LOCK-13].
     pub fn may_keep(&self, session: u64, connection: u64, fence: u64) -> bool {
         let is_awaited = !self.line.queue.is_empty() && !planted::is_in(Defect::KeptFromOthers);
+        let is_awaited = is_awaited || self.line.is_closed;
         let is_wanted = is_awaited || self.row.1 < GRANTS_BEFORE_KEPT;
         !is_wanted && self.writer_hold(session) == Some((fence, connection))
     }
@@ -531,7 +561,7 @@ impl SegmentLock {
                 waiter.ticket = None;
             }
         }
-        self.is_kept_away() && self.next_in_turn().is_some()
+        self.is_kept_away() && self.is_wanted()
     }
 
     /// The session is over, or closes the segment: its locks and places are gone. A lock whose
@@ -574,6 +604,9 @@ impl SegmentLock {
         let over = |hold: &Hold| !hold.committing && hold.lease_until_ns <= now_ns;
         if let Some(hold) = self.holder.filter(over) {
             self.holder = None;
+            if planted::is_in(Defect::LockStaysTaken) {
+                self.close();
+            }
             expired.push(Expired::Writer {
                 session: hold.session,
                 fence: hold.fence,
@@ -613,7 +646,7 @@ impl SegmentLock {
             .iter()
             .filter(|hold| !hold.committing && is_watched);
         let leases = holder.map(|hold| match hold.abandoned_from_ns() {
-            Some(from_ns) if self.next_in_turn().is_some() => from_ns.min(hold.lease_until_ns),
+            Some(from_ns) if self.is_wanted() => from_ns.min(hold.lease_until_ns),
             _ => hold.lease_until_ns,
         });
         let strict = self

@@ -3,11 +3,14 @@
 //! A thread of its own looks at the files, reads them anew when they change or when SIGHUP comes,
 //! and notices that a token expires, because a large file, or a disk that does not answer, must not
 //! hold the engine's thread up. A file that does not parse is not taken: what it said before holds.
+//! While the store has rules for all its servers, they go before the files [SPACE-43].
 
+use super::shared_access::{self, SharedFiles};
 use interweave_access::{
     Access, FileError, Rules, Tokens, MAX_RULES_FILE_BYTES, MAX_TOKENS_FILE_BYTES,
 };
-use interweave_wire::protocol::FileRead;
+use interweave_store::AccessSource;
+use interweave_wire::protocol::{FileRead, MAX_ACCESS_FILES};
 use std::fs::{File, Metadata};
 use std::future::Future;
 use std::io::{self, Read};
@@ -22,6 +25,8 @@ use tokio::sync::mpsc::{unbounded_channel, UnboundedSender};
 /// How often the files are looked at: a change holds within a second, which the engine needs a part
 /// of.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often the store is looked at, which may take a while to answer.
+const LOOK_AT_STORE: Duration = Duration::from_millis(300);
 /// A file that was written so shortly before it was read may change again without another mark,
 /// because times of files are coarse.
 const FRESH: Duration = Duration::from_secs(2);
@@ -31,12 +36,14 @@ const FRESH: Duration = Duration::from_secs(2);
 pub struct AccessOptions {
     pub tokens: Option<PathBuf>,
     pub rules: Option<PathBuf>,
+    /// The store must have rules for all its servers.
+    pub needs_shared: bool,
 }
 
 impl AccessOptions {
     /// Ok: a server can begin with these files.
     pub fn check(&self) -> Result<(), String> {
-        AccessFiles::open(self).map(drop)
+        AccessFiles::of_options(self).map(drop)
     }
 }
 
@@ -44,6 +51,10 @@ impl AccessOptions {
 pub struct Change {
     /// None: what the files say holds already.
     pub access: Option<Arc<Access>>,
+    /// The version of the shared rules that holds; 0: the store has none.
+    pub version: u64,
+    /// Why nobody may be let in [SPACE-44]. None: the rules are known.
+    pub unread: Option<String>,
     /// A file that was read anew. If it is not sound, what it said before holds.
     pub reloads: Vec<FileRead>,
     /// The last request RELOAD_ACCESS for which all files were read; 0: none asked.
@@ -203,11 +214,42 @@ fn since_1970() -> Duration {
 pub struct AccessFiles {
     tokens: Option<Watched<Tokens>>,
     rules: Option<Watched<Rules>>,
+    /// None: the store has no rules for several servers.
+    shared: Option<SharedFiles>,
 }
 
 impl AccessFiles {
-    /// Reads the files. None: there are no such files.
-    pub fn open(options: &AccessOptions) -> Result<Option<AccessFiles>, String> {
+    /// Reads the files, and looks at the store's rules. None: there is nothing to look at.
+    pub fn open(
+        options: &AccessOptions,
+        source: Option<Box<dyn AccessSource>>,
+    ) -> Result<Option<AccessFiles>, String> {
+        let now_s = since_1970().as_secs();
+        let shared = source.map(|source| SharedFiles::open(source, now_s));
+        let shared = shared.transpose()?;
+        let has_shared = shared.as_ref().is_some_and(|shared| shared.version() > 0);
+        if options.needs_shared && !has_shared {
+            return Err(format!(
+                "{}: the store has no rules for all its servers; put some there with `interweave \
+                 rules push`, which takes a store on PostgreSQL",
+                shared_access::OPTION
+            ));
+        }
+        let mut files = AccessFiles::of_options(options)?;
+        let has_files = files.tokens.is_some() || files.rules.is_some();
+        if has_files && has_shared {
+            tracing::warn!(
+                "the store has rules for all its servers, which go before --rules and --tokens: \
+                 leave these out, and give --shared-rules"
+            );
+        }
+        files.shared = shared;
+        let is_any = has_files || files.shared.is_some();
+        Ok(is_any.then_some(files))
+    }
+
+    /// The files alone.
+    fn of_options(options: &AccessOptions) -> Result<AccessFiles, String> {
         let tokens = options.tokens.as_deref().map(|path| {
             let parse = |bytes: &[u8]| Tokens::parse(bytes, since_1970().as_secs());
             let count = |tokens: &Tokens| tokens.lines().len();
@@ -217,12 +259,30 @@ impl AccessFiles {
             let parse = |bytes: &[u8]| Rules::parse(bytes);
             Watched::open("--rules", path, MAX_RULES_FILE_BYTES, (parse, Rules::count))
         });
-        let (tokens, rules) = (tokens.transpose()?, rules.transpose()?);
-        let is_any = tokens.is_some() || rules.is_some();
-        Ok(is_any.then_some(AccessFiles { tokens, rules }))
+        Ok(AccessFiles {
+            tokens: tokens.transpose()?,
+            rules: rules.transpose()?,
+            shared: None,
+        })
     }
 
-    fn access(&self) -> Arc<Access> {
+    /// Whether the store's rules hold.
+    pub fn are_shared(&self) -> bool {
+        self.version() > 0
+    }
+
+    fn version(&self) -> u64 {
+        self.shared.as_ref().map_or(0, SharedFiles::version)
+    }
+
+    /// Returns what holds. None: neither files nor the store say anything.
+    fn access(&self) -> Option<Arc<Access>> {
+        let shared = self.shared.as_ref().and_then(SharedFiles::access);
+        let has_files = self.tokens.is_some() || self.rules.is_some();
+        shared.or_else(|| has_files.then(|| self.access_of_files()))
+    }
+
+    fn access_of_files(&self) -> Arc<Access> {
         let rules = self.rules.as_ref().map(|file| file.sound.clone());
         let tokens = self.tokens.as_ref().map(|file| file.sound.clone());
         Arc::new(Access::new(rules, tokens))
@@ -230,16 +290,26 @@ impl AccessFiles {
 
     /// Returns how long nothing needs to be done.
     fn rest(&self, now: Duration) -> Duration {
-        let next = self
-            .tokens
-            .as_ref()
-            .and_then(|file| file.sound.next_expiry());
+        let of_file = self.tokens.as_ref();
+        let of_file = of_file.and_then(|file| file.sound.next_expiry());
+        let of_store = self.shared.as_ref().and_then(SharedFiles::next_expiry);
+        let next = match self.are_shared() {
+            true => of_store,
+            false => of_file,
+        };
         let left = |at| Duration::from_secs(at).saturating_sub(now);
-        next.map_or(LOOK, |at| LOOK.min(left(at)))
+        let look = match self.shared {
+            Some(_) => LOOK_AT_STORE,
+            None => LOOK,
+        };
+        next.map_or(look, |at| look.min(left(at)))
     }
 
     /// Returns whether a token has expired.
     fn let_expire(&mut self, now: Duration) -> bool {
+        if let Some(shared) = self.shared.as_mut().filter(|shared| shared.version() > 0) {
+            return shared.let_expire(now.as_secs());
+        }
         let Some(tokens) = &mut self.tokens else {
             return false;
         };
@@ -253,12 +323,26 @@ impl AccessFiles {
 
     /// Returns whether what holds has changed.
     fn look_again(&mut self) -> bool {
+        let shared = self.look_at_store(false);
+        if self.are_shared() {
+            return self.let_expire(since_1970()) | shared;
+        }
         let tokens = self.tokens.as_mut().is_some_and(Watched::look_again);
         let rules = self.rules.as_mut().is_some_and(Watched::look_again);
         self.let_expire(since_1970()) | tokens | rules
     }
 
+    fn look_at_store(&mut self, aloud: bool) -> bool {
+        let now_s = since_1970().as_secs();
+        let shared = self.shared.as_mut();
+        shared.is_some_and(|shared| shared.look(now_s, aloud))
+    }
+
     fn read_again(&mut self) -> bool {
+        let shared = self.look_at_store(true);
+        if self.are_shared() {
+            return self.let_expire(since_1970()) | shared;
+        }
         let tokens = self.tokens.as_mut();
         let tokens = tokens.is_some_and(|file| file.read_again(true));
         let rules = self.rules.as_mut();
@@ -269,12 +353,33 @@ impl AccessFiles {
     fn take_reloads(&mut self) -> Vec<FileRead> {
         let tokens = self.tokens.as_mut().map(|file| &mut file.reloads);
         let rules = self.rules.as_mut().map(|file| &mut file.reloads);
-        let both = tokens.into_iter().chain(rules);
+        let shared = self.shared.as_mut().map(|shared| &mut shared.reloads);
+        let both = tokens.into_iter().chain(rules).chain(shared);
         both.flat_map(std::mem::take).collect()
+    }
+
+    fn change(&mut self, has_changed: bool, asked: u64) -> Change {
+        let access = match has_changed {
+            true => self.access(),
+            false => None,
+        };
+        let mut reloads = self.take_reloads();
+        // An answer has room for so many; the last ones say what holds.
+        let most = MAX_ACCESS_FILES as usize;
+        let older = reloads.len().saturating_sub(most);
+        reloads.drain(..older);
+        Change {
+            access,
+            version: self.version(),
+            unread: self.shared.as_ref().and_then(SharedFiles::unread),
+            reloads,
+            asked,
+        }
     }
 
     /// Runs until the other ends of both channels are gone.
     fn keep(mut self, wishes: &Receiver<u64>, changes: &UnboundedSender<Change>) {
+        let mut was_unread = false;
         loop {
             let (has_changed, asked) = match wishes.recv_timeout(self.rest(since_1970())) {
                 Ok(first) => {
@@ -285,12 +390,11 @@ impl AccessFiles {
                 Err(RecvTimeoutError::Timeout) => (self.look_again(), 0),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            let change = Change {
-                access: has_changed.then(|| self.access()),
-                reloads: self.take_reloads(),
-                asked,
-            };
+            let change = self.change(has_changed, asked);
+            let is_unread = change.unread.is_some();
             let is_any = change.access.is_some() || !change.reloads.is_empty() || asked > 0;
+            let is_any = is_any || is_unread != was_unread;
+            was_unread = is_unread;
             if is_any && changes.send(change).is_err() {
                 return;
             }
@@ -302,15 +406,11 @@ impl AccessFiles {
 /// run for as long as the server does; it tells `on_change` of each change. From now on SIGHUP does
 /// not end the process. The returned sender takes wishes for a reading.
 pub fn begin(
-    files: AccessFiles,
+    mut files: AccessFiles,
     on_change: impl Fn(Change) + 'static,
 ) -> io::Result<(Wishes, impl Future<Output = ()>)> {
     let mut hangup = signal(SignalKind::hangup())?;
-    on_change(Change {
-        access: Some(files.access()),
-        reloads: Vec::new(),
-        asked: 0,
-    });
+    on_change(files.change(true, 0));
     let (wishes, wished) = channel();
     let hangups = wishes.clone();
     let (changes, mut changed) = unbounded_channel();
@@ -365,6 +465,7 @@ mod tests {
         let alice = Identity::parse("alice").unwrap();
         files
             .access()
+            .unwrap()
             .decide(&alice, Operation::Read, "/a")
             .is_allowed
     }
@@ -372,9 +473,9 @@ mod tests {
     fn rules(folder: &Folder) -> AccessFiles {
         let options = AccessOptions {
             rules: Some(folder.0.join("rules")),
-            tokens: None,
+            ..AccessOptions::default()
         };
-        AccessFiles::open(&options).unwrap().unwrap()
+        AccessFiles::open(&options, None).unwrap().unwrap()
     }
 
     #[test]
@@ -422,11 +523,16 @@ mod tests {
         let path = folder.write("tokens", &format!("{line}\nend\n"));
         let options = AccessOptions {
             tokens: Some(path),
-            rules: None,
+            ..AccessOptions::default()
         };
-        let mut files = AccessFiles::open(&options).unwrap().unwrap();
-        let is_let_in =
-            |files: &AccessFiles| files.access().login(&token, &Peer::default()).is_ok();
+        let mut files = AccessFiles::open(&options, None).unwrap().unwrap();
+        let is_let_in = |files: &AccessFiles| {
+            files
+                .access()
+                .unwrap()
+                .login(&token, &Peer::default())
+                .is_ok()
+        };
         assert_eq!(files.rest(now), LOOK);
         assert!(!files.let_expire(now) && is_let_in(&files));
         let just_before = Duration::from_secs(expires) - Duration::from_millis(1);
@@ -447,7 +553,7 @@ mod tests {
             let rules = Some(path.to_path_buf());
             AccessOptions {
                 rules,
-                tokens: None,
+                ..AccessOptions::default()
             }
             .check()
             .unwrap_err()

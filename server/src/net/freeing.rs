@@ -39,6 +39,13 @@ impl Drop for Large {
     }
 }
 
+/// Frees a value that may have much memory on a thread of its own.
+pub fn free_elsewhere(value: impl Send + 'static) {
+    let thread = thread::Builder::new().name("freeing-one".to_string());
+    // Without a thread the value is freed here.
+    let _ = thread.spawn(move || drop(value));
+}
+
 /// Returns the same bytes. If they are many, their memory is freed on the thread when the last
 /// slice of them is dropped.
 pub fn freed_elsewhere(bytes: Bytes) -> Bytes {

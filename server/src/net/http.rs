@@ -39,12 +39,13 @@ const MAX_ASKED: usize = 64;
 
 pub enum Ask {
     Health(Option<Login>, oneshot::Sender<(bool, String)>),
+    Ready(oneshot::Sender<(bool, String)>),
     Page(Page),
     Web(Box<WebSocket>, Way),
     /// Whose a request with these credentials is.
     Login(Credentials, oneshot::Sender<Result<Login, NotLetIn>>),
-    /// Begins a login with a token. The reply is the cookie's value; None: the token is not valid.
-    LogIn(String, Peer, oneshot::Sender<Option<[u8; 16]>>),
+    /// Begins a login with a token. The reply is the cookie's value.
+    LogIn(String, Peer, oneshot::Sender<Result<[u8; 16], NotLoggedIn>>),
     LogOut([u8; 16], oneshot::Sender<()>),
 }
 
@@ -122,6 +123,7 @@ fn handler(route: Route, both: (Arc<Door>, Asker)) -> MethodRouter {
         Route::Status => get(status).with_state(asker),
         Route::Metrics => get(metrics).with_state(asker),
         Route::Health => get(healthz).with_state(asker),
+        Route::Ready => get(readyz).with_state(asker),
         // A WebSocket's client may show its token in HELLO.
         Route::WebSocket => get(web_socket).with_state(asker),
         Route::LoginPage => get(login::page),
@@ -143,6 +145,7 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
                     let tells_all = login.is_some_and(|login| may_see_numbers(&shell, &login));
                     drop(reply.send(metrics::health(&shell, tells_all)));
                 }
+                Ask::Ready(reply) => drop(reply.send(metrics::readiness(&shell))),
                 Ask::Login(shown, reply) => drop(reply.send(login_of(&shell, &logins, shown))),
                 Ask::LogIn(token, peer, reply) => {
                     let cookie = log_in(&shell, &mut logins, &token, &peer);
@@ -162,6 +165,13 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
         }
     };
     tokio::join!(asked, make_pages(&shell, wanted));
+}
+
+/// Why a form with a token begins no login.
+pub enum NotLoggedIn {
+    NotValid,
+    /// The shared rules could not be read for a while [SPACE-44].
+    RulesUnread,
 }
 
 /// Decides whose a request is. A login whose token was revoked meanwhile has ended.
@@ -197,18 +207,27 @@ fn audit_login(shell: &Shell, peer: &Peer, login: Option<&Login>) {
     });
 }
 
-fn log_in(shell: &Shell, logins: &mut Logins, token: &str, peer: &Peer) -> Option<[u8; 16]> {
+/// Returns the value of a cookie.
+fn log_in(
+    shell: &Shell,
+    logins: &mut Logins,
+    token: &str,
+    peer: &Peer,
+) -> Result<[u8; 16], NotLoggedIn> {
+    if shell.lacks_rules() {
+        return Err(NotLoggedIn::RulesUnread);
+    }
     if token.is_empty() || token.len() > MAX_TOKEN as usize {
-        return None;
+        return Err(NotLoggedIn::NotValid);
     }
     let login = shell.access().login(token, &Peer::default()).ok();
     let login = login.filter(|login| login.token.is_some());
     audit_login(shell, peer, login.as_ref());
-    let login = login?;
+    let login = login.ok_or(NotLoggedIn::NotValid)?;
     let mut value = [0; 16];
-    getrandom::fill(&mut value).ok()?;
+    getrandom::fill(&mut value).map_err(|_| NotLoggedIn::NotValid)?;
     logins.begin(clock::now_ns(), value, login);
-    Some(value)
+    Ok(value)
 }
 
 fn may_see_numbers(shell: &Shell, login: &Login) -> bool {
@@ -298,15 +317,25 @@ async fn numbers(
         sent: shell.traffic.sent.get(),
         refused: shell.traffic.refused.get(),
         audit: shell.audit_numbers(),
+        space: shell.space_view.borrow().clone(),
+        rules_version: shell.rules_version(),
         statistics,
         segments,
     })
 }
 
 async fn healthz(State(asker): State<Asker>, Extension(caller): Extension<Caller>) -> Response {
-    let replied = asker.ask(|reply| Ask::Health(caller.0, reply)).await;
-    let (healthy, text) = replied.unwrap_or((false, stopping_text()));
-    let status = match healthy {
+    well_or_not(asker.ask(|reply| Ask::Health(caller.0, reply)).await)
+}
+
+async fn readyz(State(asker): State<Asker>) -> Response {
+    well_or_not(asker.ask(Ask::Ready).await)
+}
+
+/// `replied`: whether all is well, and what to say. None: the server has stopped.
+fn well_or_not(replied: Option<(bool, String)>) -> Response {
+    let (is_well, text) = replied.unwrap_or((false, stopping_text()));
+    let status = match is_well {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,
     };

@@ -4,7 +4,7 @@
 //! such an answer; others are answered at once that there are too many. A token is in no log.
 
 use super::door::{Door, Way};
-use super::http::{Ask, Asker};
+use super::http::{Ask, Asker, NotLoggedIn};
 use super::logins::LASTS;
 use super::viewer;
 use axum::body::{Body, HttpBody};
@@ -49,7 +49,7 @@ pub struct Caller(pub Option<Login>);
 pub struct Failures {
     late: Semaphore,
     coming: Semaphore,
-    /// How long the answers wait.
+    /// The time that the answers wait.
     wait: Duration,
 }
 
@@ -234,12 +234,19 @@ pub async fn log_in(
     };
     let is_secure = way.names.is_some();
     match asker.ask(|reply| Ask::LogIn(token, way.peer, reply)).await {
-        Some(Some(value)) => {
+        Some(Ok(value)) => {
             let value = format!("{:032x}", u128::from_be_bytes(value));
             let cookie = set_cookie(door.port, &value, LASTS, is_secure);
             ([(header::SET_COOKIE, cookie)], to("./")).into_response()
         }
-        Some(None) => {
+        Some(Err(NotLoggedIn::RulesUnread)) => {
+            let text = "This server cannot read its rules at the moment, so it lets nobody in. \
+                        Log in at another server of its space, or again later.";
+            let mut refused = viewer::login(text);
+            *refused.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            refused
+        }
+        Some(Err(NotLoggedIn::NotValid)) => {
             let text = "This token is not valid here: the server does not know it, or it has \
                         expired.";
             let mut late = viewer::login(text);

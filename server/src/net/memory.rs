@@ -43,7 +43,7 @@ pub struct MemoryServer {
     runtime: Runtime,
 }
 
-/// What a peer says, and how it comes.
+/// A peer's bytes, and the pieces in which they come.
 #[derive(Debug, Default)]
 pub struct Said {
     pub words: Vec<u8>,

@@ -2,9 +2,11 @@
 
 use super::audit::AuditNumbers;
 use super::shell::Shell;
+use super::space_view;
 use super::tasks;
 use crate::session::{Counters, SegmentStatistics, Statistics, Totals};
 use interweave_store::{StoreError, StoreStatus};
+use interweave_wire::protocol::{MemberList, MemberState};
 use interweave_wire::Json;
 use std::fmt::Write;
 
@@ -14,18 +16,21 @@ use std::fmt::Write;
 pub fn health(shell: &Shell, tells_all: bool) -> (bool, String) {
     let store = shell.store_status();
     let health = shell.health();
-    let (status, why) = match (shell.failure(), shell.lost_store().or(store.stopped)) {
+    let (status, why) = match (
+        shell.failure(),
+        shell.lost_store().or(store.stopped.clone()),
+    ) {
         (Some(text), _) => ("failed: the server is ending", Some(text)),
         (None, Some(error @ StoreError::Fenced(_))) => ("fenced", Some(error.to_string())),
         (None, Some(error)) => {
             let status = "store stopped: reads continue, writes are refused";
             (status, Some(error.to_string()))
         }
-        (None, None) => match store.full {
-            Some(full) => (
-                "store full: reads continue, writes are refused",
-                Some(full.text),
-            ),
+        (None, None) if shell.is_stopping() => {
+            ("stopping", Some("the server was told to stop".to_string()))
+        }
+        (None, None) => match cannot_write(shell, &store) {
+            Some((status, why)) => (status, Some(why)),
             None if health.damaged > 0 => ("ok, but for damaged segments", None),
             None => ("ok", None),
         },
@@ -52,6 +57,43 @@ pub fn health(shell: &Shell, tells_all: bool) -> (bool, String) {
     let object: Json = members.into_iter().collect();
     (is_well, format!("{object}\n"))
 }
+
+/// Why a server that lives writes nothing at present: the status, and what the store says.
+fn cannot_write(shell: &Shell, store: &StoreStatus) -> Option<(&'static str, String)> {
+    let full = store.full.as_ref().map(|full| &full.text);
+    let all = [
+        (full, "store full: reads continue, writes are refused"),
+        (
+            store.alone.as_ref(),
+            "store alone: writes wait for a standby, or are refused with STORE_ALONE",
+        ),
+        (store.away.as_ref(), "store away: writes are refused"),
+    ];
+    let said = all
+        .into_iter()
+        .find_map(|(why, status)| Some((status, why?.clone())));
+    if shell.has_standing() {
+        return said;
+    }
+    let status = "no standing: the lease is not renewed, so nobody is served";
+    Some((status, said.map_or(String::new(), |(_, why)| why)))
+}
+
+/// Returns whether clients are to be sent to this server, and a line of JSON about it.
+pub fn readiness(shell: &Shell) -> (bool, String) {
+    let store = shell.store_status();
+    let is_lost = shell.lost_store().or(store.stopped.clone()).is_some();
+    let status = match (shell.failure(), is_lost, shell.is_stopping()) {
+        (Some(_), ..) => "failed: the server is ending",
+        (None, true, _) => "store stopped",
+        (None, false, true) => "stopping",
+        (None, false, false) => cannot_write(shell, &store).map_or(READY, |(status, _)| status),
+    };
+    let object: Json = [("status", Json::from(status))].into_iter().collect();
+    (status == READY, format!("{object}\n"))
+}
+
+const READY: &str = "ready";
 
 /// A text in the exposition format of Prometheus.
 struct Page(String);
@@ -99,6 +141,10 @@ pub struct Numbers {
     pub sent: u64,
     pub refused: u64,
     pub audit: Option<AuditNumbers>,
+    /// The servers that share the store. None: nothing is known of them.
+    pub space: Option<MemberList>,
+    /// The version of the shared rules that holds; 0: the store has none.
+    pub rules_version: u64,
     /// Those that have series of their own.
     pub segments: Vec<SegmentStatistics>,
 }
@@ -109,6 +155,7 @@ pub fn prometheus(numbers: &Numbers) -> String {
     connections(&mut page, numbers);
     identities(&mut page, &numbers.statistics.counters);
     audit(&mut page, numbers.audit.as_ref());
+    space(&mut page, numbers);
     work(&mut page, &numbers.statistics);
     totals(&mut page, &numbers.statistics, &numbers.totals);
     segments(&mut page, &numbers.segments);
@@ -165,6 +212,57 @@ fn audit(page: &mut Page, numbers: Option<&AuditNumbers>) {
             "audit_failing",
             "Whether the audit log cannot be written now.",
             u64::from(numbers.is_failing),
+        ),
+    ];
+    page.all("gauge", rows);
+}
+
+/// Nothing, if the store is not a database.
+fn space(page: &mut Page, numbers: &Numbers) {
+    let Some(list) = &numbers.space else {
+        return;
+    };
+    let members = "Servers that share the store, by what this one has seen of them.";
+    page.head("space_members", "gauge", members);
+    for (name, state) in [
+        ("standing", MemberState::Standing),
+        ("silent", MemberState::Silent),
+        ("over", MemberState::Over),
+        ("ended", MemberState::Ended),
+        ("drained", MemberState::Drained),
+    ] {
+        let value = space_view::in_state(list, state);
+        let _ = writeln!(
+            page.0,
+            "interweave_space_members{{state=\"{name}\"}} {value}"
+        );
+    }
+    let store = &list.store;
+    let rows = [
+        (
+            "space_segments_unserved",
+            "Segments whose server is gone, until somebody asks for them.",
+            space_view::unserved(list),
+        ),
+        (
+            "space_rules_version",
+            "The version of the shared rules that this server has taken; 0: none.",
+            numbers.rules_version,
+        ),
+        (
+            "space_rules_newest",
+            "The newest version of the shared rules in the store; 0: none.",
+            list.rules_version,
+        ),
+        (
+            "store_standbys",
+            "Synchronous standbys of the database.",
+            store.standbys.into(),
+        ),
+        (
+            "store_timeline",
+            "The timeline of the database.",
+            store.timeline,
         ),
     ];
     page.all("gauge", rows);
@@ -409,12 +507,23 @@ fn segments(page: &mut Page, all: &[SegmentStatistics]) {
     });
 }
 
-fn store(page: &mut Page, status: &StoreStatus, statistics: &Statistics) {
+/// Whether the store takes appends.
+fn store_health(page: &mut Page, status: &StoreStatus) {
     let gauges = [
         (
             "store_full",
             "1: writes are refused.",
             u64::from(status.full.is_some()),
+        ),
+        (
+            "store_alone",
+            "1: the database has no standby; writes wait or are refused.",
+            u64::from(status.alone.is_some()),
+        ),
+        (
+            "store_away",
+            "1: the database cannot be reached.",
+            u64::from(status.away.is_some()),
         ),
         (
             "store_fenced",
@@ -426,12 +535,24 @@ fn store(page: &mut Page, status: &StoreStatus, statistics: &Statistics) {
             "1: nothing is written any more.",
             u64::from(status.stopped.is_some()),
         ),
+    ];
+    page.all("gauge", gauges);
+}
+
+fn store(page: &mut Page, status: &StoreStatus, statistics: &Statistics) {
+    store_health(page, status);
+    let gauges = [
         ("store_log_bytes", "Records in log files.", status.log_bytes),
         ("store_log_files", "Log files.", status.log_files),
         (
             "store_waiting",
             "Appends and checkpoints under way.",
             statistics.store_waiting as u64,
+        ),
+        (
+            "store_undecided",
+            "Appends of which the store is to say what became of them.",
+            statistics.store_undecided as u64,
         ),
     ];
     page.all("gauge", gauges);
@@ -452,6 +573,11 @@ fn store(page: &mut Page, status: &StoreStatus, statistics: &Statistics) {
             "store_errors_total",
             "Failures of the store.",
             status.errors,
+        ),
+        (
+            "store_doubts_total",
+            "Appends whose outcome the store did not know at first.",
+            statistics.counters.doubts,
         ),
         ("panics_total", "Errors of the server.", tasks::panics()),
     ];

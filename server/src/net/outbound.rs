@@ -47,9 +47,20 @@ pub struct Outbound {
     laid_out_bytes: usize,
     /// The bytes of all messages and pieces here.
     backlog: Backlog,
+    /// Chunks are as large as the protocol allows, or smaller.
+    chunk_bytes: Option<usize>,
 }
 
 impl Outbound {
+    /// For simulations, whose messages are small: cuts them into smaller chunks than the protocol
+    /// would.
+    pub fn cutting_at(chunk_bytes: Option<usize>) -> Outbound {
+        Outbound {
+            chunk_bytes,
+            ..Outbound::default()
+        }
+    }
+
     pub fn push(&mut self, message: ServerMessage) {
         self.backlog += message.cost();
         self.pending.push_back(message);
@@ -61,7 +72,7 @@ impl Outbound {
 
     /// The connection is lost.
     pub fn clear(&mut self) {
-        *self = Outbound::default();
+        *self = Outbound::cutting_at(self.chunk_bytes);
     }
 
     /// The bytes that wait here.
@@ -108,10 +119,14 @@ impl Outbound {
         let kinds = message.kinds();
         let control_bytes = MESSAGE_BYTES + message.control.len();
         self.backlog.take(kinds.0, control_bytes);
+        let mut frames = FrameEncoder::new(message.stream, message.control, message.bulk);
+        if let Some(chunk_bytes) = self.chunk_bytes {
+            frames = frames.cut_at(chunk_bytes);
+        }
         self.next_of(Begun {
             segment: message.segment,
             kinds,
-            frames: FrameEncoder::new(message.stream, message.control, message.bulk),
+            frames,
         })
     }
 

@@ -56,6 +56,7 @@ routes! {
     Status: GET "/status" needs LetIn,
     Metrics: GET "/metrics" needs Metrics,
     Health: GET "/healthz" needs Identity,
+    Ready: GET "/readyz" needs Nothing,
     WebSocket: GET "/ws" needs Identity,
     LoginPage: GET "/login" needs Nothing,
     LoginScript: GET "/login.js" needs Nothing,

@@ -13,6 +13,7 @@ use super::http;
 use super::listen::{self, Listener, UnixPeers};
 use super::own_token::{Keeper, OwnToken};
 use super::shell::{Shell, Stored};
+use super::space_view;
 use super::spinning::{self, Spinning};
 use super::tasks;
 use super::tls::{Gate, TlsOptions, Use};
@@ -24,6 +25,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
+use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::timeout;
 
@@ -182,6 +184,8 @@ async fn run(
         let shell = shell.clone();
         async move { shell.keep_time().await }
     });
+    let look = space_view::look(shell.clone());
+    tasks::spawn(&shell, "looks at the space", look);
     if spin_ns > 0 {
         tasks::spawn(
             &shell,
@@ -190,19 +194,15 @@ async fn run(
         );
     }
     shell.event(|engine, now_ns| engine.advance(now_ns));
-
-    let begun = match own_token(&shell, options.makes_token) {
-        Ok(token) => begin_listening(&shell, &options, token, shares.http, ready).await,
-        Err(error) => Err(error),
-    };
+    let begun = begin_serving(&shell, &options, shares.http, (&mut signals, ready)).await;
     let (gate, listening, own_token) = match begun {
-        Ok(begun) => begun,
-        Err(error) => {
+        Ok(Some(begun)) => begun,
+        not_begun => {
             // Nothing has changed, so the store ends cleanly.
-            let stopped = stop(&shell, None, &mut signals).await;
+            let stopped = stop(&shell, (None, None), &mut signals).await;
             shell.end_audit();
             stopped?;
-            return Err(error);
+            return not_begun.map(drop);
         }
     };
     tokio::select! {
@@ -211,12 +211,33 @@ async fn run(
     };
     // The token's files go while the ports are still this server's.
     drop(own_token);
-    for task in listening {
+    for task in listening.programs {
         task.abort();
     }
-    let stopped = stop(&shell, gate, &mut signals).await;
+    let stopped = stop(&shell, (gate, listening.http), &mut signals).await;
     shell.end_audit();
     stopped
+}
+
+/// Begins to listen, once the server has standing. None: it was told to end before.
+async fn begin_serving(
+    shell: &Rc<Shell>,
+    options: &ServeOptions,
+    http: usize,
+    (signals, ready): (&mut Signals, &mut dyn FnMut(&ListenAddress)),
+) -> Result<Option<Begun>, ServeError> {
+    tokio::select! {
+        _ = shell.standing() => {}
+        _ = signals.next() => return Ok(None),
+    };
+    let files = open_access(shell, &options.access).await?;
+    let are_shared = files.as_ref().is_some_and(AccessFiles::are_shared);
+    let token = own_token(shell, options.makes_token && !are_shared)?;
+    // Before anybody can connect.
+    keep_access(shell, files)?;
+    begin_listening(shell, options, token, http, ready)
+        .await
+        .map(Some)
 }
 
 /// From now on the store gets what the engine gives it, and the engine hears the answers.
@@ -253,11 +274,35 @@ fn own_token(shell: &Shell, is_wanted: bool) -> Result<OwnToken, ServeError> {
 }
 
 /// What is open while a server runs: the gate of TLS, the listeners, the token's files.
-type Begun = (Option<Gate>, Vec<JoinHandle<()>>, Keeper);
+type Begun = (Option<Gate>, Listening, Keeper);
+
+struct Listening {
+    programs: Vec<JoinHandle<()>>,
+    http: Option<JoinHandle<()>>,
+}
+
+/// Reads the files of rights, and the store's rules, on a thread of its own: the store may take a
+/// while, and a lease is renewed meanwhile.
+async fn open_access(
+    shell: &Rc<Shell>,
+    options: &AccessOptions,
+) -> Result<Option<AccessFiles>, ServeError> {
+    let source = shell.access_source().map_err(ServeError::Store)?;
+    let options = options.clone();
+    let (opened, files) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("iw-access".to_string());
+    let read = move || {
+        // The server may have been told to end meanwhile.
+        let _ = opened.send(AccessFiles::open(&options, source));
+    };
+    thread.spawn(read).map_err(failed("reading the rules"))?;
+    let ended = |_| ServeError::Failed("the thread that reads the rules panicked".to_string());
+    files.await.map_err(ended)?.map_err(ServeError::Access)
+}
 
 /// From now on the engine holds to what the files say, if there are any.
-fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeError> {
-    let Some(files) = AccessFiles::open(options).map_err(ServeError::Access)? else {
+fn keep_access(shell: &Rc<Shell>, files: Option<AccessFiles>) -> Result<(), ServeError> {
+    let Some(files) = files else {
         return Ok(());
     };
     let to_engine = {
@@ -266,6 +311,10 @@ fn keep_access(shell: &Rc<Shell>, options: &AccessOptions) -> Result<(), ServeEr
             if let Some(access) = change.access {
                 shell.event(|engine, now_ns| engine.set_access(now_ns, access));
             }
+            let Change {
+                version, unread, ..
+            } = change;
+            shell.event(|engine, now_ns| engine.note_rules(now_ns, version, unread));
             // Whoever reads that a file was taken finds that it holds.
             for file in &change.reloads {
                 let text = &*file.text;
@@ -299,8 +348,6 @@ async fn begin_listening(
     most_http: usize,
     ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<Begun, ServeError> {
-    // Before anybody can connect.
-    keep_access(shell, &options.access)?;
     let mut gate = None;
     let mut gated = None;
     if let Some(tls) = &options.tls {
@@ -335,7 +382,11 @@ async fn begin_listening(
     }
     let kept = own_token.keep();
     let kept = kept.map_err(failed("looking after the files of the server's token"))?;
-    Ok((gate, bound.tasks, kept))
+    let listening = Listening {
+        programs: bound.tasks,
+        http: bound.http_task,
+    };
+    Ok((gate, listening, kept))
 }
 
 /// The listeners of a server.
@@ -344,6 +395,7 @@ struct Bound {
     tasks: Vec<JoinHandle<()>>,
     addresses: Vec<ListenAddress>,
     http: Option<SocketAddr>,
+    http_task: Option<JoinHandle<()>>,
 }
 
 fn listen_for_http(
@@ -362,9 +414,9 @@ fn listen_for_http(
         listening.and_then(|listener| http::serve(shell.clone(), listener, gated, origins, most));
     let what = format!("listening on {address} for HTTP");
     let (bound, task) = begun.map_err(failed(what))?;
-    tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
+    tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /readyz, /metrics, /ws");
     all.http = Some(bound);
-    all.tasks.push(task);
+    all.http_task = Some(task);
     Ok(())
 }
 
@@ -399,10 +451,11 @@ async fn listen(
     Ok(())
 }
 
-/// Stops in order. Stops at once if a second signal comes.
+/// Stops in order. Stops at once if a second signal comes. HTTP tells meanwhile, at /readyz and
+/// /healthz, that the server stops.
 async fn stop(
     shell: &Rc<Shell>,
-    gate: Option<Gate>,
+    (gate, http): (Option<Gate>, Option<JoinHandle<()>>),
     signals: &mut Signals,
 ) -> Result<(), ServeError> {
     let stopped = tokio::select! {
@@ -417,6 +470,9 @@ async fn stop(
         return Err(ServeError::Store(lost));
     }
     stopped.map_err(ServeError::Store)?;
+    if let Some(http) = http {
+        http.abort();
+    }
     // Connections take their last messages, if they do so soon.
     let _ = timeout(PARTING, shell.parted()).await;
     if let Some(gate) = gate {
@@ -429,15 +485,10 @@ async fn stop(
 
 async fn hear_store(shell: Rc<Shell>, mut stored: UnboundedReceiver<Stored>) {
     while let Some(message) = stored.recv().await {
-        match message {
-            Stored::Completed(ticket, result) => {
-                if let Err(error) = &result {
-                    tracing::warn!(%error, "the store refused");
-                }
-                shell.stored(ticket, result);
-            }
-            Stored::Wants(ticket) => shell.piece_wanted(ticket),
+        if let Some(error) = message.error() {
+            tracing::warn!(%error, "the store refused");
         }
+        shell.told(message);
     }
 }
 

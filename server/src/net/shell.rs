@@ -3,12 +3,16 @@
 //! Everything runs on one thread. The shell gives the engine an event, puts the event's messages on
 //! their sockets at once, and lets the engine settle what it told. Then comes the next event.
 
+mod storing;
+
 use super::access_files::Wishes;
 use super::allocator::Ebb;
 use super::appends::Appends;
 use super::audit::{AuditLog, AuditNumbers, Notes};
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
+use super::freeing::free_elsewhere;
+use super::replicas::Replicas;
 use super::spinning::Spinning;
 use super::turns::Turns;
 use crate::session::{
@@ -16,28 +20,21 @@ use crate::session::{
     Statistics, Totals,
 };
 use interweave_access::{Access, Identity, Peer};
-use interweave_store::{SegmentStore, StoreError, StoreStatus};
+use interweave_store::{AccessSource, SegmentStore, StoreError, StoreStatus};
 use interweave_wire::frame::READ_BYTES;
+use interweave_wire::protocol::MemberList;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Bound;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 use tokio::sync::Notify;
 
 /// Timers of the event loop are so coarse. Shorter pauses between slices of work are waited for
 /// without sleeping, because other events come between.
 const TIMERS_GRAIN: Duration = Duration::from_millis(1);
-/// The least time between two looks at the store's wants that a completion causes.
-const LOOK_AGAIN_NS: u64 = 20_000_000;
-
-/// A message of the store about the request with that ticket.
-pub enum Stored {
-    Completed(u64, Result<(), StoreError>),
-    /// It asks for a piece of the checkpoint.
-    Wants(u64),
-}
 
 /// Bytes of all connections since the start, and connections that were refused.
 #[derive(Debug, Default)]
@@ -46,6 +43,8 @@ pub struct Traffic {
     pub sent: Cell<u64>,
     pub refused: Cell<u64>,
 }
+
+pub use storing::Stored;
 
 pub struct Shell {
     engine: RefCell<Engine>,
@@ -64,6 +63,13 @@ pub struct Shell {
     turns: Turns,
     /// The addresses at which programs connect.
     pub listening: RefCell<Vec<String>>,
+    /// The servers of the space at the last look. None: nothing is known of them.
+    pub space_view: RefCell<Option<MemberList>>,
+    /// The segments that are followed.
+    replicas: Replicas,
+    /// The segments that the store is to give away once what was sent is on the wire: number, id,
+    /// and the member that gets it.
+    giving: RefCell<Vec<(u32, u64, u64)>>,
     effects: Cell<Vec<Effect>>,
     /// The connections on which the present event has sent something.
     touched: Cell<Vec<Rc<ClientSocket>>>,
@@ -119,6 +125,9 @@ impl Shell {
             files: OnceCell::new(),
             turns: Turns::default(),
             listening: RefCell::default(),
+            space_view: RefCell::default(),
+            replicas: Replicas::default(),
+            giving: RefCell::default(),
             effects: Cell::default(),
             touched: Cell::default(),
             last_connection: Cell::new(0),
@@ -191,6 +200,9 @@ impl Shell {
                 connection.touched.set(false);
                 self.flush(&connection);
             }
+            for giving in self.giving.take() {
+                self.give(giving);
+            }
         }
         self.effects.set(effects);
         self.touched.set(touched);
@@ -228,42 +240,30 @@ impl Shell {
             } => {
                 self.appends.add(group, durable, self.done(ticket));
             }
-            Effect::Checkpoint { ticket, checkpoint } => {
-                self.hand_over();
-                let done = self.done(ticket);
-                match self.store.borrow().as_ref() {
-                    Some(store) => store.checkpoint(checkpoint, done),
-                    None => done(Err(StoreError::Closed)),
-                }
-            }
-            Effect::CheckpointInPieces { ticket, head } => {
-                self.hand_over();
-                let done = self.done(ticket);
-                let stored = self.stored.clone();
-                let want = Box::new(move || {
-                    // The receiver is gone only when the server has ended.
-                    let _ = stored.send(Stored::Wants(ticket));
-                });
-                match self.store.borrow().as_ref() {
-                    Some(store) => store.checkpoint_in_pieces(*head, want, done),
-                    None => done(Err(StoreError::Closed)),
-                }
-            }
-            Effect::Next { segment_id, next } => {
-                self.hand_over();
-                if let Some(store) = self.store.borrow().as_ref() {
-                    store.next(segment_id, next);
-                }
-            }
+            Effect::Checkpoint { ticket, checkpoint } => self.checkpoint(ticket, checkpoint),
+            Effect::CheckpointInPieces { ticket, head } => self.in_pieces(ticket, *head),
+            Effect::Next { segment_id, next } => self.next(segment_id, next),
+            Effect::Seek { path, claims } => self.seek(path, claims),
+            Effect::Follow { path } => self.follow(path),
+            Effect::Unfollow { path } => self.unfollow(&path),
+            Effect::Give {
+                segment,
+                segment_id,
+                member,
+            } => self.giving.borrow_mut().push((segment, segment_id, member)),
+            Effect::Free(segment) => free_elsewhere(segment),
+            Effect::Settle { segments } => self.settle_doubts(segments),
+            Effect::Renew { is_drained } => self.renew(is_drained),
+            Effect::Page { asked, page } => self.page(asked, page),
+            Effect::Members {
+                asked,
+                after,
+                tells_all,
+            } => self.list_members(asked, after, tells_all),
             Effect::Audit(audited) => self.audit(audited),
             Effect::ReadFiles { asked } => self.read_files(asked),
             Effect::LookAfterStore => self.look_after_store(&mut self.engine.borrow_mut()),
         }
-    }
-
-    /// Gives the store what waits for the end of the turn.
-    pub fn hand_over(&self) {
-        self.appends.hand_over(self.store.borrow().as_deref());
     }
 
     /// From now on the files that say who may do what are read when somebody wishes it.
@@ -316,46 +316,6 @@ impl Shell {
     /// None: the server keeps no audit log.
     pub fn audit_numbers(&self) -> Option<AuditNumbers> {
         self.audit_log.get().map(AuditLog::numbers)
-    }
-
-    /// Tells the engine what the store wants saved.
-    fn look_after_store(&self, engine: &mut Engine) {
-        if let Some(store) = self.store.borrow().as_ref() {
-            if let Some(why) = store.stopped() {
-                engine.store_stopped(why);
-            }
-            let now_ns = self.event_ns.get();
-            self.looked_ns.set(now_ns);
-            engine.store_looked_at(now_ns, &store.with_much_log(), &store.overdue());
-        }
-    }
-
-    /// The store asks for a piece of a checkpoint.
-    pub fn piece_wanted(&self, ticket: u64) {
-        self.event(|engine, now_ns| engine.piece_wanted(now_ns, ticket));
-    }
-
-    /// The store has completed a request. If the store needs checkpoints, the engine looks at once,
-    /// because a busy writer could fill the disk before the next look.
-    pub fn stored(&self, ticket: u64, result: Result<(), StoreError>) {
-        self.event(|engine, now_ns| {
-            engine.stored(now_ns, ticket, result);
-            let in_need = || {
-                let store = self.store.borrow();
-                store.as_ref().is_some_and(|store| store.is_in_need())
-            };
-            if now_ns >= self.looked_ns.get() + LOOK_AGAIN_NS && in_need() {
-                self.look_after_store(engine);
-            }
-        });
-    }
-
-    fn done(&self, ticket: u64) -> Box<dyn FnOnce(Result<(), StoreError>) + Send> {
-        let mut answer = Answer {
-            stored: self.stored.clone(),
-            ticket: Some(ticket),
-        };
-        Box::new(move |result| answer.give(result))
     }
 
     /// Writes the connection's frames, as far as the socket takes them.
@@ -606,6 +566,39 @@ impl Shell {
         self.engine.borrow().add_to_totals(totals, from, most)
     }
 
+    /// A look-out for the rules that the servers of the store share.
+    pub fn access_source(&self) -> Result<Option<Box<dyn AccessSource>>, StoreError> {
+        let store = self.store.borrow();
+        store.as_ref().map_or(Ok(None), |store| store.access())
+    }
+
+    /// Looks for the servers that share the store: a page of those with higher numbers [SPACE-30].
+    /// None: the store is closed, or keeps no servers.
+    pub async fn members(&self, after: u64) -> Option<Result<MemberList, StoreError>> {
+        let (found, heard) = oneshot::channel();
+        {
+            let store = self.store.borrow();
+            let store = store.as_ref().filter(|store| store.kind() == "postgres")?;
+            let hear = move |list| {
+                // The server may have ended meanwhile.
+                let _ = found.send(list);
+            };
+            store.members(after, true, Box::new(hear));
+        }
+        heard.await.ok()
+    }
+
+    /// The version of the shared rules that holds; 0: the store has none.
+    pub fn rules_version(&self) -> u64 {
+        self.engine.borrow().rules_version()
+    }
+
+    /// Whether this server lets nobody in, because it could not read the shared rules for a while
+    /// [SPACE-44].
+    pub fn lacks_rules(&self) -> bool {
+        self.engine.borrow().lacks_rules()
+    }
+
     pub fn store_status(&self) -> StoreStatus {
         let store = self.store.borrow();
         store.as_ref().map(|s| s.status()).unwrap_or_default()
@@ -614,6 +607,15 @@ impl Shell {
     /// Does not go through the segments.
     pub fn health(&self) -> Health {
         self.engine.borrow().health()
+    }
+
+    /// Whether the server may serve: always, unless it shares its store.
+    pub fn has_standing(&self) -> bool {
+        self.engine.borrow().has_standing()
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.get()
     }
 
     /// Why the server cannot use its store any more.
@@ -699,28 +701,6 @@ impl Shell {
         let thread = std::thread::Builder::new().name("iw-end".to_string());
         // If there is no thread, the segments go at once.
         let _ = thread.spawn(move || drop(segments));
-    }
-}
-
-/// The store's answer to a ticket. If the store drops it without an answer, because a thread of the
-/// store has panicked, an error is the answer.
-struct Answer {
-    stored: UnboundedSender<Stored>,
-    ticket: Option<u64>,
-}
-
-impl Answer {
-    fn give(&mut self, result: Result<(), StoreError>) {
-        if let Some(ticket) = self.ticket.take() {
-            // The receiver is gone only when the server has ended.
-            let _ = self.stored.send(Stored::Completed(ticket, result));
-        }
-    }
-}
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        self.give(Err(StoreError::Ended("it gave no answer".to_string())));
     }
 }
 

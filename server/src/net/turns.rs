@@ -46,7 +46,7 @@ pub struct Turns(RefCell<Shares>);
 /// Returns as how many messages the request counts.
 pub fn messages_of(request: &Request) -> usize {
     match request {
-        Request::ListSegments(_) => LIST,
+        Request::ListSegments(_) | Request::ListPlaces(_) | Request::ListMembers(_) => LIST,
         _ => 1,
     }
 }

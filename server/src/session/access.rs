@@ -151,9 +151,14 @@ fn need(request: &Request) -> Need<'_> {
         Request::CloseSegment(_) | Request::Unsubscribe(_) | Request::Credit(_) => Need::Nothing,
         Request::ReleaseReader(_) => Need::Nothing,
         Request::AbortWriter(r) => Need::Known(r.segment),
+        Request::ReloadAccess
+        | Request::FollowSegment(_)
+        | Request::HandOver(_)
+        | Request::Drain => Need::Server(Operation::Admin),
         // Shows what the session may read.
-        Request::ListSegments(_) => Need::Nothing,
-        Request::ReloadAccess => Need::Server(Operation::Admin),
+        Request::ListSegments(_) | Request::ListPlaces(_) => Need::Nothing,
+        // Without `metrics` it shows less.
+        Request::ListMembers(_) => Need::Nothing,
         Request::OpenSegment(r) => Need::Path(&r.path, &[Operation::Read]),
         Request::RemoveSegment(r) => Need::Path(&r.path, &[Operation::Read, Operation::Remove]),
         Request::DescribeBlocks(r) => Need::Read(r.segment),
@@ -259,7 +264,8 @@ impl Engine {
         each.try_for_each(|asked| self.permits.check(identity, *asked, &segment.path))
     }
 
-    /// Returns what the session may do with a segment. None: there is no such segment or session.
+    /// Returns what the session may do with a segment. None: the engine does not know the segment
+    /// or the session.
     pub(super) fn rights(
         &mut self,
         session: u64,

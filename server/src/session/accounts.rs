@@ -95,7 +95,7 @@ impl Account {
 /// Why a request is refused because of a limit.
 #[derive(Debug)]
 pub struct OverLimit {
-    pub rejection: Rejection,
+    pub rejection: Box<Rejection>,
     pub refused: Refused,
 }
 
@@ -111,7 +111,7 @@ impl OverLimit {
              use less, or ask whoever runs the server for more"
         );
         OverLimit {
-            rejection: Rejection::new(code, text),
+            rejection: Box::new(Rejection::new(code, text)),
             refused: Refused {
                 who: Some(identity.clone()),
                 line: Some(line),

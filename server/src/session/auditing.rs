@@ -205,7 +205,9 @@ impl Engine {
         let (act, needs, path) = match request {
             Request::OpenSegment(r) if creates => (Act::Create, Operation::Create, &*r.path),
             Request::OpenSegment(r) => (Act::Open, Operation::Read, &*r.path),
-            Request::ReloadAccess => (Act::Admin, Operation::Admin, ""),
+            Request::ReloadAccess | Request::Drain => (Act::Admin, Operation::Admin, ""),
+            Request::FollowSegment(r) => (Act::Admin, Operation::Admin, &*r.path),
+            Request::HandOver(r) => (Act::Admin, Operation::Admin, &*r.path),
             Request::RemoveSegment(r) => (Act::Remove, Operation::Remove, &*r.path),
             _ => (Act::Request, Operation::Read, ""),
         };

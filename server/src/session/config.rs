@@ -41,6 +41,9 @@ pub struct Config {
     pub piece_bytes: u64,
     /// Whether there is a store. Without one every segment is of durability MEMORY.
     pub stored: bool,
+    /// The lease of this server among those that share its store [SPACE-1]. None: it shares the
+    /// store with nobody.
+    pub space_lease_ms: Option<u32>,
     /// Fences and incarnations begin above this number, which grows with every start [LOG-9].
     pub first_fence: u64,
     /// How many threads rebuild the segments at a start.
@@ -72,6 +75,7 @@ impl Default for Config {
             whole_bytes: 1 << 20,
             piece_bytes: 256 << 10,
             stored: false,
+            space_lease_ms: None,
             first_fence: 1 << 32,
             threads: Threads::default(),
             audits: false,

@@ -9,15 +9,18 @@
 
 use super::access::Permits;
 use super::accounts::Accounts;
+use super::cataloguing::Catalogue;
 use super::config::{ns, Config};
 use super::crowd::Crowd;
 use super::effect::Effect;
 use super::journal::Journal;
 use super::listing::Listing;
+use super::members::{Looks, SharedRules};
 use super::message::{Backlog, Incoming, Request, ServerMessage};
 use super::reloading::Reloading;
 use super::saving::Saving;
 use super::segments::Segments;
+use super::space::Space;
 use super::sweeping::Sweep;
 use super::wire::{self, At, Unanswered, Wire, NOTIFICATION};
 use interweave_access::{Identity, LimitName, Peer};
@@ -41,6 +44,11 @@ pub struct Engine {
     pub(super) sweep: Sweep,
     pub(super) listing: Listing,
     pub(super) reloading: Reloading,
+    pub(super) looks: Looks,
+    pub(super) shared_rules: SharedRules,
+    pub(super) catalogue: Catalogue,
+    /// None: the server shares its store with nobody.
+    pub(super) space: Option<Space>,
     pub(super) stopping: bool,
 }
 
@@ -58,6 +66,10 @@ impl Engine {
             sweep: Sweep::default(),
             listing: Listing::default(),
             reloading: Reloading::default(),
+            looks: Looks::default(),
+            shared_rules: SharedRules::default(),
+            catalogue: Catalogue::default(),
+            space: Space::begin(&config),
             stopping: false,
             config,
         }
@@ -94,8 +106,10 @@ impl Engine {
             self.wire.timers.next_ns(),
             self.segments.timers.next_ns(),
             self.journal.next_look_ns(),
+            self.journal.next_doubt_ns(),
             self.sweep.next_ns(),
             self.listing.next_ns(),
+            self.space.as_ref().and_then(Space::next_ns),
         ];
         next.into_iter().flatten().min()
     }
@@ -119,6 +133,10 @@ impl Engine {
                 self.sweep_slice();
             } else if self.listing.next_ns() == Some(next_ns) {
                 self.list_slice();
+            } else if self.space.as_ref().and_then(Space::next_ns) == Some(next_ns) {
+                self.watch_space(now_ns);
+            } else if self.journal.next_doubt_ns() == Some(next_ns) {
+                self.settle_doubts();
             } else if self.segments.timers.next_ns() != Some(next_ns) {
                 self.journal.look_after_store(now_ns);
             } else if let Some(segment) = self.segments.timers.pop(now_ns) {
@@ -284,10 +302,31 @@ impl Engine {
             session,
             stream,
         };
+        let waits = match self.waits_for_owner(at, incoming) {
+            Ok(false) => self.seeks_first(at, incoming),
+            waits => waits,
+        };
+        let done = match waits {
+            Ok(true) => return Ok(()),
+            Ok(false) => self.dispatch_and_audit(at, incoming),
+            Err(rejection) => {
+                let refused = Err(rejection);
+                self.audit_request(at, &incoming.request, false, &refused);
+                refused
+            }
+        };
+        done.map_err(|rejection| (rejection, false))
+    }
+
+    pub(super) fn dispatch_and_audit(
+        &mut self,
+        at: At,
+        incoming: &Incoming,
+    ) -> Result<(), Rejection> {
         let creates = self.will_create(&incoming.request);
         let done = self.dispatch(at, incoming);
         self.audit_request(at, &incoming.request, creates, &done);
-        done.map_err(|rejection| (rejection, false))
+        done
     }
 
     fn greet(
@@ -296,6 +335,14 @@ impl Engine {
         stream: u32,
         hello: &Hello,
     ) -> Result<(), (Rejection, bool)> {
+        if !self.has_standing() {
+            let text = "this server cannot reach its store, so it may not serve now; connect to \
+                        another one of its space, or again in a moment";
+            return Err((Rejection::new(ErrorCode::Stopping, text), true));
+        }
+        if let Some(unread) = &self.shared_rules.unread {
+            return Err((unread.clone(), true));
+        }
         let now_ns = self.wire.now_ns();
         let access = &self.permits.access;
         let accounts = &mut self.accounts;
@@ -303,7 +350,7 @@ impl Engine {
         let enter = |identity: &Identity, replaced| {
             let entered = accounts.enter(identity, |who| access.limits(who), replaced, now_ns);
             entered.map_err(|limit| {
-                let rejection = limit.rejection.clone();
+                let rejection = Rejection::clone(&limit.rejection);
                 over = Some(limit);
                 rejection
             })
@@ -332,10 +379,15 @@ impl Engine {
             Request::Cancel(r) => self.cancel(at, r),
             Request::Goodbye => self.goodbye(at),
             Request::ReloadAccess => self.reload_access(at),
+            Request::FollowSegment(r) => self.follow_segment(at, r),
+            Request::HandOver(r) => self.hand_over(at, r),
+            Request::Drain => self.drain(at),
+            Request::ListMembers(r) => self.list_members(at, r),
             Request::OpenSegment(r) => self.open_segment(at, r),
             Request::CloseSegment(r) => self.close_segment(at, r),
             Request::RemoveSegment(r) => self.remove_segment(at, r),
             Request::ListSegments(r) => self.list_segments(at, r),
+            Request::ListPlaces(r) => self.list_places(at, r),
             Request::DescribeBlocks(r) => self.describe_blocks(at, r),
             Request::AcquireReader(r) => self.acquire_reader(at, r),
             Request::ReleaseReader(r) => self.release_reader(at, r),

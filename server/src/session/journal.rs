@@ -8,6 +8,7 @@
 //! - `releases` names the releases in `pending`, and nothing else. So a release that is sent or
 //!   asked about again [LOCK-8] [LOCK-9] is found without a look at all that wait.
 
+use super::doubts::Doubts;
 use super::effect::Effect;
 use super::in_flight::InFlight;
 use super::segment::Life;
@@ -44,8 +45,9 @@ pub enum Entry {
     },
 }
 
+/// A request to the store that is not answered.
 #[derive(Debug)]
-enum Pending {
+pub enum Pending {
     Release(InFlight),
     Entry(Entry),
 }
@@ -98,6 +100,7 @@ pub struct Journal {
     settling: Vec<Settling>,
     next_look_ns: Option<u64>,
     lost_store: Option<StoreError>,
+    pub(super) doubts: Doubts,
     /// How many releases `find_release` has looked at.
     #[cfg(test)]
     pub looked_at: u64,
@@ -107,6 +110,11 @@ impl Journal {
     /// Moves the requests to the store to `out`.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.effects);
+    }
+
+    /// Asks the store for something that has no ticket.
+    pub fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
     }
 
     /// Asks for an append.
@@ -131,11 +139,13 @@ impl Journal {
 
     fn append_pending(&mut self, pending: Pending, group: Vec<Record>, durable: Durability) {
         let ticket = self.insert(pending);
-        self.effects.push(Effect::Append {
-            ticket,
-            group,
-            durable,
-        });
+        if let Some(group) = self.doubts.hold(ticket, group, durable) {
+            self.effects.push(Effect::Append {
+                ticket,
+                group,
+                durable,
+            });
+        }
     }
 
     /// Asks for a checkpoint of the segment at that version.
@@ -199,12 +209,14 @@ impl Journal {
         self.last_ticket
     }
 
+    /// A request that waits for the store.
+    pub fn pending(&self, ticket: u64) -> Option<&Pending> {
+        self.pending.get(&ticket)
+    }
+
     /// Takes an answer of the store; None: that ticket was answered before.
     pub fn answered(&mut self, ticket: u64, result: Result<(), StoreError>) -> Option<Answered> {
         let pending = self.pending.remove(&ticket)?;
-        if let Err(error) = &result {
-            self.store_stopped(error.clone());
-        }
         Some(match (pending, result) {
             (Pending::Entry(entry), result) => Answered::Entry(entry, result),
             (Pending::Release(release), result) => {

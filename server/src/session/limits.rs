@@ -66,7 +66,7 @@ impl Engine {
     pub(super) fn note_over(&mut self, over: OverLimit) -> Rejection {
         self.wire.counters.limits_refused += 1;
         self.permits.refused = Some(over.refused);
-        over.rejection
+        *over.rejection
     }
 
     /// Returns the account of the identity that made a segment of the store; 0: it is not known.

@@ -4,6 +4,8 @@
 //! segments at a time, and other events come between. So nobody waits long for it, however many
 //! segments there are. Identities are served in turn, in each identity its connections, and of each
 //! connection its lists, so that nobody waits for the lists of others [LIM-7].
+//!
+//! A server that shares its store makes lists in cataloguing.rs, and answers them here.
 
 use super::engine::Engine;
 use super::message::ServerMessage;
@@ -12,6 +14,7 @@ use super::segment::SegmentState;
 use super::sight::Sight;
 use super::sweeping::PAUSE_NS;
 use super::wire::At;
+use interweave_store::{Holder, Listed};
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
 use std::collections::VecDeque;
@@ -19,9 +22,9 @@ use std::ops::Bound;
 
 /// So many segments are looked at without a pause: a millisecond of the engine's thread at most
 /// (bench/rights.rs).
-const SLICE: usize = 1024;
+pub(super) const SLICE: usize = 1024;
 /// After so many segments of a folder that may not be seen, the rest of the folder is passed over.
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
 /// To pass over a folder takes as long as to look at so many segments.
 const PASSING: usize = 4;
 
@@ -69,30 +72,58 @@ impl Listing {
 
 /// A list that is being made.
 #[derive(Debug)]
-struct Search {
-    at: At,
-    prefix: String,
+pub(super) struct Search {
+    pub at: At,
+    pub prefix: String,
     /// From there on the segments were not looked at.
-    from: Bound<String>,
-    found: Vec<u32>,
+    pub from: Bound<String>,
+    pub found: Vec<Found>,
+    /// It is answered with PLACE_LIST.
+    pub has_places: bool,
+}
+
+/// A segment of a list: one of this server by its number, or one of which the store knows.
+#[derive(Debug)]
+pub(super) enum Found {
+    Here(u32),
+    There(Listed),
 }
 
 impl Engine {
     pub(super) fn list_segments(&mut self, at: At, r: &ListSegments) -> Result<(), Rejection> {
+        self.list(at, (&r.prefix, &r.after), false)
+    }
+
+    pub(super) fn list_places(&mut self, at: At, r: &ListPlaces) -> Result<(), Rejection> {
+        self.list(at, (&r.prefix, &r.after), true)
+    }
+
+    fn list(
+        &mut self,
+        at: At,
+        (prefix, after): (&str, &str),
+        has_places: bool,
+    ) -> Result<(), Rejection> {
         let mut search = Search {
             at,
-            prefix: r.prefix.clone(),
-            from: match r.after < r.prefix {
-                true => Bound::Included(r.prefix.clone()),
-                false => Bound::Excluded(r.after.clone()),
+            prefix: prefix.to_string(),
+            from: match after < prefix {
+                true => Bound::Included(prefix.to_string()),
+                false => Bound::Excluded(after.to_string()),
             },
             found: Vec::new(),
+            has_places,
         };
+        if self.space.is_some() {
+            self.wire.await_list(at)?;
+            self.begin_from_catalogue(search);
+            return Ok(());
+        }
         let account = self.account_of(at.connection).unwrap_or_default();
         // An identity that waits for its turn gets none by asking again.
         if self.listing.waiting.get_mut(account).is_none() {
             if let Some(more) = self.look_further(&mut search) {
-                self.answer_list(&search, more);
+                self.answer_list(search, more);
                 return Ok(());
             }
         }
@@ -122,7 +153,7 @@ impl Engine {
                         self.listing.put_back(account, search);
                     } else {
                         self.wire.answered(connection, stream);
-                        self.answer_list(&search, more);
+                        self.answer_list(search, more);
                     }
                 }
             }
@@ -156,7 +187,7 @@ impl Engine {
                     search.from = Bound::Included(path.to_string());
                     return Some(true);
                 }
-                search.found.push(number);
+                search.found.push(Found::Here(number));
                 unseen = 0;
                 continue;
             }
@@ -176,27 +207,49 @@ impl Engine {
     }
 
     /// Leaves out what was removed while the list was made, or may not be read any more.
-    fn drop_gone(&self, search: &mut Search) {
+    pub(super) fn drop_gone(&self, search: &mut Search) {
         let Some(session) = self.wire.session(search.at.session) else {
             return search.found.clear();
         };
-        let mut sight = Sight::new(&self.permits.access, &session.login.identity);
-        search.found.retain(|number| {
-            let segment = self.segments.get(*number);
-            segment.is_some_and(|segment| sight.sees(&segment.path))
+        let identity = &session.login.identity;
+        let mut of_own = Sight::new(&self.permits.access, identity);
+        search.found.retain(|found| match found {
+            Found::Here(number) => {
+                let segment = self.segments.get(*number);
+                segment.is_some_and(|segment| of_own.sees(&segment.path))
+            }
+            Found::There(listed) => Sight::new(&self.permits.access, identity).sees(&listed.path),
         });
     }
 
-    fn answer_list(&mut self, search: &Search, more: bool) {
-        let found = search.found.iter();
-        let found = found.filter_map(|number| self.segments.get(*number));
-        let segments = found.map(SegmentState::info).collect();
+    pub(super) fn answer_list(&mut self, search: Search, more: bool) {
+        let Search {
+            at,
+            found,
+            has_places,
+            ..
+        } = search;
+        let places = found.into_iter().filter_map(|found| match found {
+            Found::Here(number) => self.segments.get(number).map(SegmentState::place),
+            Found::There(listed) => Some(place_of(listed)),
+        });
         // Paths are bounded, but 128 of the longest do not fit in one control part.
-        let list = fitted(SegmentList { segments, more });
-        self.wire.send(
-            search.at.connection,
-            ServerMessage::new(MessageType::SegmentList, search.at.stream, &list),
-        );
+        let list = fitted(PlaceList {
+            places: places.collect(),
+            more,
+        });
+        let reply = match has_places {
+            true => ServerMessage::new(MessageType::PlaceList, at.stream, &list),
+            false => {
+                let segments = list.places.into_iter().map(|place| place.segment);
+                let list = SegmentList {
+                    segments: segments.collect(),
+                    more: list.more,
+                };
+                ServerMessage::new(MessageType::SegmentList, at.stream, &list)
+            }
+        };
+        self.wire.send(at.connection, reply);
     }
 
     pub(super) fn describe_blocks(&mut self, at: At, r: &DescribeBlocks) -> Result<(), Rejection> {
@@ -220,6 +273,15 @@ impl Engine {
 }
 
 impl SegmentState {
+    fn place(&self) -> ListedPlace {
+        ListedPlace {
+            segment: self.info(),
+            place: SegmentPlace::Here,
+            address: String::new(),
+            tls_name: String::new(),
+        }
+    }
+
     fn info(&self) -> SegmentInfo {
         SegmentInfo {
             path: self.path.to_string(),
@@ -236,26 +298,56 @@ impl SegmentState {
     }
 }
 
+/// A segment that another server owns, or nobody [SPACE-35].
+fn place_of(listed: Listed) -> ListedPlace {
+    let segment = SegmentInfo {
+        path: listed.path,
+        newest: VersionStamp {
+            incarnation: listed.incarnation,
+            number: listed.version,
+            chain: 0,
+        },
+        durable: Durability::Synced,
+        block_count: 0,
+        wire_bytes: 0,
+        quota_bytes: 0,
+        clients: NOT_KNOWN,
+        subscribers: 0,
+        writer_locked: false,
+        writers_waiting: 0,
+    };
+    let (place, address, tls_name) = match listed.holder {
+        Holder::Other(at) => (SegmentPlace::Elsewhere, at.address, at.tls_name),
+        Holder::Asked | Holder::Nobody => (SegmentPlace::Unclaimed, String::new(), String::new()),
+    };
+    ListedPlace {
+        segment,
+        place,
+        address,
+        tls_name,
+    }
+}
+
 /// Returns a text behind all paths that begin with the folder, and before all others that are
 /// behind it. None: all paths begin so.
-fn behind(folder: &str) -> Option<String> {
+pub(super) fn behind(folder: &str) -> Option<String> {
     let name = folder.strip_suffix('/')?;
     let after_slash = char::from(b'/' + 1);
     Some(format!("{name}{after_slash}"))
 }
 
 /// Takes as much of the list as one control part holds.
-fn fitted(mut list: SegmentList) -> SegmentList {
-    const FIXED_BYTES: usize = 80;
+fn fitted(mut list: PlaceList) -> PlaceList {
+    const FIXED_BYTES: usize = 100;
     let mut room = MAX_CONTROL_BYTES as usize - 64;
-    let fits = list.segments.iter().position(|s| {
-        let bytes = FIXED_BYTES + s.path.len();
-        let full = bytes > room;
-        room = room.saturating_sub(bytes);
+    let fits = list.places.iter().position(|place| {
+        let texts = place.segment.path.len() + place.address.len() + place.tls_name.len();
+        let full = FIXED_BYTES + texts > room;
+        room = room.saturating_sub(FIXED_BYTES + texts);
         full
     });
     if let Some(fits) = fits {
-        list.segments.truncate(fits);
+        list.places.truncate(fits);
         list.more = true;
     }
     list

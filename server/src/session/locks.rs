@@ -137,7 +137,14 @@ impl Engine {
         self.forget_closed();
         if let Some(s) = self.segments.if_still_there(number) {
             s.grant_waiting(&mut self.wire, &mut self.journal, &self.config);
+            let (is_handed, is_to_go) = (s.is_handed(), s.is_to_be_removed());
             self.segments.arm(number);
+            if is_handed {
+                self.go_on_handing(number);
+            }
+            if is_to_go {
+                self.go_on_removing(number);
+            }
         }
     }
 
@@ -219,7 +226,8 @@ impl SegmentState {
         self.give_awaited_serials(wire, journal);
         let now_ns = wire.now_ns();
         loop {
-            if self.lock.waiting_writers() > 0 && !self.serials.has(GRANTED_SERIALS) {
+            let is_wanted = self.lock.waiting_writers() > 0 && !self.is_handed();
+            if is_wanted && !self.serials.has(GRANTED_SERIALS) {
                 if let Err(rejection) = self.lack_serials(journal) {
                     self.refuse_writers(wire, &rejection);
                 }

@@ -6,7 +6,7 @@ use super::wire::{LENT_BYTES, NOTIFICATION};
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr, XdrError};
 use interweave_wire::protocol::*;
-use interweave_wire::Gathered;
+use interweave_wire::{Gathered, Rejection};
 
 /// Every message that a client may send.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,10 +21,15 @@ pub enum Request {
     Cancel(Cancel),
     Goodbye,
     ReloadAccess,
+    FollowSegment(FollowSegment),
+    HandOver(HandOver),
+    Drain,
+    ListMembers(ListMembers),
     OpenSegment(OpenSegment),
     CloseSegment(CloseSegment),
     RemoveSegment(RemoveSegment),
     ListSegments(ListSegments),
+    ListPlaces(ListPlaces),
     DescribeBlocks(DescribeBlocks),
     AcquireReader(AcquireReader),
     ReleaseReader(ReleaseReader),
@@ -69,10 +74,15 @@ fn decode_body(type_: MessageType, body: &[u8]) -> Result<Request, XdrError> {
         MessageType::Cancel => Request::Cancel(Cancel::decode(&mut r)?),
         MessageType::Goodbye => Request::Goodbye,
         MessageType::ReloadAccess => Request::ReloadAccess,
+        MessageType::FollowSegment => Request::FollowSegment(FollowSegment::decode(&mut r)?),
+        MessageType::HandOver => Request::HandOver(HandOver::decode(&mut r)?),
+        MessageType::Drain => Request::Drain,
+        MessageType::ListMembers => Request::ListMembers(ListMembers::decode(&mut r)?),
         MessageType::OpenSegment => Request::OpenSegment(OpenSegment::decode(&mut r)?),
         MessageType::CloseSegment => Request::CloseSegment(CloseSegment::decode(&mut r)?),
         MessageType::RemoveSegment => Request::RemoveSegment(RemoveSegment::decode(&mut r)?),
         MessageType::ListSegments => Request::ListSegments(ListSegments::decode(&mut r)?),
+        MessageType::ListPlaces => Request::ListPlaces(ListPlaces::decode(&mut r)?),
         MessageType::DescribeBlocks => Request::DescribeBlocks(DescribeBlocks::decode(&mut r)?),
         MessageType::AcquireReader => Request::AcquireReader(AcquireReader::decode(&mut r)?),
         MessageType::ReleaseReader => Request::ReleaseReader(ReleaseReader::decode(&mut r)?),
@@ -113,6 +123,14 @@ pub fn common_version(version_min: u32, version_max: u32) -> Option<u32> {
     (version >= version_min.max(PROTOCOL_VERSION_MIN)).then_some(version)
 }
 
+/// Returns the code as a client of that version knows it [ERR-1].
+pub fn code_for(version: u32, code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::StoreAlone if version < 3 => ErrorCode::StoreFull,
+        known => known,
+    }
+}
+
 /// A whole request.
 #[derive(Debug, Clone)]
 pub struct Incoming {
@@ -124,6 +142,19 @@ pub struct Incoming {
     /// The chain that each part of a release makes, if the bulk came in several frames. Of other
     /// releases the engine computes the chains.
     pub chains: Vec<u64>,
+}
+
+impl Incoming {
+    /// A request without bulk.
+    pub fn of(stream: u32, request: Request) -> Incoming {
+        Incoming {
+            stream,
+            request,
+            bulk: Bytes::new(),
+            announced_bytes: 0,
+            chains: Vec::new(),
+        }
+    }
 }
 
 /// A reply or notification to be sent.
@@ -175,15 +206,13 @@ impl ServerMessage {
         }
     }
 
-    /// Makes an ERROR. Its text is cut to the length that the protocol allows.
-    pub fn error(stream: u32, code: ErrorCode, text: String) -> Self {
-        let text = shortened(text, MAX_ERROR_TEXT as usize);
-        let fields = Vec::new();
-        ServerMessage::new(
-            MessageType::Error,
-            stream,
-            &ErrorReply { code, text, fields },
-        )
+    /// Makes the ERROR that says why a request is refused, with the code that the peer knows.
+    pub fn refusal(stream: u32, code: ErrorCode, rejection: &Rejection) -> Self {
+        let reply = ErrorReply {
+            code,
+            ..rejection.reply()
+        };
+        ServerMessage::new(MessageType::Error, stream, &reply)
     }
 
     /// Makes an ERROR for a peer whose version is not known, or not spoken here [SES-5].
@@ -292,4 +321,32 @@ bodies!(
     ErrorReply PlainError Unimplemented Welcome SegmentOpened SegmentList BlocksDescribed
     ReaderAcquired WriterAcquired WriterRenewed SerialsGranted WriterReleased WriterKept
     ReleaseResolved Subscribed NotRecent Push WriterLost RecallWriter SegmentGone AccessReloaded
+    SegmentFollowed SegmentMoved
+    MemberList PlaceList
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backlog_is_what_was_added_and_not_taken() {
+        let mut backlog = Backlog::default();
+        for (kind, bytes) in [
+            (Kind::Lent, 100),
+            (Kind::Reply, 20),
+            (Kind::Notification, 3),
+        ] {
+            backlog.add(kind, bytes);
+        }
+        let expected = |all, kept, replies| Backlog { all, kept, replies };
+        assert_eq!(backlog, expected(123, 23, 20));
+        backlog += expected(1, 1, 1);
+        backlog.take(Kind::Lent, 90);
+        assert_eq!(backlog, expected(34, 24, 21));
+        backlog.take(Kind::Reply, 15);
+        assert_eq!(backlog, expected(19, 9, 6));
+        backlog.take(Kind::Notification, 2);
+        assert_eq!(backlog, expected(17, 7, 6));
+    }
+}

@@ -12,6 +12,7 @@
 //! | `segment` | its master copy, locks, subscribers; the rules are its methods | other segments |
 //! | `serials` | one segment's block serials: given out, known to the log, awaited | its segment |
 //! | `journal` | what waits for the store, what is left to settle | segments, connections |
+//! | `doubts` | appends of unknown outcome, and appends that wait for them | connections |
 //! | `permits` | what identities may do, and which kept rights are valid | segments, connections |
 //! | `accounts` | what each identity uses, and its limits | segments, connections |
 //! | `saving` | which segments are to be saved, and which are being saved | segments, connections |
@@ -26,19 +27,24 @@ mod access;
 mod accounts;
 mod admission;
 mod auditing;
+mod cataloguing;
 mod chain;
 mod commits;
 mod config;
 mod creators;
 mod crowd;
+mod doubts;
 mod effect;
 mod engine;
+mod following;
 mod in_flight;
 mod journal;
 mod limits;
 mod listing;
 mod locks;
+mod members;
 pub mod message;
+mod moving;
 mod notify;
 mod number_map;
 mod open;
@@ -56,6 +62,7 @@ mod segments;
 mod serials;
 mod settling;
 mod sight;
+mod space;
 mod statistics;
 mod storing;
 mod sweeping;
@@ -71,11 +78,14 @@ pub use config::Config;
 pub use crowd::Crowd;
 pub use effect::Effect;
 pub use engine::Engine;
+pub use following::Read;
 pub use interweave_access::{Access, Peer};
 pub use interweave_master::{Order, Tuning};
 pub use interweave_store::Identity;
 pub use message::{Backlog, Incoming, Request, ServerMessage};
 pub use number_map::NumberMap;
 pub use part_chains::PartChains;
+pub use recovery::Rebuilt;
+pub use space::Found;
 pub use statistics::{Counters, Health, OpenClient, SegmentStatistics, Statistics, Totals};
 pub use wire::Origin;

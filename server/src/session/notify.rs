@@ -78,16 +78,15 @@ impl SegmentState {
         others.copied().collect()
     }
 
-    /// Ends the subscription of a connection that may not read any more. A last NOT_RECENT makes
-    /// the client ask, and be refused [RULE-7].
-    pub fn end_subscription(&mut self, wire: &mut Wire, connection: u64) -> bool {
-        if !self.users.subscribers.contains(&connection) {
-            return false;
+    /// Makes the subscription of a connection rest that may not read any more. NOT_RECENT makes the
+    /// client ask, and be refused. The client cannot tell that the subscription rests, so the
+    /// subscription does not end [RULE-7].
+    pub fn rest_subscription(&mut self, wire: &mut Wire, connection: u64) -> bool {
+        let rests = wire.rest(connection, self.number);
+        if rests {
+            wire.announce(connection, self.number, self.stamp());
         }
-        self.users.subscribers.retain(|c| *c != connection);
-        wire.unwatch(connection, self.number);
-        wire.announce(connection, self.number, self.stamp());
-        true
+        rests
     }
 
     /// Sends a release's diff, as it was received, to the readers whose copies it brings up to
@@ -176,7 +175,7 @@ impl SegmentState {
     }
 
     /// Notes which version the client says that it has [SEG-1]. None: the connection has not opened
-    /// the segment.
+    /// the segment. REQUIRES: the client may read the segment.
     pub fn told(
         &self,
         wire: &mut Wire,
@@ -186,6 +185,9 @@ impl SegmentState {
         let open = wire.opened(connection, self.number)?;
         let have = self.recognised(Version::from(have), &open.known);
         open.known.told(have, &self.newest());
+        if let Some(watch) = open.watch.as_mut() {
+            watch.resume();
+        }
         Some(open.known)
     }
 }

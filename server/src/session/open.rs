@@ -12,12 +12,14 @@ use super::message::ServerMessage;
 use super::segment::{Beginning, Life, SegmentState};
 use super::segments::{damaged, removed};
 use super::serials::{Serials, SERIALS_END, SERIAL_STEP};
+use super::space::elsewhere_rejection;
 use super::storing;
-use super::wire::{At, Unanswered, Wire};
+use super::wire::{At, Moved, Unanswered, Wire};
 use crate::lock::SegmentLock;
 use interweave_access::Operation;
 use interweave_master::Segment;
 use interweave_store::{Record, StoreError};
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::*;
 use interweave_wire::{Fields, Rejection};
 
@@ -52,7 +54,8 @@ impl Engine {
                 segment.users.creators.push(creator);
                 Ok(())
             }
-            Life::Removing => Err(removed(&r.path)),
+            // It waits before it comes here.
+            Life::ToRemove(_) | Life::Removing | Life::Giving => Err(removed(&r.path)),
             Life::Damaged(what) => Err(damaged(&r.path, what)),
             Life::Open => {
                 if !r.read_only {
@@ -84,7 +87,9 @@ impl Engine {
             false => Durability::Memory,
         };
         let quota_bytes = self.quota_of(r);
-        let waits = self.config.stored && durable != Durability::Memory;
+        // Another server may make the path, too; only the store can tell which of the two is first.
+        let is_shared = self.config.space_lease_ms.is_some();
+        let waits = self.config.stored && (durable != Durability::Memory || is_shared);
         let beginning = Beginning {
             id: self.segments.next_id(),
             path: r.path.clone(),
@@ -109,7 +114,12 @@ impl Engine {
         if self.config.stored {
             let segment = self.segments.found(number);
             let creator = creator_fields(&self.accounts, segment.creator);
-            segment.log_creation(creator, &mut self.journal);
+            // Where it was lost, another server would make the path, and this one still serve it.
+            let lasting = match is_shared && !planted::is_in(Defect::CreationUnsynced) {
+                true => Durability::Synced,
+                false => durable,
+            };
+            segment.log_creation(creator, lasting, &mut self.journal);
         }
         Ok(number)
     }
@@ -131,6 +141,7 @@ impl Engine {
         };
         match result {
             Ok(()) => s.created(&mut self.wire),
+            Err(StoreError::PathTaken(_)) => self.path_taken(number),
             Err(error) if s.life == Life::Creating => {
                 let creators = std::mem::take(&mut s.users.creators);
                 self.remove_state(number);
@@ -167,6 +178,12 @@ impl Engine {
     /// whom the segment was open for, and who may still read its name; and it does not tell whether
     /// there is such a segment [RULE-6].
     pub(super) fn not_open(&mut self, connection: u64, number: u32) -> Rejection {
+        if let Some(Moved(path, to)) = self.wire.moved(connection, number) {
+            return match self.permit_name(connection, Operation::Read, &path) {
+                Err(denied) => denied,
+                Ok(()) => elsewhere_rejection(&path, &to),
+            };
+        }
         let Some(path) = self.wire.gone(connection, number) else {
             let text = format!("segment number {number} is not open on this connection; open it");
             return Rejection::new(ErrorCode::NotOpen, text);
@@ -182,8 +199,13 @@ impl Engine {
 }
 
 impl SegmentState {
-    /// `creator`: the field that says who made the segment.
-    pub fn log_creation(&self, creator: Vec<HeaderField>, journal: &mut Journal) {
+    /// `creator`: the field that says who made the segment. `lasting`: what the creation survives.
+    pub fn log_creation(
+        &self,
+        creator: Vec<HeaderField>,
+        lasting: Durability,
+        journal: &mut Journal,
+    ) {
         let create = LogBody::Create(LogCreate {
             path: self.path.to_string(),
             durable: self.durable,
@@ -197,7 +219,7 @@ impl SegmentState {
         let serials = LogBody::Serials(self.serials.below());
         let group = vec![create, storing::record(self.id, serials)];
         let segment = self.number;
-        journal.append(Entry::Creation { segment }, group, self.durable);
+        journal.append(Entry::Creation { segment }, group, lasting);
     }
 
     /// The log knows of the segment, so it becomes open for the connections that asked. A segment

@@ -9,17 +9,18 @@ use super::segment::{Beginning, Life, SegmentState};
 use super::serials::Serials;
 use super::storing;
 use crate::lock::SegmentLock;
+use bytes::Bytes;
 use interweave_master::{Piece, Segment};
-use interweave_store::{in_order, RecoveredSegment};
+use interweave_store::{in_order, RecoveredSegment, Since};
 use interweave_wire::planted::{self, Defect};
-use interweave_wire::protocol::{CommittedRelease, Durability, LogBody};
+use interweave_wire::protocol::{CommittedRelease, Durability, LogBody, LogRelease};
 use interweave_wire::{chain, Rejection};
 use std::convert::Infallible;
 
 /// The beginning of the paths of damaged segments whose own paths are lost [LOG-12].
 const NAMELESS: &str = "/.damaged/";
 /// One thread rebuilds segments of so many bytes, or so many segments, before they are taken.
-const TOGETHER_BYTES: usize = 1 << 20;
+const TOGETHER_BYTES: u64 = 1 << 20;
 const TOGETHER: usize = 256;
 /// So many new incarnations are one request to the store. After a crash there may be a million.
 const INCARNATIONS: usize = 1024;
@@ -54,7 +55,11 @@ impl Engine {
 
     /// Makes the segment. Adds its number to `begun` if it begins a new incarnation, of which the
     /// log is yet to be told.
-    fn recover_segment(&mut self, segment: Rebuilt, begun: &mut Vec<u32>) -> Option<String> {
+    pub(super) fn recover_segment(
+        &mut self,
+        segment: Rebuilt,
+        begun: &mut Vec<u32>,
+    ) -> Option<String> {
         let Rebuilt { mut found, rebuilt } = segment;
         let nameless = found.path.is_empty();
         if nameless {
@@ -114,7 +119,7 @@ impl Engine {
     }
 
     /// Tells the log of new incarnations. REQUIRES: none of the segments is SYNCED.
-    fn log_incarnations(&mut self, segments: Vec<u32>) {
+    pub(super) fn log_incarnations(&mut self, segments: Vec<u32>) {
         if segments.is_empty() {
             return;
         }
@@ -148,19 +153,47 @@ impl SegmentState {
 }
 
 /// A segment of the store, and what its checkpoint and releases make.
-struct Rebuilt {
+pub struct Rebuilt {
     found: RecoveredSegment,
     /// An error: it is damaged.
     rebuilt: Result<(Segment, Chains), String>,
 }
 
 impl Rebuilt {
-    fn of(mut found: RecoveredSegment) -> Rebuilt {
+    pub fn of(mut found: RecoveredSegment) -> Rebuilt {
         let rebuilt = match &found.damage {
             Some(damage) => Err(damage.clone()),
             None => rebuild(&mut found).map_err(|rejection| rejection.to_string()),
         };
         Rebuilt { found, rebuilt }
+    }
+
+    /// Nobody knows any more which session has sent which release.
+    pub fn forget_releases(&mut self) {
+        self.found.releases.clear();
+        if let Some((head, _)) = &mut self.found.checkpoint {
+            head.releases.clear();
+        }
+    }
+
+    pub fn path(&self) -> &str {
+        &self.found.path
+    }
+
+    /// The same segment with what came since. None: that does not fit, so the segment is to be read
+    /// anew.
+    pub fn with(mut self, since: Since) -> Option<Rebuilt> {
+        let (master, chains) = self.rebuilt.as_mut().ok()?;
+        if self.found.segment_id != since.segment_id {
+            return None;
+        }
+        let mut releases = since.releases;
+        commit_logged(master, chains, &mut releases).ok()?;
+        self.found.releases.append(&mut releases);
+        self.found.serials_below = self.found.serials_below.max(since.serials_below);
+        self.found.epoch = since.epoch;
+        self.found.clean = since.clean;
+        Some(self)
     }
 }
 
@@ -177,19 +210,11 @@ impl Iterator for Together {
             let Some(segment) = self.0.next() else {
                 break;
             };
-            bytes += bytes_of(&segment);
+            bytes += segment.bytes();
             some.push(segment);
         }
         (!some.is_empty()).then_some(some)
     }
-}
-
-/// What it takes to rebuild the segment, about.
-fn bytes_of(found: &RecoveredSegment) -> usize {
-    let saved = found.checkpoint.as_ref().map_or(0, |(_, diff)| diff.len());
-    let pieces: usize = found.pieces.iter().map(|piece| piece.diff.len()).sum();
-    let released: usize = found.releases.iter().map(|(_, diff)| diff.len()).sum();
-    saved + pieces + released
 }
 
 /// Rebuilds a segment from its checkpoint and the releases after it. The chain that each diff makes
@@ -207,7 +232,17 @@ fn rebuild(found: &mut RecoveredSegment) -> Result<(Segment, Chains), Rejection>
         ),
         None => (Segment::new(found.quota_bytes), Chains::default()),
     };
-    for (release, diff) in &mut found.releases {
+    commit_logged(&mut master, &mut chains, &mut found.releases)?;
+    Ok((master, chains))
+}
+
+/// Commits releases that the log has. Takes their diffs out.
+fn commit_logged(
+    master: &mut Segment,
+    chains: &mut Chains,
+    releases: &mut [(LogRelease, Bytes)],
+) -> Result<(), Rejection> {
+    for (release, diff) in releases {
         // its memory is free for others once it is committed
         let diff = &std::mem::take(diff);
         let made = chain::next(chains.newest(), diff);
@@ -227,7 +262,7 @@ fn rebuild(found: &mut RecoveredSegment) -> Result<(Segment, Chains), Rejection>
             )));
         }
     }
-    Ok((master, chains))
+    Ok(())
 }
 
 fn restore_pieces(

@@ -8,7 +8,7 @@
 use super::engine::Engine;
 use super::in_flight::{InFlight, Part};
 use super::locks::fenced;
-use super::message::{Incoming, ServerMessage};
+use super::message::Incoming;
 use super::segment::SegmentState;
 use super::wire::{At, Unanswered};
 use crate::coherence::Version;
@@ -37,7 +37,7 @@ impl Engine {
         r: &ReleaseWriter,
         incoming: &Incoming,
     ) -> Result<(), Rejection> {
-        if self.answer_repeated(at, r) || self.follow_repeated(at, r)? {
+        if self.answer_repeated(at, r)? || self.follow_repeated(at, r)? {
             return Ok(());
         }
         let checked = self.check_release(at, r, incoming);
@@ -50,37 +50,32 @@ impl Engine {
         })
     }
 
-    /// Answers a release that was committed before, as it was answered then [LOCK-8].
-    fn answer_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
+    /// Answers a release that was committed before, as it was answered then [LOCK-8]. If one of its
+    /// segments is not there any more, the release is refused with an error that does not say that
+    /// it was not committed.
+    fn answer_repeated(&mut self, at: At, r: &ReleaseWriter) -> Result<bool, Rejection> {
         if planted::is_in(Defect::ReleaseForgotten) {
-            return false;
+            return Ok(false);
         }
         let hash = self.wire.asking(at).hash;
         let mut versions = Vec::new();
         for part in &r.parts {
-            let Some(s) = self.segments.get(part.segment) else {
-                return false;
-            };
-            match s
-                .remembered
-                .last_of(&hash)
-                .filter(|l| l.sequence == r.sequence)
-            {
-                Some(last) => versions.push(VersionStamp {
-                    incarnation: s.incarnation,
-                    number: last.version,
-                    chain: last.chain,
-                }),
-                None => return false,
-            }
+            let segment = self.segments.get(part.segment);
+            versions.extend(segment.and_then(|s| s.version_of(&hash, r.sequence)));
         }
-        let answered = !versions.is_empty();
-        if answered {
+        if versions.is_empty() {
+            return Ok(false);
+        }
+        let is_whole = versions.len() == r.parts.len();
+        if is_whole {
             self.send_released(at, versions);
-            // The first answer, which is lost, may have left the grants with the client.
-            self.give_back(at, r);
         }
-        answered
+        // The first answer, which is lost, may have left the grants with the client.
+        self.give_back(at, r);
+        match is_whole {
+            true => Ok(true),
+            false => Err(committed_before(r.sequence)),
+        }
     }
 
     /// Finds the same release on its way to the log, sent over an older connection. Its answer then
@@ -100,8 +95,8 @@ impl Engine {
                 "the release was sent again; its answer goes to stream {}",
                 at.stream
             );
-            let error = ServerMessage::error(older.stream, ErrorCode::Cancelled, text);
-            self.wire.send(older.connection, error);
+            let cancelled = Rejection::new(ErrorCode::Cancelled, text);
+            self.wire.refuse(older.connection, older.stream, &cancelled);
         }
         Ok(true)
     }
@@ -188,7 +183,27 @@ impl Engine {
     }
 }
 
+/// All of the release was committed. Some of its changes were removed with their segments.
+fn committed_before(sequence: u64) -> Rejection {
+    let text = format!(
+        "release {sequence} of this session was committed before, and some of its segments were \
+         removed since; ask for each of the others what became of it, and do not repeat the change"
+    );
+    Rejection::new(ErrorCode::Unreachable, text)
+}
+
 impl SegmentState {
+    /// The version that this release of the session has made; None: it is not remembered.
+    fn version_of(&self, session: &SessionHash, sequence: u64) -> Option<VersionStamp> {
+        let last = self.remembered.last_of(session);
+        last.filter(|last| last.sequence == sequence)
+            .map(|last| VersionStamp {
+                incarnation: self.incarnation,
+                number: last.version,
+                chain: last.chain,
+            })
+    }
+
     /// Takes the part's diff off the bulk, and checks it whole. `chain`: what the diff makes of the
     /// chain that the part begins at, if that is known.
     fn check_part(

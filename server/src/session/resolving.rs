@@ -1,6 +1,6 @@
 //! What became of a release whose answer was lost [LOCK-9].
 
-use super::engine::Engine;
+use super::engine::{stopping, Engine};
 use super::message::ServerMessage;
 use super::remembered::Fate;
 use super::wire::{At, Unanswered};
@@ -69,6 +69,8 @@ impl Engine {
         let (committed, number, chain) = match s.remembered.fate(&r.session_hash, r.sequence, lives)
         {
             Fate::Committed(version, chain) => (true, version, chain),
+            // The server ends without a decision: the release may be there, or appear [STORE-4].
+            Fate::NotCommitted if self.lost_store().is_some() => return Err(stopping()),
             Fate::NotCommitted => {
                 self.never_commit(at, r);
                 (false, 0, 0)

@@ -167,8 +167,104 @@ impl Saving {
         self.at_the_end.pop();
     }
 
+    /// Whether a log or a checkpoint keeps all of that segment.
+    pub fn has_all_of(&self, number: u32) -> bool {
+        !self.unsaved.contains(&number) && !self.under_way.contains_key(&number)
+    }
+
     /// Whether a log or a checkpoint keeps everything.
     pub fn is_saved(&self) -> bool {
         self.unsaved.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_begin_while_there_is_room_for_their_kind() {
+        let mut saving = Saving::default();
+        assert_eq!(saving.room(true, 2, 0), Room::ForAll);
+        saving.begin(1, true);
+        assert_eq!(saving.room(true, 2, 0), Room::NotForLarge);
+        assert_eq!(saving.room(false, 2, 0), Room::ForAll);
+        assert_eq!(saving.room(false, 2, TURN - 1), Room::ForAll);
+        assert_eq!(saving.room(false, 2, TURN), Room::NextTurn);
+        saving.begin(2, false);
+        assert_eq!(saving.room(false, 2, 0), Room::NotForMore);
+        assert!(saving.ended(1, true));
+        assert_eq!(saving.room(true, 2, 0), Room::ForAll);
+    }
+
+    #[test]
+    fn only_a_checkpoint_that_was_taken_and_not_given_up_saves_its_segment() {
+        for (is_given_up, is_taken) in [(false, false), (false, true), (true, false), (true, true)]
+        {
+            let mut saving = Saving::default();
+            saving.changed(7);
+            assert!(!saving.is_saved() && saving.may_begin(7));
+            saving.begin(7, false);
+            assert!(!saving.may_begin(7) && !saving.is_in_log(7));
+            if is_given_up {
+                saving.give_up(7);
+            }
+            let is_saved = is_taken && !is_given_up;
+            assert_eq!(saving.ended(7, is_taken), is_saved);
+            assert_eq!(saving.is_saved(), is_saved);
+            assert!(saving.may_begin(7));
+        }
+    }
+
+    #[test]
+    fn a_segment_that_the_log_has_is_saved_whatever_becomes_of_its_checkpoint() {
+        let mut saving = Saving::default();
+        saving.begin(7, false);
+        assert!(saving.is_in_log(7) && !saving.is_in_log(8));
+        assert!(!saving.ended(7, false) && saving.is_saved());
+        assert!(
+            saving.ended(8, true),
+            "it was removed, and is saved no more"
+        );
+    }
+
+    #[test]
+    fn segments_are_due_in_time_and_again_while_they_are_unsaved() {
+        let mut saving = Saving::default();
+        saving.changed_until(1, 100);
+        saving.changed_until(2, 200);
+        assert!(saving.take_due(99).is_empty());
+        assert_eq!(saving.take_due(100), [1]);
+        saving.postpone(1, 300);
+        saving.postpone(3, 250);
+        assert_eq!(saving.take_due(300), [2, 1], "3 has nothing to save");
+        saving.begin(1, false);
+        saving.postpone(1, 400);
+        assert!(saving.take_due(400).is_empty());
+    }
+
+    #[test]
+    fn what_the_store_has_not_taken_the_creation_of_does_not_begin() {
+        let mut saving = Saving::default();
+        saving.not_logged(3);
+        assert!(!saving.may_begin(3));
+        assert_eq!(saving.take_unlogged(), BTreeSet::from([3]));
+        assert!(saving.may_begin(3));
+        saving.not_logged(3);
+        saving.changed(3);
+        saving.forget(3);
+        assert!(saving.may_begin(3) && saving.is_saved());
+    }
+
+    #[test]
+    fn at_the_end_all_that_is_unsaved_is_saved_in_the_order_that_is_given() {
+        let mut saving = Saving::default();
+        (1..=3).for_each(|number| saving.changed(number));
+        saving.begin_end(|number| u64::from(10 - number));
+        for number in [3, 2, 1] {
+            assert_eq!(saving.next_at_the_end(), Some(number));
+            saving.pop_at_the_end();
+        }
+        assert_eq!(saving.next_at_the_end(), None);
     }
 }

@@ -2,9 +2,10 @@
 
 use super::chain::Chains;
 use super::commits::Commits;
+use super::moving::Handing;
 use super::remembered::Remembered;
 use super::serials::Serials;
-use super::wire::{Closed, Shelf};
+use super::wire::{At, Closed, Shelf};
 use crate::coherence::{Known, Newest, Version, NO_COPY, OTHER_HISTORY};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
@@ -19,10 +20,22 @@ pub enum Life {
     /// Its creation is on the way to the log.
     Creating,
     Open,
+    /// It is to be removed once no release is on its way to the log [SPACE-28].
+    ToRemove(Box<ToRemove>),
     /// Its removal is on the way to the log.
     Removing,
+    /// The store is asked to give it to another server [SPACE-20].
+    Giving,
     /// The segment must not be served. The text says why.
     Damaged(Box<str>),
+}
+
+/// A removal that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToRemove {
+    pub before: Life,
+    /// The request that asks for it.
+    pub at: At,
 }
 
 #[derive(Debug)]
@@ -40,6 +53,8 @@ pub struct SegmentState {
     pub master: Segment,
     pub lock: SegmentLock,
     pub life: Life,
+    /// The hand-over that is under way.
+    pub handing: Option<Box<Handing>>,
     pub remembered: Remembered,
     pub shelf: Rare<Shelf>,
     /// The sum of the units that each release changed, for Diff coherence [COH-6].
@@ -181,6 +196,7 @@ impl From<Beginning> for SegmentState {
             master: b.master,
             lock: b.lock,
             life: b.life,
+            handing: None,
             remembered: Remembered::default(),
             shelf: Rare::default(),
             units_changed: 0,

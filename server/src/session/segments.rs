@@ -60,8 +60,8 @@ impl Segments {
             return Err(Rejection::new(ErrorCode::Removed, text));
         };
         match &segment.life {
-            Life::Open => Ok(segment),
-            Life::Creating | Life::Removing => Err(removed(&segment.path)),
+            Life::Open | Life::Giving => Ok(segment),
+            Life::Creating | Life::ToRemove(_) | Life::Removing => Err(removed(&segment.path)),
             Life::Damaged(what) => Err(damaged(&segment.path, what)),
         }
     }
@@ -216,8 +216,14 @@ impl Segments {
 
     /// Arms the timer for the segment's next lease or deadline.
     pub fn arm(&mut self, number: u32) {
-        let segment = self.by_number.get(&number);
-        if let Some(deadline_ns) = segment.and_then(|s| s.lock.next_deadline_ns()) {
+        let Some(segment) = self.by_number.get(&number) else {
+            return;
+        };
+        let next = [
+            segment.lock.next_deadline_ns(),
+            segment.hands_over_until_ns(),
+        ];
+        if let Some(deadline_ns) = next.into_iter().flatten().min() {
             self.timers.arm(number, deadline_ns);
         }
     }

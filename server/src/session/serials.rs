@@ -216,3 +216,49 @@ fn all_given_out() -> Rejection {
     let text = "all 2^48 serials of the segment are given out; copy it to a new segment";
     Rejection::new(ErrorCode::TooLarge, text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_8_serials_are_given_up_to_the_bound_and_no_further() {
+        let mut serials = Serials::begin(1 + 128);
+        assert!(serials.has(128) && !serials.has(129));
+        assert_eq!(serials.grant(), 1);
+        assert!(serials.has(0) && !serials.has(1));
+    }
+
+    #[test]
+    fn lock_6_ranges_that_follow_each_other_are_one() {
+        let mut serials = Serials::begin(SERIAL_STEP);
+        serials.grant();
+        serials.give(10);
+        assert_eq!(serials.granted(), [(1, 138)]);
+        serials.skip(1000);
+        serials.skip(5);
+        assert_eq!(serials.give(1), 1000);
+        assert_eq!(serials.granted(), [(1, 138), (1000, 1)]);
+        assert_eq!(serials.grant(), 1001);
+        assert_eq!(serials.granted(), [(1001, 128)]);
+    }
+
+    #[test]
+    fn log_8_a_larger_bound_is_asked_for_once_when_less_than_half_a_step_is_left() {
+        let mut serials = Serials::begin(SERIAL_STEP);
+        serials.skip(SERIAL_STEP / 2);
+        assert_eq!(serials.extension(), None);
+        serials.skip(SERIAL_STEP / 2 + 1);
+        let more = SERIAL_STEP / 2 + 1 + 2 * SERIAL_STEP;
+        assert_eq!(serials.extension(), Some(more));
+        assert_eq!(serials.extension(), None, "it is on its way");
+        let mut serials = Serials::begin(SERIALS_END - 1);
+        serials.skip(SERIALS_END - 1);
+        assert!(!serials.is_at_end());
+        assert_eq!(serials.extension(), Some(SERIALS_END));
+        let mut serials = Serials::begin(SERIALS_END);
+        serials.skip(SERIALS_END - 1);
+        assert!(serials.is_at_end());
+        assert_eq!(serials.extension(), None);
+    }
+}

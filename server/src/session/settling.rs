@@ -40,7 +40,10 @@ impl Engine {
         self.log_answered(&release);
         let again = matches!(
             error,
-            StoreError::Full(_) | StoreError::Io(_) | StoreError::TooLarge { .. }
+            StoreError::Full(_)
+                | StoreError::Alone(_)
+                | StoreError::Io(_)
+                | StoreError::TooLarge { .. }
         );
         let keeps_lock = again && self.wire.session(at.session).is_some();
         let rejection = storing::rejection(error);
@@ -48,10 +51,12 @@ impl Engine {
         for part in &release.parts {
             // New rules passed the lock over while its release was on its way [RULE-7].
             let may_keep = keeps_lock && self.may_still_change(at.session, part.segment);
-            let kept_ns = may_keep.then_some(now_ns);
             let Some(s) = self.segments.if_still_there(part.segment) else {
                 continue;
             };
+            // It lost its connection, gave the grant up, and would wait for itself.
+            let asks_anew = s.lock.queued_sessions().any(|queued| queued == at.session);
+            let kept_ns = (may_keep && !asks_anew).then_some(now_ns);
             s.release_failed(at.session, part.fence, error, kept_ns);
             if matches!(s.life, Life::Damaged(_)) {
                 self.segments.note_damaged(part.segment);
@@ -196,7 +201,11 @@ impl SegmentState {
         kept_ns: Option<u64>,
     ) {
         if matches!(error, StoreError::Damaged { .. }) {
-            self.life = Life::Damaged(error.to_string().into());
+            let damaged = Life::Damaged(error.to_string().into());
+            match &mut self.life {
+                Life::ToRemove(removal) => removal.before = damaged,
+                life => *life = damaged,
+            }
         }
         match kept_ns {
             Some(now_ns) => self.lock.commit_failed(fence, now_ns),

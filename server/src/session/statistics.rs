@@ -42,6 +42,8 @@ pub struct Counters {
     pub shared: u64,
     pub collected_bytes: u64,
     pub store_errors: u64,
+    /// Appends whose outcome the store did not know.
+    pub doubts: u64,
 }
 
 /// A client that has a segment open.
@@ -88,6 +90,8 @@ pub struct Statistics {
     pub connections: usize,
     pub sessions: usize,
     pub store_waiting: usize,
+    /// Of them those whose outcome the store is to decide.
+    pub store_undecided: usize,
     pub segments: usize,
     pub damaged: usize,
 }
@@ -142,6 +146,7 @@ impl Engine {
             connections: self.wire.connection_count(),
             sessions: self.wire.session_count(),
             store_waiting: self.journal.waiting(),
+            store_undecided: self.journal.doubts.count(),
             segments: self.segments.len(),
             damaged: self.segments.damaged().len(),
         }

@@ -33,8 +33,10 @@ pub fn record(segment_id: u64, body: LogBody) -> Record {
 pub fn rejection(error: &StoreError) -> Rejection {
     let code = match error {
         StoreError::Full(_) | StoreError::Io(_) => ErrorCode::StoreFull,
+        StoreError::Alone(_) => ErrorCode::StoreAlone,
         StoreError::Fenced(_)
         | StoreError::SegmentsFenced(_)
+        | StoreError::PathTaken(_)
         | StoreError::Unknown(_)
         | StoreError::Ended(_)
         | StoreError::Closed => ErrorCode::Stopping,
@@ -48,14 +50,30 @@ impl Engine {
     /// Takes the store's answer to an [`super::Effect::Append`] or [`super::Effect::Checkpoint`].
     pub fn stored(&mut self, now_ns: u64, ticket: u64, result: Result<(), StoreError>) {
         self.advance(now_ns);
+        let is_in_doubt = match &result {
+            Err(StoreError::Unknown(text)) => self.doubt(ticket, text),
+            _ => false,
+        };
+        if !is_in_doubt {
+            self.take_answer(ticket, result);
+        }
+        self.forget_closed();
+    }
+
+    /// Takes an answer that is no more in doubt.
+    pub(super) fn take_answer(&mut self, ticket: u64, result: Result<(), StoreError>) {
         self.wire.counters.store_errors += u64::from(result.is_err());
+        match &result {
+            Err(StoreError::SegmentsFenced(ids)) if self.space.is_some() => self.lose_segments(ids),
+            Err(error) => self.journal.store_stopped(error.clone()),
+            Ok(()) => {}
+        }
         match self.journal.answered(ticket, result) {
             Some(Answered::Released(release)) => self.release_stored(release),
             Some(Answered::NotReleased(release, error)) => self.release_failed(release, &error),
             Some(Answered::Entry(entry, result)) => self.entry_stored(entry, result),
             None => {}
         }
-        self.forget_closed();
     }
 
     fn entry_stored(&mut self, entry: Entry, result: Result<(), StoreError>) {
@@ -85,8 +103,8 @@ impl Engine {
     }
 
     /// Notes that the store is gone for good, if the error says so: the server must stop then. So
-    /// it must after an unknown outcome, which the next start reads in the store [STORE-4]. A store
-    /// that only refuses writes, because of damage, is still read from.
+    /// it must where an unknown outcome cannot be settled, because the next start reads it in the
+    /// store [STORE-4]. A store that only refuses writes, because of damage, is still read from.
     pub fn store_stopped(&mut self, why: StoreError) {
         self.journal.store_stopped(why);
     }
@@ -98,7 +116,8 @@ impl Engine {
 
     /// Whether nothing is on its way to the store.
     pub fn is_idle(&self) -> bool {
-        self.journal.is_idle()
+        let seeks = self.space.as_ref().is_some_and(|space| !space.is_idle());
+        self.journal.is_idle() && !seeks
     }
 
     fn serials_stored(&mut self, number: u32, below: u64, result: Result<(), StoreError>) {
@@ -152,7 +171,7 @@ impl Engine {
         for number in self.saving.take_unlogged() {
             if let Some(s) = self.segments.if_still_there(number) {
                 let creator = creator_fields(&self.accounts, s.creator);
-                s.log_creation(creator, &mut self.journal);
+                s.log_creation(creator, s.durable, &mut self.journal);
             }
         }
     }
@@ -182,7 +201,7 @@ impl Engine {
     }
 
     /// Saves the segment as a whole. False: that is under way, or it cannot be.
-    fn save(&mut self, number: u32) -> bool {
+    pub(super) fn save(&mut self, number: u32) -> bool {
         let is_large = self.is_large(number);
         let s = self.segments.found(number);
         let may_begin = self.saving.may_begin(number) && s.is_stored && s.life == Life::Open;
@@ -233,6 +252,9 @@ impl Engine {
 
     fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {
         let is_saved = self.saving.ended(number, result.is_ok());
+        if let Err(error) = &result {
+            self.stop_handing(number, &rejection(error));
+        }
         if let Some(s) = self.segments.if_still_there(number) {
             debug_assert!(version <= s.master.newest());
             s.master.end_checkpoint();
@@ -243,6 +265,7 @@ impl Engine {
             // It was removed meanwhile.
             self.saving.forget(number);
         }
+        self.go_on_handing(number);
         match self.stopping {
             true => self.save_at_the_end(),
             false => self.save_due(),
@@ -258,9 +281,11 @@ impl Engine {
             return;
         }
         self.stopping = true;
+        self.stop_all_handing();
         for s in self.segments.iter_mut() {
             s.refuse_writers(&mut self.wire, &stopping());
         }
+        self.settle_doubts();
     }
 
     /// After the last release: what the log lacks is saved, and clients are told to go.

@@ -126,7 +126,7 @@ impl Engine {
             was_reading = s.lock.release_strict(session);
             is_free |= was_reading;
             if let Some(connection) = connection {
-                was_subscribed = s.end_subscription(&mut self.wire, connection);
+                was_subscribed = s.rest_subscription(&mut self.wire, connection);
             }
         }
         let taken = [

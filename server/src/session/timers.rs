@@ -54,3 +54,23 @@ impl<T: Copy + Ord + Hash> Timers<T> {
         Some(timer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_looked_at_once_at_its_earliest_time() {
+        let mut timers = Timers::default();
+        timers.arm('a', 30);
+        timers.arm('a', 10);
+        timers.arm('a', 20);
+        timers.arm('b', 15);
+        assert_eq!((timers.next_ns(), timers.pop(9)), (Some(10), None));
+        assert_eq!(timers.pop(10), Some('a'));
+        assert_eq!((timers.next_ns(), timers.pop(40)), (Some(15), Some('b')));
+        assert_eq!((timers.next_ns(), timers.pop(40)), (None, None));
+        timers.arm('a', 50);
+        assert_eq!(timers.next_ns(), Some(50), "it may be armed again");
+    }
+}

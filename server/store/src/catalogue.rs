@@ -35,7 +35,14 @@ pub enum State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub state: State,
+    /// Empty: of a damaged segment whose path nothing tells [LOG-12].
     pub path: String,
+}
+
+impl Entry {
+    pub fn known_path(&self) -> Option<&str> {
+        Some(&*self.path).filter(|path| !path.is_empty())
+    }
 }
 
 /// What a catalogue says.
@@ -86,6 +93,16 @@ impl Listed {
     }
 }
 
+impl Listed {
+    /// Bytes after the last line's end were being written when the power failed. They are a line if
+    /// they were written whole, or if nothing but their end is damaged.
+    fn take_unended(&mut self, bytes: &[u8]) {
+        let but_last = bytes.split_last().map_or(bytes, |(_, line)| line);
+        let taken = self.take(bytes).or_else(|| self.take(but_last));
+        self.lines += usize::from(taken.is_some());
+    }
+}
+
 /// Reads the catalogue of a store. One that is missing or damaged says what is left of it.
 pub fn read(disk: &dyn Disk) -> Listed {
     let read = read_all(disk, files::CATALOGUE, MAX_BYTES);
@@ -95,13 +112,13 @@ pub fn read(disk: &dyn Disk) -> Listed {
 fn parse(bytes: &[u8]) -> Listed {
     let mut listed = Listed::default();
     let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
-    // what follows the last line's end was being written when the power failed
-    lines.pop();
+    let unended = lines.pop().unwrap_or_default();
     listed.whole = lines.first() == Some(&TITLE.as_bytes());
     for line in lines.into_iter().skip(usize::from(listed.whole)) {
         listed.lines += 1;
         listed.whole &= listed.take(line).is_some();
     }
+    listed.take_unended(unended);
     listed
 }
 
@@ -334,9 +351,10 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, changed).unwrap();
             let listed = read(&Directory::at(dir.path()));
-            let cut = bit / 8 == whole.len() - 1;
-            assert_eq!(listed.whole, cut, "bit {bit}");
+            let is_end = bit / 8 == whole.len() - 1;
+            assert_eq!(listed.whole, is_end, "bit {bit}");
             assert!(!listed.entries.is_empty(), "bit {bit}");
+            assert!(!is_end || listed.entries.len() == 3, "bit {bit}");
             for (id, found) in &listed.entries {
                 assert_eq!(all[*id as usize - 1].1.as_ref(), Some(found), "bit {bit}");
             }

@@ -5,22 +5,27 @@ use std::io::{self, ErrorKind, Read};
 
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{to_bytes, Reader, Xdr};
-use interweave_wire::protocol::CheckpointHead;
+use interweave_wire::protocol::{CheckpointHead, MAX_PATH};
 
+use crate::creator::keep_creator;
 use crate::disk::{read_exact_at, DiskFile, SharedDisk, Stream};
 use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
+use crate::identity::Identity;
 use crate::older;
 use crate::owner::Owner;
 use crate::pack::Item;
 use crate::pieces;
 use crate::record::Format;
 use crate::store::Piece;
+use crate::StoreError;
 
 pub const MAGIC: [u8; 4] = *b"IWC3";
 /// Of older formats [LOG-14].
 const MAGIC_2: [u8; 4] = *b"IWC2";
 const MAGIC_1: [u8; 4] = *b"IWC1";
+/// `checkpoint_head.releases` has no more.
+const MAX_RELEASES: usize = 1024;
 
 /// A checkpoint as it was read.
 #[derive(Debug, Clone)]
@@ -42,6 +47,27 @@ impl Loaded {
         let at = &head.at;
         (at.number, at.incarnation, head.next_serial, head.fence)
     }
+}
+
+/// Completes a head but for its magic and its length. `place` returns the checksum of the last
+/// record that the checkpoint covers, and the bound of the serials in the log; it is not called for
+/// a head that is too long.
+pub fn complete_head(
+    head: &mut CheckpointHead,
+    identity: &Identity,
+    place: impl FnOnce(&CheckpointHead) -> Result<(u32, u64), StoreError>,
+) -> Result<(), StoreError> {
+    if head.path.len() > MAX_PATH as usize || head.releases.len() > MAX_RELEASES {
+        return Err(StoreError::Io(
+            "the checkpoint's head is too long".to_string(),
+        ));
+    }
+    let (parent, serials_below) = place(head)?;
+    keep_creator(&mut head.fields);
+    head.fields.extend(identity.fields());
+    head.parent = parent;
+    head.next_serial = head.next_serial.max(serials_below);
+    Ok(())
 }
 
 /// Writes the checkpoint, whose head is complete; once this returns true it lasts. False: the owner

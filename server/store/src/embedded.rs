@@ -444,10 +444,13 @@ fn current_entries(found: &Found, before: &BTreeMap<u64, Entry>) -> BTreeMap<u64
         .filter(|(_, history)| !history.removed);
     let entry = |(&segment_id, history): (&u64, &History)| {
         let known = before.get(&segment_id).filter(|_| history.damage.is_some());
-        let entry = known.cloned().or_else(|| history.entry())?;
-        Some((segment_id, entry))
+        let known = known.filter(|entry| entry.known_path().is_some());
+        (
+            segment_id,
+            known.cloned().unwrap_or_else(|| history.entry()),
+        )
     };
-    kept.filter_map(entry).collect()
+    kept.map(entry).collect()
 }
 
 fn index_of_files(found: &Found, log: &Log) -> Index {

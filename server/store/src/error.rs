@@ -7,12 +7,18 @@ pub enum StoreError {
     /// No space: nothing of the group was kept. The store tries again by itself, and continues once
     /// there is room.
     Full(String),
+    /// The database has no synchronous standby: nothing of the group was kept. The store continues
+    /// once one is attached.
+    Alone(String),
     /// The operating system failed, or the caller asked for what cannot be.
     Io(String),
     /// Another server has taken the store over; this one must stop.
     Fenced(String),
     /// Another server owns these segments of the group. The store kept no record of the group.
     SegmentsFenced(Vec<u64>),
+    /// A segment was to be created, and another server of the space has made its path meanwhile.
+    /// Nothing of the group was kept.
+    PathTaken(u64),
     /// The group may be kept, now or later. [`SegmentStore::settle`](crate::SegmentStore::settle)
     /// decides.
     Unknown(String),
@@ -36,7 +42,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Full(text) => write!(f, "no space is left: {text}; free some"),
-            StoreError::Io(text) => f.write_str(text),
+            StoreError::Alone(text) | StoreError::Io(text) => f.write_str(text),
             StoreError::Fenced(text) => write!(
                 f,
                 "another server owns the store now: {text}; stop this one"
@@ -44,6 +50,10 @@ impl fmt::Display for StoreError {
             StoreError::SegmentsFenced(segments) => write!(
                 f,
                 "another server owns segments of the group now: {segments:?}"
+            ),
+            StoreError::PathTaken(segment) => write!(
+                f,
+                "segment {segment} was not created: another server has made one of that name"
             ),
             StoreError::Unknown(text) => write!(
                 f,
@@ -77,11 +87,13 @@ impl StoreError {
     pub fn is_final(&self) -> bool {
         match self {
             StoreError::Full(_)
+            | StoreError::Alone(_)
             | StoreError::Io(_)
             | StoreError::TooLarge { .. }
             | StoreError::Damaged { .. }
             | StoreError::NotWhole { .. }
-            | StoreError::SegmentsFenced(_) => true,
+            | StoreError::SegmentsFenced(_)
+            | StoreError::PathTaken(_) => true,
             StoreError::Unknown(_)
             | StoreError::Fenced(_)
             | StoreError::Ended(_)

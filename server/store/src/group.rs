@@ -104,6 +104,7 @@ pub fn check_release(diffs: impl Iterator<Item = u64> + Clone) -> Result<(), Sto
     whole(diffs.map(|bytes| record_bytes(&header, bytes))).map(drop)
 }
 
+/// The header of a record, as every store writes it.
 pub fn header(record: &Record, owner: u64, parent: u32) -> LogHeader {
     LogHeader {
         owner,
@@ -132,5 +133,22 @@ pub fn check_record(record: &Record) -> Result<(), StoreError> {
         LogBody::Release(_) => check_diff(bytes),
         _ if bytes > 0 => Err(StoreError::Io("only a release has a diff".to_string())),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_fits_by_each_diff_and_by_all_together() {
+        let check = |diffs: &[u64]| check_release(diffs.iter().copied());
+        let refused = |result| matches!(result, Err(StoreError::TooLarge { .. }));
+        assert_eq!(check(&[MAX_DIFF_BYTES]), Ok(()));
+        assert!(refused(check(&[1, MAX_DIFF_BYTES + 1])));
+        let fit = (MAX_FILE_BYTES - FILE_HEAD_BYTES) / (MAX_DIFF_BYTES + 4096);
+        let many = vec![MAX_DIFF_BYTES; fit as usize + 1];
+        assert_eq!(check(&many[1..]), Ok(()));
+        assert!(refused(check(&many)));
     }
 }

@@ -20,7 +20,7 @@ use crate::store::RecoveredSegment;
 pub const REMOVE: LogBody = LogBody::Other(LogKind::Remove as i32);
 pub const CLEAN_STOP: LogBody = LogBody::Other(LogKind::CleanStop as i32);
 
-/// What a record does to its segment's version.
+/// A record's effect on its segment's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Release(u64),
@@ -262,16 +262,17 @@ impl History {
 
     /// The entry that the catalogue should have. The records that were read are on the disk: older
     /// log files were synced before the newest got its name, and the newest is synced when
-    /// its end is cut.
-    pub fn entry(&self) -> Option<Entry> {
+    /// its end is cut. A segment whose path nothing tells is listed without one, so that it is not
+    /// forgotten.
+    pub fn entry(&self) -> Entry {
         let created = State::Created {
             bytes: self.creation_bytes,
             synced: true,
         };
-        Some(Entry {
+        Entry {
             state: self.checkpoint_version().map_or(created, State::Checkpoint),
-            path: self.path()?.to_string(),
-        })
+            path: self.path().unwrap_or_default().to_string(),
+        }
     }
 
     /// All records were taken.

@@ -180,10 +180,13 @@ impl Log {
         }
     }
 
-    /// Cuts off what follows the records.
+    /// Cuts off what follows the records. The sync is of all of the file: one that fails may leave
+    /// out records as well.
     pub fn cut(&mut self) -> io::Result<()> {
         self.file.set_bytes(self.end)?;
-        self.file.sync_all()?;
+        let synced = self.file.sync_all();
+        self.doubtful |= synced.is_err();
+        synced?;
         self.capacity = self.end;
         self.uncut = false;
         Ok(())

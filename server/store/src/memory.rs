@@ -56,6 +56,10 @@ impl SegmentStore for MemoryStore {
 
     fn next(&self, _segment_id: u64, _next: Next) {}
 
+    fn kind(&self) -> &'static str {
+        "memory"
+    }
+
     fn status(&self) -> StoreStatus {
         StoreStatus {
             groups: self.groups.load(Ordering::Relaxed),

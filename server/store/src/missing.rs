@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use interweave_wire::protocol::LogBody;
 
-use crate::catalogue::{Listed, State};
+use crate::catalogue::{Entry, Listed, State};
 use crate::history::History;
 use crate::recovery::Found;
 use crate::scan;
@@ -64,14 +64,31 @@ impl Found {
                 false => history.clear(),
             }
         }
+        self.unexplained.clear();
+    }
+
+    /// Where bytes of unknown segments are damaged and the catalogue is not whole, there may have
+    /// been a segment of which nothing is left, not even its number. It gets one that no other has:
+    /// no server gives the first number of an epoch.
+    pub(crate) fn add_unknown(&mut self, listed: &Listed) {
+        let holes = self.unexplained.iter().map(|(damage, _)| damage);
+        let packs = self.unread_packs.iter().map(|(_, damage)| damage);
+        let damage = holes.chain(packs).next().filter(|_| !listed.whole);
+        if let Some(damage) = damage.cloned() {
+            let id = self.epoch.max(1) << 32;
+            let unknown = self.histories.entry(id);
+            unknown
+                .or_insert_with(|| History::new(id, None))
+                .lost(&damage);
+        }
     }
 
     /// A path is given anew only after the segment that had it was removed: if the record of that
     /// is damaged, the newer segment of the path shows it.
     pub(crate) fn end_outlived(&mut self, listed: &Listed) {
         let path_of = |id: u64, history: &History| {
-            let known = history.path().map(String::from);
-            known.or_else(|| listed.entries.get(&id).map(|entry| entry.path.clone()))
+            let known = || listed.entries.get(&id).and_then(Entry::known_path);
+            history.path().or_else(known).map(String::from)
         };
         let mut newest: HashMap<String, u64> = HashMap::new();
         for (&id, history) in self.histories.iter().filter(|(_, h)| !h.removed) {

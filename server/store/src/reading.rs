@@ -7,11 +7,11 @@ use bytes::Bytes;
 
 use crate::checkpoint::{self, Age, Loaded};
 use crate::damage::Damage;
-use crate::disk::{Disk, How};
+use crate::disk::{Disk, DiskFile, How};
 use crate::files::{self, failed, log_name};
 use crate::pack::{self, Item};
 use crate::record::FileHead;
-use crate::scan::{read_head, Scan, Step};
+use crate::scan::{has_bytes_from, read_head, Scan, Step};
 use crate::witness::Seen;
 use crate::StoreError;
 
@@ -22,6 +22,8 @@ pub struct Log {
     pub is_newest: bool,
     pub bytes: u64,
     pub seen: Option<Seen>,
+    /// All that was in the file until then is known to the witness.
+    pub is_all_seen: bool,
     /// None: it does not hold.
     pub head: Option<FileHead>,
     /// Not to be looked at if the head does not count.
@@ -60,19 +62,31 @@ impl Log {
         let file = disk.open(&name, How::Read)?;
         let head = read_head(&*file)?.filter(|head| head.first == first);
         let expected = next.map(|next| next - first);
+        let contents = head.map_or(Ok(Contents::default()), |head| {
+            let scan = Scan::new(&*file, head, expected)?;
+            Contents::read(scan.witnessed(seen.clone()), bodies)
+        });
         Ok(Log {
             first,
             is_newest: next.is_none(),
             bytes: file.bytes()?,
-            contents: head.map_or(Ok(Contents::default()), |head| {
-                let scan = Scan::new(&*file, head, expected)?;
-                Contents::read(scan.witnessed(seen.clone()), bodies)
-            }),
+            is_all_seen: match (&seen, head) {
+                (Some(seen), None) => is_all_seen(seen, &*file)?,
+                (Some(seen), Some(_)) => contents.as_ref().is_ok_and(|c| c.end <= seen.synced),
+                (None, _) => false,
+            },
+            contents,
             seen,
             head,
             name,
         })
     }
+}
+
+/// Whether nothing follows what the witness of the file has seen. The witness may say less than is
+/// true: of what no sync has covered, and after a loss of power.
+fn is_all_seen(seen: &Seen, file: &dyn DiskFile) -> io::Result<bool> {
+    Ok(!has_bytes_from(file, seen.synced)?)
 }
 
 impl Contents {

@@ -16,9 +16,9 @@ use crate::identity::Identity;
 use crate::missing::creation_of;
 use crate::ordered::{in_order, in_order_by_bytes, Threads};
 use crate::reading::{read_pack, InFiles, Log, ReadItem};
-use crate::record::{Format, FILE_HEAD_BYTES};
+use crate::record::{Format, FILE_HEAD_BYTES, RECORD_HEAD_BYTES};
 use crate::scan::{format_of, Hole, Lost, Step};
-use crate::witness::Seen;
+use crate::witness::{Entry as Witnessed, Seen};
 use crate::StoreError;
 
 /// A log file that was read.
@@ -74,7 +74,7 @@ pub struct Found {
     /// aside.
     pub lost_packs: Vec<u64>,
     /// Packs whose indexes do not hold.
-    unread_packs: Vec<(u64, Damage)>,
+    pub(crate) unread_packs: Vec<(u64, Damage)>,
     /// Holes of which nothing says whose records they held.
     pub(crate) unexplained: Vec<(Damage, u64)>,
     /// Damaged checkpoints that the log makes up for are no longer needed either. The last number
@@ -111,12 +111,12 @@ pub fn read_store(
         all.iter().zip(nexts),
         |((first, gone), _)| gone.map_or_else(|| Log::bytes(disk, *first), |_| 0),
         |(&(first, gone), next)| match gone {
-            Some(gone) => Ok(Err(gone)),
+            Some(gone) => Ok(Err((gone, next))),
             None => Log::read(disk, (first, next), bodies).map(Ok),
         },
         |read| match read? {
-            Err(gone) => {
-                found.log_is_gone(&log_name(gone.first), gone);
+            Err((gone, next)) => {
+                found.log_is_gone(&log_name(gone.first), gone, next);
                 Ok(())
             }
             Ok(log) => {
@@ -181,24 +181,38 @@ fn gone_logs(
 }
 
 impl Found {
-    fn log_is_gone(&mut self, name: &str, gone: &Gone) {
+    /// The newer file says how many records it had at least, so that its witness lacks none.
+    fn log_is_gone(&mut self, name: &str, gone: &Gone, next: Option<u64>) {
         self.clean = false;
+        let had = next.map_or(0, |next| next - gone.first);
         let known = gone.seen.all_records();
+        let known = known.filter(|entries| entries.len() as u64 >= had);
         let first = known.and_then(|entries| entries.first());
+        let from = first.map_or(FILE_HEAD_BYTES, |entry| u64::from(entry.offset));
+        let place = (from, gone.seen.synced);
+        self.lost_bytes += place.1 - place.0;
+        self.lost_file((name, gone.first), place, known);
+    }
+
+    /// A log file of which only the witness tells. `known`: what it held, as far as that is known.
+    fn lost_file(
+        &mut self,
+        (name, first): (&str, u64),
+        (from, to): (u64, u64),
+        known: Option<&[Witnessed]>,
+    ) {
+        let lost = known.unwrap_or_default().iter().map(Lost::witnessed);
         let hole = Hole {
-            from: first.map_or(FILE_HEAD_BYTES, |entry| u64::from(entry.offset)),
-            to: gone.seen.synced,
-            lost: known
-                .unwrap_or_default()
-                .iter()
-                .map(Lost::witnessed)
-                .collect(),
+            from,
+            to,
+            lost: lost.collect(),
             is_told: known.is_some(),
             hint: None,
         };
-        self.lost_bytes += hole.to - hole.from;
-        self.hole((name, gone.first), &hole);
-        self.next_number = gone.first + 1;
+        self.hole((name, first), &hole);
+        // Should the file come back, it has no more records than the next one says.
+        let most = known.map_or(to / RECORD_HEAD_BYTES as u64, |known| known.len() as u64);
+        self.next_number = first + most.max(1);
     }
 
     fn read_checkpoints(&mut self, disk: &dyn Disk, names: &[String]) -> Result<(), StoreError> {
@@ -384,27 +398,16 @@ impl Found {
 
     /// Takes a log file whose head does not hold.
     fn take_headless(&mut self, log: &Log) {
-        let known = log.seen.as_ref().and_then(|s| s.all_records());
-        let hole = Hole {
-            from: 0,
-            to: log.bytes,
-            lost: known
-                .unwrap_or_default()
-                .iter()
-                .map(Lost::witnessed)
-                .collect(),
-            is_told: known.is_some(),
-            hint: None,
-        };
+        let seen = log.seen.as_ref().filter(|_| log.is_all_seen);
+        let known = seen.and_then(Seen::all_records);
         self.lost_bytes += if log.is_newest { log.bytes } else { 0 };
-        self.hole((&log.name, log.first), &hole);
+        self.lost_file((&log.name, log.first), (0, log.bytes), known);
         self.files.push(LogFile {
             first: log.first,
             name: log.name.clone(),
             end: log.bytes,
             synced: log.bytes,
         });
-        self.next_number = log.first + 1;
     }
 
     fn take_group(&mut self, group: Vec<crate::scan::Found>, name: &str, first: u64) {
@@ -472,6 +475,7 @@ impl Found {
         }
         self.add_missing(listed);
         self.explain_holes(listed);
+        self.add_unknown(listed);
         let oldest = self.files.first().map_or("the log", |file| &file.name);
         for (segment_id, history) in &mut self.histories {
             history.finish(oldest);

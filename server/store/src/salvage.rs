@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, LogCreate, VersionStamp};
 
-use crate::catalogue::Listed;
+use crate::catalogue::{Entry, Listed};
 use crate::creator::creator_field;
 use crate::damage::Damage;
 use crate::disk::{Directory, SharedDisk};
@@ -52,7 +52,7 @@ pub fn salvage(from: &Path, listed: &Listed, to: &Path) -> Result<Vec<LeftOut>, 
 fn left_out(found: &Found, listed: &Listed) -> Vec<LeftOut> {
     let damaged = found.histories.iter().filter(|(_, h)| !h.removed);
     let told = damaged.filter_map(|(id, history)| {
-        let known = || listed.entries.get(id).map(|entry| entry.path.as_str());
+        let known = || listed.entries.get(id).and_then(Entry::known_path);
         let path = history.path().or_else(known).map(String::from);
         Some(LeftOut {
             why: history.damage.as_deref().map(Damage::to_string)?,

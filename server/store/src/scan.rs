@@ -180,6 +180,21 @@ pub fn format_of(file: &dyn DiskFile) -> io::Result<Option<u8>> {
     Ok(core.and_then(|core| FileHead::format_of(core.first_chunk()?)))
 }
 
+/// Whether something that is not zero stands in the file from there on.
+pub fn has_bytes_from(file: &dyn DiskFile, from: u64) -> io::Result<bool> {
+    let mut bytes = vec![0; WINDOW_BYTES as usize];
+    let mut at = from;
+    loop {
+        match file.read_at(&mut bytes, at) {
+            Ok(0) => return Ok(false),
+            Ok(count) if bytes[..count].iter().any(|&byte| byte != 0) => return Ok(true),
+            Ok(count) => at += count as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// So many bytes of the file; None if it has fewer.
 fn beginning(file: &dyn DiskFile, count: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = vec![0; count as usize];

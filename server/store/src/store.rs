@@ -7,7 +7,11 @@ use interweave_wire::protocol::{
     CheckpointHead, Durability, HeaderField, IdentityField, LogBody, LogRelease,
 };
 
+use crate::access::AccessSource;
 use crate::identity::Identity;
+use crate::sharing::{
+    unshared, Follow, Followed, Give, Given, Members, Page, PageAsked, Pages, Seek, Sought,
+};
 use crate::StoreError;
 
 /// Hears how an append or a checkpoint ended. It runs on a thread of the store (in `MemoryStore`
@@ -122,6 +126,62 @@ pub trait SegmentStore: Send {
         !self.overdue().is_empty()
     }
 
+    /// Looks for the segment with that path, and claims it if no other server owns it
+    /// [STORE-14]. `claims`: without it, names another server that may claim it. REQUIRES: it is
+    /// not among those that this owner has already. Only a store that servers share has other
+    /// segments.
+    fn seek(&self, _path: &str, _claims: bool, seek: Seek) {
+        seek(Ok(Sought::Absent));
+    }
+
+    /// Reads the segment with that path, which another server owns, and later what came since
+    /// [STORE-16]. Claims nothing. REQUIRES: the last answer about it was heard.
+    fn follow(&self, _path: &str, follow: Follow) {
+        follow(Ok(Followed::Absent));
+    }
+
+    /// Forgets what was read of the segment with that path. REQUIRES: as for `follow`.
+    fn unfollow(&self, _path: &str) {}
+
+    /// Gives the segment, which this owner has, to the member with that number [STORE-17].
+    /// REQUIRES: no append of a release of it is on its way, and none follows.
+    fn give(&self, _segment_id: u64, _member: u64, give: Give) {
+        give(Ok(Given::Not(
+            "the server shares its store with nobody".to_string(),
+        )));
+    }
+
+    /// Renews this server's lease in the space, and tells the others whether it was drained
+    /// [STORE-15] [SPACE-24].
+    fn renew(&self, _is_drained: bool, done: Done) {
+        done(Ok(()));
+    }
+
+    /// Looks for the servers that share the store, from behind that number on [SPACE-30].
+    /// `tells_all`: also how many segments each owns, and how the store is.
+    fn members(&self, _after: u64, _tells_all: bool, members: Members) {
+        members(Ok(unshared(self.kind(), &self.status())));
+    }
+
+    /// Reads a page of the catalogue, which has the segments of all servers [SPACE-34]. Claims
+    /// nothing. Only a store that servers share has other segments than this owner's.
+    fn page(&self, _asked: PageAsked, page: Pages) {
+        page(Ok(Page {
+            segments: Vec::new(),
+            is_last: true,
+        }));
+    }
+
+    /// A look-out for the rules that the store's servers share. None: the store has no such rules.
+    fn access(&self) -> Result<Option<Box<dyn AccessSource>>, StoreError> {
+        Ok(None)
+    }
+
+    /// The kind of the store, for people [SPACE-33].
+    fn kind(&self) -> &'static str {
+        "directory"
+    }
+
     fn status(&self) -> StoreStatus;
 
     /// Why nothing is written any more, for ever.
@@ -146,6 +206,10 @@ pub struct Full {
 pub struct StoreStatus {
     /// Appends are refused while this is set.
     pub full: Option<Full>,
+    /// The database has no synchronous standby: appends wait for one, or are refused with Alone.
+    pub alone: Option<String>,
+    /// The database cannot be reached, or cannot be used as it is: appends are refused.
+    pub away: Option<String>,
     /// Every append fails, for ever: another server has taken over, records that were written are
     /// gone, or the store has ended.
     pub stopped: Option<StoreError>,
@@ -195,4 +259,14 @@ pub struct RecoveredSegment {
     /// The segment must not be served: which file, where, what. The store refuses appends to it,
     /// but for REMOVE.
     pub damage: Option<String>,
+}
+
+impl RecoveredSegment {
+    /// The bytes of its checkpoint and its releases.
+    pub fn bytes(&self) -> u64 {
+        let saved = self.checkpoint.as_ref().map_or(0, |(_, diff)| diff.len());
+        let pieces: usize = self.pieces.iter().map(|piece| piece.diff.len()).sum();
+        let released: usize = self.releases.iter().map(|(_, diff)| diff.len()).sum();
+        (saved + pieces + released) as u64
+    }
 }

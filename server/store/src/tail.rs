@@ -119,10 +119,11 @@ impl Tail {
     /// Writes the groups, in a new file if this one fails. On an error the groups are answered by
     /// `fail`.
     pub fn write(&mut self, groups: &[Group], now: Instant) -> Result<(), StoreError> {
+        // A refused append hears of a newer owner, too: no trial would ever succeed.
+        self.owner.check().map_err(|error| self.stop(error))?;
         if let Some(refusal) = &self.refusal {
             return Err(refusal.error.clone());
         }
-        self.owner.check().map_err(|error| self.stop(error))?;
         let mut outcome = self.try_write(groups, now);
         if let (Err(error), true) = (&outcome, self.log.is_abandoned()) {
             self.status
@@ -181,11 +182,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Tells the witness how much of the log is on the disk, if that is all of it.
     fn witness_sync(&mut self) {
-        if self.log.synced() == self.log.end() {
-            self.witness.synced(self.log.end());
-        }
+        witness_sync(&self.log, &mut self.witness);
     }
 
     /// Whether the witness has said something since it was brought to the disk.
@@ -258,14 +256,16 @@ impl Tail {
 
     fn begin_file(&mut self, capacity: u64, now: Instant) -> io::Result<()> {
         let numbers = (self.owner.epoch, self.log.next_number());
-        let (log, status) = (&mut self.log, &self.status);
+        let (log, status, witness) = (&mut self.log, &self.status, &mut self.witness);
         let sync = log.sync_fn();
         let about = (((self.random)(), numbers), self.identity);
         let seal = || {
             if !planted::is_in(Defect::UnsealedFile) {
                 bring_to_disk(log, status)?;
             }
-            log.seal()
+            log.seal()?;
+            witness_sync(log, witness);
+            Ok(())
         };
         let fresh = Log::create(&self.disk, about, capacity, sync, seal)?;
         self.index.add_file(fresh.first(), fresh.end());
@@ -384,18 +384,22 @@ impl Tail {
         error
     }
 
-    /// If a trial is due and the log can continue in a new file, groups are accepted again.
+    /// If a trial is due and the log can continue in a new file, groups are accepted again. A newer
+    /// owner ends the trials.
     pub fn try_again(&mut self, now: Instant) {
         if self.next_trial().is_none_or(|at| at > now) {
             return;
         }
-        let resumed = self.owner.check().is_ok() && self.roll(0, now).is_ok();
+        let checked = self.owner.check().map_err(|error| self.stop(error));
+        let resumed = checked.is_ok() && self.roll(0, now).is_ok();
         self.answer_failed();
         if resumed {
             self.refusal = None;
             self.status.lock().status.full = None;
             self.space.keep_reserve();
-        } else if !self.log.is_doubtful() || self.read_again(now).is_ok() {
+        } else if self.next_trial().is_some()
+            && (!self.log.is_doubtful() || self.read_again(now).is_ok())
+        {
             // A failed sync may have dropped records for ever. The store then tries no more.
             if let Some(refusal) = &mut self.refusal {
                 refusal.next_trial = Some(now + self.trial_interval);
@@ -424,7 +428,9 @@ impl Tail {
         ended
             .and_then(|()| bring_to_disk(&mut self.log, &self.status))
             .and_then(|()| self.log.seal())
-            .map_err(|error| failed("closing", &path, &error))
+            .map_err(|error| failed("closing", &path, &error))?;
+        self.witness_sync();
+        Ok(())
     }
 
     fn stop_cleanly(&mut self, now: Instant) -> io::Result<()> {
@@ -455,6 +461,13 @@ impl Tail {
         self.log.append(&batch, 1, true)?;
         self.witness_sync();
         Ok(())
+    }
+}
+
+/// Tells the witness how much of the log is on the disk, if that is all of it.
+fn witness_sync(log: &Log, witness: &mut Witness) {
+    if log.synced() == log.end() {
+        witness.synced(log.end());
     }
 }
 

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, MAX_PATH};
+use interweave_wire::protocol::{CheckpointHead, Durability, LogBody};
 
 use crate::catalogue::{Catalogue, Entry, State};
-use crate::checkpoint::MAGIC;
-use crate::creator::keep_creator;
+use crate::checkpoint::{complete_head, MAGIC};
 use crate::embedded::NowFn;
 use crate::group::Group;
 use crate::history::REMOVE;
@@ -27,8 +26,6 @@ use crate::StoreError;
 const BATCH_BYTES: u64 = 16 << 20;
 /// After so long without work the log's witness is brought to the disk [LOG-15].
 const QUIET: Duration = Duration::from_secs(1);
-/// `checkpoint_head.releases` has no more.
-const MAX_CHECKPOINT_RELEASES: usize = 1024;
 
 pub enum Message {
     Append {
@@ -361,18 +358,11 @@ impl Writer {
 
     /// Completes the head. The log is synced first, so that no checkpoint is ahead of it.
     fn complete(&mut self, head: &mut CheckpointHead) -> Result<(), StoreError> {
-        if head.path.len() > MAX_PATH as usize || head.releases.len() > MAX_CHECKPOINT_RELEASES {
-            return Err(StoreError::Io(
-                "the checkpoint's head is too long".to_string(),
-            ));
-        }
-        self.tail.sync()?;
-        let (parent, serials_below) = self.tail.index.place(head.segment_id, &head.at)?;
-        keep_creator(&mut head.fields);
-        head.fields.extend(self.tail.identity().fields());
-        head.parent = parent;
-        head.next_serial = head.next_serial.max(serials_below);
-        Ok(())
+        let identity = self.tail.identity();
+        complete_head(head, &identity, |head| {
+            self.tail.sync()?;
+            self.tail.index.place(head.segment_id, &head.at)
+        })
     }
 
     /// Says where the segments end, and brings the whole log to the disk so that they stay there.

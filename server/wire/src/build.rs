@@ -131,6 +131,15 @@ impl DiffBuilder {
         self.blocks.extend_from_slice(name.as_bytes());
     }
 
+    /// One run of a block's first units. `values`: as a run has them.
+    pub fn set(&mut self, serial: u64, units: u64, values: &[u8]) {
+        let mut run = Vec::new();
+        varint::put(0, &mut run);
+        varint::put(units, &mut run);
+        run.extend_from_slice(values);
+        self.change(serial, &run);
+    }
+
     /// All runs of one block, as `value::put_run` made them.
     pub fn change(&mut self, serial: u64, runs: &[u8]) {
         self.change_in_place(serial, runs.len() as u64, |out| {

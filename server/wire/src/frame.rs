@@ -98,6 +98,8 @@ pub struct FrameEncoder {
     control: Option<Vec<u8>>,
     /// The part that is in no frame yet.
     bulk: Gathered,
+    /// A frame has no more of it.
+    chunk_bytes: usize,
 }
 
 impl FrameEncoder {
@@ -107,6 +109,15 @@ impl FrameEncoder {
             stream,
             control: Some(control),
             bulk,
+            chunk_bytes: MAX_CHUNK_BYTES as usize,
+        }
+    }
+
+    /// With smaller chunks than the protocol allows.
+    pub fn cut_at(self, chunk_bytes: usize) -> Self {
+        FrameEncoder {
+            chunk_bytes: chunk_bytes.clamp(1, MAX_CHUNK_BYTES as usize),
+            ..self
         }
     }
 
@@ -121,7 +132,7 @@ impl FrameEncoder {
         if self.is_done() {
             return None;
         }
-        let chunk_bytes = self.bulk.len().min(MAX_CHUNK_BYTES as usize);
+        let chunk_bytes = self.bulk.len().min(self.chunk_bytes);
         let bulk = self.bulk.split_to(chunk_bytes);
         let control = self.control.take();
         let control = control.unwrap_or_else(|| continue_control(self.stream));

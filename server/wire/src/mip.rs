@@ -10,6 +10,8 @@ use crate::rejection::Rejection;
 pub const DEFAULT_PORT: u16 = 7747;
 /// [MIP-6]
 pub const MAX_MIP_BYTES: usize = 4096;
+/// [MIP-7]
+pub const MAX_SERVERS: usize = 8;
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,10 +28,16 @@ pub enum Address {
     },
 }
 
+/// The servers that a URL names: one, or servers of one space in the order in which a client asks
+/// them [MIP-7]. They are different, at most [`MAX_SERVERS`], and all encrypted or none. A Unix
+/// socket is alone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Servers(Vec<Address>);
+
 /// A segment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Url {
-    pub server: Address,
+    pub servers: Servers,
     /// Begins with '/'.
     pub path: String,
 }
@@ -52,7 +60,10 @@ fn bad<T>(text: &str, why: &str) -> Result<T, Rejection> {
     let shown: String = text.chars().take(200).collect();
     Err(Rejection::new(
         ErrorCode::BadUrl,
-        format!("`{shown}` {why}; write [iw://|iws://]host[:port]/path, or unix:FILE:/path"),
+        format!(
+            "`{shown}` {why}; write [iw://|iws://]host[:port]{{,host[:port]}}/path, or \
+             unix:FILE:/path"
+        ),
     ))
 }
 
@@ -61,33 +72,29 @@ impl Url {
         if text.len() > MAX_MIP_BYTES {
             return bad(text, "is longer than 4096 bytes");
         }
-        let (server, path) = match text.strip_prefix("unix:") {
+        let (servers, path) = match text.strip_prefix("unix:") {
             Some(rest) => {
                 let Some(colon) = rest.find(":/") else {
                     return bad(text, "has no `:/path` after the socket's file");
                 };
                 let file = rest[..colon].to_string();
-                (Address::Unix { file }, &rest[colon + 1..])
+                if file.is_empty() || file.contains(char::is_control) {
+                    return bad(text, "does not name the socket's file");
+                }
+                (Servers::from(Address::Unix { file }), &rest[colon + 1..])
             }
             None => {
                 let (secure, rest) = split_scheme(text);
                 let Some(slash) = rest.find('/') else {
                     return bad(text, "has no path");
                 };
-                let (address, path) = rest.split_at(slash);
-                let Some(address) = Address::parse_with(secure, address) else {
-                    return bad(text, &what_is_wrong_with_address(path, address));
-                };
-                (address, path)
+                let (hosts, path) = rest.split_at(slash);
+                match Servers::parse_with(secure, hosts, path) {
+                    Ok(servers) => (servers, path),
+                    Err(why) => return bad(text, &why),
+                }
             }
         };
-        let named = match &server {
-            Address::Unix { file } => !file.is_empty() && !file.contains(char::is_control),
-            Address::Tcp { .. } => true,
-        };
-        if !named {
-            return bad(text, "does not name the socket's file");
-        }
         if !is_path(path) {
             return bad(
                 text,
@@ -95,7 +102,7 @@ impl Url {
             );
         }
         Ok(Url {
-            server,
+            servers,
             path: path.to_string(),
         })
     }
@@ -123,6 +130,68 @@ fn what_is_wrong_with_address(behind: &str, address: &str) -> String {
             format!("has the port `{port}`; a port is a number from 1 to 65535")
         }
         _ => "does not name a host".to_string(),
+    }
+}
+
+impl Servers {
+    /// `HOST[:PORT]`, or several with commas between, with `iw://` or `iws://` before the first or
+    /// without a scheme. The error says in a text for people why that is not valid.
+    pub fn parse(text: &str) -> Result<Servers, String> {
+        let (secure, hosts) = split_scheme(text);
+        Servers::parse_with(secure, hosts, "")
+    }
+
+    /// The same, of a text that `behind` follows.
+    fn parse_with(secure: bool, hosts: &str, behind: &str) -> Result<Servers, String> {
+        let mut servers = Vec::new();
+        for host in hosts.split(',') {
+            let is_first = servers.is_empty();
+            let Some(server) = Address::parse_with(secure, host) else {
+                return Err(match host.strip_suffix(':') {
+                    Some(_) if !is_first && behind.starts_with("//") => {
+                        "has a scheme within the list; it stands before the first host alone".into()
+                    }
+                    _ => what_is_wrong_with_address(behind, host),
+                });
+            };
+            if servers.contains(&server) {
+                return Err(format!("names the host `{host}` twice"));
+            }
+            if servers.len() == MAX_SERVERS {
+                return Err(format!("names more than {MAX_SERVERS} hosts"));
+            }
+            servers.push(server);
+        }
+        Ok(Servers(servers))
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Address> {
+        self.0.iter()
+    }
+
+    /// The server that a client asks first.
+    pub fn first(&self) -> &Address {
+        &self.0[0]
+    }
+
+    /// The only server. None: there are several.
+    pub fn only(&self) -> Option<&Address> {
+        match &*self.0 {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Whether connections are encrypted [MIP-2].
+    pub fn is_secure(&self) -> bool {
+        self.iter()
+            .any(|server| matches!(server, Address::Tcp { secure: true, .. }))
+    }
+}
+
+impl From<Address> for Servers {
+    fn from(server: Address) -> Servers {
+        Servers(vec![server])
     }
 }
 
@@ -234,10 +303,25 @@ impl fmt::Display for HostAndPort<'_> {
     }
 }
 
+/// As in the canonical text of a URL [MIP-3] [MIP-7].
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, server) in self.iter().enumerate() {
+            match server {
+                Address::Tcp { host, port, .. } if number > 0 => {
+                    write!(f, ",{}", HostAndPort(host, *port))?;
+                }
+                server => server.fmt(f)?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The canonical text [MIP-3].
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.server, self.path)
+        write!(f, "{}{}", self.servers, self.path)
     }
 }
 
@@ -301,6 +385,9 @@ mod tests {
             ("iws://Host/l", "iws://host:7747/l"),
             ("iws://[::1]:9/l", "iws://[::1]:9/l"),
             ("unix:/run/iw.sock:/list", "unix:/run/iw.sock:/list"),
+            ("B,a:1,[::1]/l", "iw://b:7747,a:1,[::1]:7747/l"),
+            ("iws://a,b/l", "iws://a:7747,b:7747/l"),
+            ("a/l,b/m", "iw://a:7747/l,b/m"),
         ] {
             let url = Url::parse(text).unwrap();
             assert_eq!(url.to_string(), canonical);
@@ -340,6 +427,11 @@ mod tests {
             ("h:abc/p", "has the port `abc`"),
             ("[::1]:x/p", "has the port `x`"),
             ("::1/p", "does not name a host"),
+            ("h,/p", "does not name a host"),
+            ("h,b:x/p", "has the port `x`"),
+            ("h,H:7747/p", "names the host `H:7747` twice"),
+            ("a,b,c,d,e,f,g,h,i/p", "names more than 8 hosts"),
+            ("iw://h,iw://b/p", "has a scheme within the list"),
         ] {
             let refused = Url::parse(text).unwrap_err();
             assert!(refused.text.contains(hint), "{}", refused.text);

@@ -80,10 +80,38 @@ pub enum Defect {
     UnansweredUncounted,
     /// No connection is closed although too much waits to be sent.
     SlowestKept,
+    /// An append does not compare its claim with the database's row.
+    ClaimNotCompared,
+    /// An append reads its claim, and changes the row later without a look.
+    ClaimReadBefore,
+    /// A commit whose wait for the standby was cancelled is taken for done.
+    WarningBelieved,
+    /// A claim does not wait for the standby, nor for what it has read.
+    ClaimUnreplicated,
+    /// A lease is renewed at a primary that has no standby.
+    RenewalUnreplicated,
+    /// A server serves on although its standing has ended.
+    StandingKept,
+    /// A server is found over after half of its lease.
+    OverTooSoon,
+    /// Whoever takes a segment over forgets the last releases of sessions.
+    TakeoverForgets,
+    /// A client that is sent on does not look which space it is in.
+    SpaceIdIgnored,
+    /// A client is sent on to the server that it asks.
+    SentInCircles,
+    /// A renewal raises the counter by one, whatever others have seen of it.
+    CounterRepeated,
+    /// A server of a space makes a segment that a crash of the database may lose.
+    CreationUnsynced,
+    /// A server of a space confirms copies of a segment that the store is asked to remove.
+    ConfirmedWhileRemoved,
+    /// A lock whose lease has ended is granted to nobody.
+    LockStaysTaken,
 }
 
 impl Defect {
-    pub const ALL: [Defect; 36] = [
+    pub const ALL: [Defect; 50] = [
         Defect::SkippedFence,
         Defect::EarlyAcknowledgement,
         Defect::ReusedSerials,
@@ -120,6 +148,20 @@ impl Defect {
         Defect::ChangesMissed,
         Defect::UnansweredUncounted,
         Defect::SlowestKept,
+        Defect::ClaimNotCompared,
+        Defect::ClaimReadBefore,
+        Defect::WarningBelieved,
+        Defect::ClaimUnreplicated,
+        Defect::RenewalUnreplicated,
+        Defect::StandingKept,
+        Defect::OverTooSoon,
+        Defect::TakeoverForgets,
+        Defect::SpaceIdIgnored,
+        Defect::SentInCircles,
+        Defect::CounterRepeated,
+        Defect::CreationUnsynced,
+        Defect::ConfirmedWhileRemoved,
+        Defect::LockStaysTaken,
     ];
 }
 

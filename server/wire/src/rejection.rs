@@ -3,12 +3,14 @@
 use std::fmt;
 
 use crate::protocol::xdr::XdrError;
-use crate::protocol::{ErrorCode, ErrorReply, MAX_ERROR_TEXT};
+use crate::protocol::{ErrorCode, ErrorReply, HeaderField, MAX_ERROR_TEXT};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rejection {
     pub code: ErrorCode,
     pub text: String,
+    /// The header field of the reply, as FIELD_REDIRECT.
+    pub field: Option<Box<HeaderField>>,
 }
 
 impl Rejection {
@@ -16,6 +18,7 @@ impl Rejection {
         Rejection {
             code,
             text: text.into(),
+            field: None,
         }
     }
 
@@ -33,7 +36,11 @@ impl Rejection {
         ErrorReply {
             code: self.code,
             text: self.text[..end].to_string(),
-            fields: Vec::new(),
+            fields: self
+                .field
+                .iter()
+                .map(|field| HeaderField::clone(field))
+                .collect(),
         }
     }
 }

@@ -49,7 +49,7 @@ const HAS_NO_AUTHORITY: &str = "the authority of the client's certificate is not
 pub struct Standing {
     /// The client's certificates, its own first.
     chain: Vec<CertificateDer<'static>>,
-    /// What let the client in.
+    /// The authorities that admitted the client.
     trust: Arc<Trust>,
     /// The numbers of certificates of which none may be revoked.
     numbers: Vec<Number>,

@@ -1,5 +1,5 @@
-//! By what the certificates of clients are judged: the authorities and their lists, as the files
-//! said at one moment.
+//! The authorities and revocation lists that judge the certificates of clients, as the files said
+//! at one moment.
 //!
 //! TLS asks them at each handshake. A connection that exists asks again when a file has changed
 //! [NET-7].
@@ -14,7 +14,7 @@ use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 pub struct Trust {
     pub authorities: Vec<CertificateDer<'static>>,
     pub revoked: Revoked,
-    /// What TLS asks.
+    /// TLS asks this.
     pub verifier: Option<Arc<dyn ClientCertVerifier>>,
 }
 

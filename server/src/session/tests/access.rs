@@ -213,6 +213,47 @@ fn rule_7_new_rules_take_back_locks_waits_and_subscriptions() {
     world.lock(1, segment);
 }
 
+/// The client cannot know that its right to read was gone for a while.
+#[test]
+fn rule_7_a_subscription_that_rests_continues_when_the_client_asks_again() {
+    let both = "allow cert:writer all /**\nallow cert:reader read /**\nend\n";
+    let mut world = ruled(both);
+    let segment = world.open(1, "/list", Durability::Memory);
+    world.write(1, segment, 1);
+    enter(&mut world, 2, "reader");
+    world.ask(2, open_to_read("/list"));
+    let subscribe = Request::Subscribe(Subscribe {
+        segment,
+        have: world.newest(1, segment),
+        model: CoherenceModel::Full,
+        x: 0.0,
+        push: true,
+        push_bytes: 1 << 20,
+    });
+    assert_eq!(world.ask(2, subscribe).type_, MessageType::Subscribed);
+    let told = |world: &mut World| {
+        let told = world.notifications(2, MessageType::NotRecent).len();
+        (told, world.notifications(2, MessageType::Push).len())
+    };
+    for (sequence, expected) in [(2, 1), (3, 0)] {
+        let now_ns = world.now_ns();
+        let taken = access("allow cert:writer all /**\nend\n");
+        world.engine.set_access(now_ns, taken);
+        world.drain();
+        world.write(1, segment, sequence);
+        assert_eq!(told(&mut world), (expected, 0), "it is told once");
+    }
+    let now_ns = world.now_ns();
+    world.engine.set_access(now_ns, access(both));
+    world.drain();
+    world.write(1, segment, 4);
+    assert_eq!(told(&mut world), (0, 0), "nothing was asked yet");
+    let read = acquire_reader(segment, stamp(0, 0), CoherenceModel::Full);
+    assert_eq!(world.ask(2, read).type_, MessageType::ReaderAcquired);
+    world.write(1, segment, 5);
+    assert_eq!(told(&mut world), (0, 1));
+}
+
 #[test]
 fn rule_6_whoever_may_not_read_a_segment_any_more_does_not_hear_of_its_removal() {
     let mut world = ruled("allow cert:writer all /**\nallow cert:reader read /**\nend\n");
@@ -267,6 +308,27 @@ fn rule_7_a_lock_that_is_taken_back_goes_to_nobody_who_may_not_have_it() {
 }
 
 #[test]
+fn rule_7_whoever_may_still_read_waits_on_for_a_read_lock_alone() {
+    let mut world = ruled("allow * all /**\nend\n");
+    let segment = world.open(1, "/x", Durability::Memory);
+    let grant = world.lock(1, segment);
+    for connection in [2, 3] {
+        enter(&mut world, connection, "reader");
+        world.open(connection, "/x", Durability::Memory);
+    }
+    let strict = acquire_reader(segment, stamp(0, 0), CoherenceModel::Strict);
+    let reads = world.send(2, strict);
+    let writes = world.send(3, acquire_writer(segment, 60_000));
+    let rules = "allow cert:writer all /**\nallow * read /**\nend\n";
+    world.engine.set_access(world.now_ns(), access(rules));
+    world.drain();
+    assert_eq!(world.answer(writes).error(), ErrorCode::Denied);
+    assert!(world.try_answer(reads).is_none());
+    world.release(1, segment, &grant, 1);
+    assert_eq!(world.answer(reads).type_, MessageType::ReaderAcquired);
+}
+
+#[test]
 fn rule_7_what_is_still_allowed_stays() {
     let mut world = ruled(RULES);
     let segment = world.open(1, "/lab/x", Durability::Memory);
@@ -283,11 +345,7 @@ fn rule_7_what_is_still_allowed_stays() {
 pub fn value_diff(grant: &WriterAcquired, block: u64, number: i32) -> Bytes {
     let base = grant.now.number;
     let mut diff = DiffBuilder::new(base, base + 1);
-    let mut runs = Vec::new();
-    varint::put(0, &mut runs);
-    varint::put(1, &mut runs);
-    runs.extend_from_slice(&number.to_le_bytes());
-    diff.change(block, &runs);
+    diff.set(block, 1, &number.to_le_bytes());
     diff.finish()
 }
 

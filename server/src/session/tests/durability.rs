@@ -5,7 +5,7 @@ use interweave_store::RecoveredSegment;
 use interweave_wire::session_hash::session_hash;
 
 /// The store's error when there is no room.
-fn full() -> Result<(), StoreError> {
+pub fn full() -> Result<(), StoreError> {
     Err(StoreError::Full("no room".to_string()))
 }
 
@@ -44,6 +44,41 @@ fn a_release_on_its_way_to_the_log_outlives_its_lease() {
     assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
 }
 
+/// [ERR-1]
+#[test]
+fn a_store_without_a_standby_refuses_so_that_each_client_understands() {
+    for (version, code) in [(2, ErrorCode::StoreFull), (3, ErrorCode::StoreAlone)] {
+        let mut world = World::new(true);
+        let hello = Hello {
+            version_max: version,
+            ..hello([0; 16])
+        };
+        let now_ns = world.now_ns();
+        let engine = &mut world.engine;
+        engine.connected(now_ns, 1, session_of(1), Peer::default());
+        world.ask(1, Request::Hello(hello));
+        let segment = world.open(1, "/list", Durability::Synced);
+        let grant = world.lock(1, segment);
+        let first = world.release(1, segment, &grant, 1);
+        let asked = world.asked.remove(0);
+        world.stored(&asked, Err(StoreError::Alone("no standby".to_string())));
+        assert_eq!(world.answer(first).error(), code);
+        assert_eq!(world.newest(1, segment).number, 0, "reads continue");
+        let again = world.release(1, segment, &grant, 1);
+        world.store_all();
+        assert_eq!(world.answer(again).type_, MessageType::WriterReleased);
+        let removing = world.send(
+            1,
+            Request::RemoveSegment(RemoveSegment {
+                path: "/list".into(),
+            }),
+        );
+        let asked = world.asked.remove(0);
+        world.stored(&asked, Err(StoreError::Alone("no standby".to_string())));
+        assert_eq!(world.answer(removing).error(), code);
+    }
+}
+
 #[test]
 fn a_full_store_refuses_and_the_release_may_be_tried_again() {
     let mut world = World::new(true);
@@ -72,13 +107,12 @@ fn other_failures_give_the_lock_back() {
     assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
 }
 
-/// Only the next start can tell what the store has, or another server has it [STORE-4].
+/// Another server has what the store has, or only the next start can tell [STORE-4].
 #[test]
-fn a_store_that_was_taken_over_or_whose_outcome_is_unknown_ends_the_server() {
+fn a_store_that_was_taken_over_or_has_ended_ends_the_server() {
     for error in [
         StoreError::Fenced("by 2".to_string()),
         StoreError::SegmentsFenced(vec![1]),
-        StoreError::Unknown("the commit was cancelled".to_string()),
         StoreError::Ended("it has panicked".to_string()),
     ] {
         let mut world = World::new(true);
@@ -216,6 +250,26 @@ fn a_segment_with_much_log_is_checkpointed_once_at_a_time() {
         .store_looked_at(now_ns, &[], &[FIRST_FENCE + 1]);
     world.drain();
     assert_eq!(world.asked.len(), 1, "the store wanted it");
+}
+
+#[test]
+fn log_5_a_segment_is_saved_when_its_log_is_more_than_twice_as_large() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    for sequence in 1..=3 {
+        world.write(1, segment, sequence);
+    }
+    let now_ns = world.now_ns();
+    let known = world
+        .engine
+        .segment_statistics(now_ns, std::ops::Bound::Unbounded, 1);
+    let twice = 2 * known[0].wire_bytes;
+    for (log_bytes, saved) in [(twice, 0), (twice + 1, 1)] {
+        let much = [(FIRST_FENCE + 1, log_bytes)];
+        world.engine.store_looked_at(now_ns, &much, &[]);
+        world.drain();
+        assert_eq!(world.asked.len(), saved, "{log_bytes}");
+    }
 }
 
 #[test]
@@ -415,7 +469,11 @@ fn a_request_beyond_those_that_may_wait_is_answered_once_and_changes_nothing() {
 }
 
 /// What a store would find of the segment that `world` wrote.
-fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegment, VersionStamp) {
+pub fn found(
+    world: &mut World,
+    clean: bool,
+    durable: Durability,
+) -> (RecoveredSegment, VersionStamp) {
     let segment = world.clients(1, durable);
     let mut releases = Vec::new();
     for sequence in 1..=3 {
@@ -465,14 +523,14 @@ fn fences_begin_with_the_epoch_of_the_segments_claim() {
 }
 
 /// A server that starts with that.
-fn restarted(segment: RecoveredSegment) -> (World, Vec<String>) {
+pub fn restarted(segment: RecoveredSegment) -> (World, Vec<String>) {
     let (mut world, remarks) = starting(segment);
     world.store_all();
     (world, remarks)
 }
 
 /// The same before the store has answered.
-fn starting(segment: RecoveredSegment) -> (World, Vec<String>) {
+pub fn starting(segment: RecoveredSegment) -> (World, Vec<String>) {
     let mut world = World::with(Config {
         stored: true,
         first_fence: FIRST_FENCE + (1 << 32),
@@ -674,71 +732,4 @@ fn diff_10_a_log_whose_chains_do_not_hold_is_damage() {
             "{remarks:?}"
         );
     }
-}
-
-#[test]
-fn a_damaged_segment_is_stopped_and_the_others_served() {
-    let mut before = World::new(true);
-    let (mut segment, _) = found(&mut before, false, Durability::Synced);
-    segment.damage = Some("log-1.iwl, byte 99: a bad checksum".to_string());
-    let (mut world, remarks) = restarted(segment);
-    assert_eq!(remarks.len(), 1);
-    world.hello(1);
-    let answer = world.ask(1, open("/list", Durability::Synced));
-    assert_eq!(answer.error(), ErrorCode::Damaged);
-    let text = answer.body::<ErrorReply>().text;
-    assert!(text.contains("byte 99"), "{text}");
-    world.open(1, "/other", Durability::Synced);
-}
-
-#[test]
-fn log_12_while_a_damaged_segment_has_no_name_nothing_is_made_in_its_place() {
-    let mut before = World::new(true);
-    let (mut segment, _) = found(&mut before, false, Durability::Synced);
-    segment.path = String::new();
-    segment.damage = Some("log-1.iwl, byte 99: a bad checksum".to_string());
-    let id = segment.segment_id;
-    let (mut world, remarks) = restarted(segment);
-    assert!(
-        remarks[0].contains(&format!("/.damaged/{id}")),
-        "{remarks:?}"
-    );
-    world.hello(1);
-    let refused = world.ask(1, open("/list", Durability::Synced));
-    assert_eq!(refused.error(), ErrorCode::Damaged);
-    let text = refused.body::<ErrorReply>().text;
-    assert!(text.contains(&format!("/.damaged/{id}")), "{text}");
-    assert_eq!(world.engine.health().damaged, 1);
-    let removing = world.send(
-        1,
-        Request::RemoveSegment(RemoveSegment {
-            path: format!("/.damaged/{id}"),
-        }),
-    );
-    world.store_all();
-    assert_eq!(world.answer(removing).type_, MessageType::Done);
-    assert_eq!(world.engine.health().damaged, 0);
-    world.open(1, "/list", Durability::Synced);
-}
-
-#[test]
-fn damage_that_is_found_while_a_segment_is_removed_outlasts_the_failed_removal() {
-    let mut world = World::new(true);
-    let segment = world.clients(1, Durability::Synced);
-    let grant = world.lock(1, segment);
-    world.release(1, segment, &grant, 1);
-    let path = "/list".to_string();
-    let removing = world.send(1, Request::RemoveSegment(RemoveSegment { path }));
-    let damage = StoreError::Damaged {
-        file: "log-1.iwl".to_string(),
-        offset: 99,
-        what: "a bad checksum".to_string(),
-    };
-    let release = world.asked.remove(0);
-    world.stored(&release, Err(damage));
-    let removal = world.asked.remove(0);
-    world.stored(&removal, full());
-    assert_eq!(world.answer(removing).error(), ErrorCode::StoreFull);
-    let again = world.ask(1, open("/list", Durability::Synced));
-    assert_eq!(again.error(), ErrorCode::Damaged);
 }

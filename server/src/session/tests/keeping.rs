@@ -13,7 +13,7 @@ fn world(durable: Durability) -> (World, u32) {
     (world, segment)
 }
 
-fn hello_keeping(world: &mut World, connection: u64, session: SessionId) {
+pub fn hello_keeping(world: &mut World, connection: u64, session: SessionId) {
     let keeping = KeepingField { keeps_grants: true };
     let mut hello = hello(session);
     hello.fields.push(field(FieldKey::Keeping, &keeping));
@@ -26,7 +26,7 @@ fn hello_keeping(world: &mut World, connection: u64, session: SessionId) {
 }
 
 /// Connection 1 writes until it keeps its grant; returns the grant, on the newest version.
-fn kept(world: &mut World, segment: u32) -> WriterAcquired {
+pub fn kept(world: &mut World, segment: u32) -> WriterAcquired {
     for sequence in 1.. {
         let mut grant = world.lock(1, segment);
         let stream = world.release(1, segment, &grant, sequence);
@@ -53,7 +53,7 @@ fn release_again(world: &mut World, connection: u64, segment: u32, grant: &Write
     world.answer(stream)
 }
 
-fn recalls(world: &mut World) -> Vec<u64> {
+pub fn recalls(world: &mut World) -> Vec<u64> {
     let recalls = world.notifications(1, MessageType::RecallWriter);
     let fences = recalls.iter().map(|r| r.body::<RecallWriter>().fence);
     fences.collect()

@@ -15,11 +15,8 @@ fn write_big(world: &mut World, segment: u32, sequence: u64) {
         diff.free(1 + (base - 1) * 128);
     }
     diff.add_block(grant.first_serial, INT, COUNT, "");
-    let mut runs = Vec::new();
-    varint::put(0, &mut runs);
-    varint::put(COUNT, &mut runs);
-    runs.resize(runs.len() + BIG_BYTES as usize, sequence as u8);
-    diff.change(grant.first_serial, &runs);
+    let values = vec![sequence as u8; BIG_BYTES as usize];
+    diff.set(grant.first_serial, COUNT, &values);
     let diff = diff.finish();
     let request = release_writer(segment, &grant, sequence, diff.len());
     let stream = world.send_with(1, request, diff);
@@ -78,6 +75,7 @@ fn not_7_all_who_are_sent_the_same_diff_share_one_copy() {
         .master
         .collections();
     assert_eq!(now, collected + 1);
+    assert_eq!(world.engine.wire.counters.shared, 19);
     drop(answers);
     assert_eq!(lent_bytes(&world), 0, "nobody is being sent it any more");
 }

@@ -2,30 +2,35 @@
 
 mod access;
 mod auditing;
+mod damage;
+mod doubts;
 mod durability;
 mod keeping;
 mod lending;
 mod limits;
 mod locks;
+mod moving;
 mod notifications;
 mod order;
 mod pieces;
 mod random;
 mod releases;
+mod removing;
 mod segments;
 mod sessions;
 mod situations;
 mod slices;
+mod space;
+mod statistics;
 mod waiting;
 
 use super::{
     Absence, Access, Audited, Backlog, Config, Effect, Engine, Incoming, PartChains, Peer, Request,
 };
 use bytes::Bytes;
-use interweave_store::{Checkpoint, Next, Record, StoreError};
+use interweave_store::{Checkpoint, Next, PageAsked, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
-use interweave_wire::varint;
 use interweave_wire::DiffBuilder;
 use interweave_wire::Gathered;
 use std::collections::HashMap;
@@ -79,6 +84,24 @@ pub struct World {
     pub audited: Vec<Audited>,
     /// The readings of files that were asked for.
     pub readings: Vec<u64>,
+    /// The paths that the store was to look for.
+    pub seeking: Vec<String>,
+    /// The segments that the store was to decide about.
+    pub settling: Vec<Vec<u64>>,
+    /// Whether it might claim each.
+    pub claims: Vec<bool>,
+    /// Segments that the store is to read without a claim, that it forgets, and that it gives.
+    pub follows: Vec<String>,
+    pub unfollowed: Vec<String>,
+    pub gives: Vec<(u32, u64)>,
+    /// How many renewals were asked for.
+    pub renewals: u32,
+    /// Whether the last of them says that the server was drained.
+    pub says_drained: bool,
+    /// The looks for the servers of the space that were asked for: number, from where, whether all.
+    pub looks: Vec<(u64, u64, bool)>,
+    /// The pages of the catalogue that were asked for.
+    pub pages: Vec<(u64, PageAsked)>,
     /// The connections that were to be asked about the bulk that comes in on them.
     pub refused_bulk: Vec<u64>,
     /// These connections take nothing of what they are sent.
@@ -109,6 +132,16 @@ impl World {
             closed: Vec::new(),
             audited: Vec::new(),
             readings: Vec::new(),
+            seeking: Vec::new(),
+            claims: Vec::new(),
+            follows: Vec::new(),
+            unfollowed: Vec::new(),
+            gives: Vec::new(),
+            settling: Vec::new(),
+            renewals: 0,
+            says_drained: false,
+            looks: Vec::new(),
+            pages: Vec::new(),
             refused_bulk: Vec::new(),
             stuck: Vec::new(),
             waiting: HashMap::new(),
@@ -178,6 +211,27 @@ impl World {
             }
             Effect::Next { segment_id, next } => self.given.push((segment_id, next)),
             Effect::LookAfterStore => {}
+            Effect::Seek { path, claims } => {
+                self.seeking.push(path);
+                self.claims.push(claims);
+            }
+            Effect::Follow { path } => self.follows.push(path),
+            Effect::Unfollow { path } => self.unfollowed.push(path),
+            Effect::Give {
+                segment, member, ..
+            } => self.gives.push((segment, member)),
+            Effect::Free(_) => {}
+            Effect::Settle { segments } => self.settling.push(segments),
+            Effect::Renew { is_drained } => {
+                self.renewals += 1;
+                self.says_drained = is_drained;
+            }
+            Effect::Page { asked, page } => self.pages.push((asked, page)),
+            Effect::Members {
+                asked,
+                after,
+                tells_all,
+            } => self.looks.push((asked, after, tells_all)),
             Effect::Audit(audited) => self.audited.push(*audited),
             Effect::ReadFiles { asked } => self.readings.push(asked),
         }
@@ -433,10 +487,6 @@ pub fn int_diff(grant: &WriterAcquired, number: i32) -> Bytes {
     let base = grant.now.number;
     let mut diff = DiffBuilder::new(base, base + 1);
     diff.add_block(grant.first_serial, INT, 1, "");
-    let mut runs = Vec::new();
-    varint::put(0, &mut runs);
-    varint::put(1, &mut runs);
-    runs.extend_from_slice(&number.to_le_bytes());
-    diff.change(grant.first_serial, &runs);
+    diff.set(grant.first_serial, 1, &number.to_le_bytes());
     diff.finish()
 }

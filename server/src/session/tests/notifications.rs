@@ -47,9 +47,11 @@ fn not_1_one_notification_until_the_copy_moves_on() {
     let told = world.notifications(2, MessageType::NotRecent);
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].body::<NotRecent>().now.number, 1);
-    world.newest(2, segment);
-    world.write(1, segment, 4);
-    assert_eq!(world.notifications(2, MessageType::NotRecent).len(), 1);
+    for sequence in 4..=17 {
+        world.newest(2, segment);
+        world.write(1, segment, sequence);
+        assert_eq!(world.notifications(2, MessageType::NotRecent).len(), 1);
+    }
 }
 
 #[test]
@@ -57,11 +59,25 @@ fn not_2_a_pushed_copy_counts_as_the_newest() {
     let mut world = World::new(false);
     let segment = world.clients(2, Durability::Memory);
     subscribe(&mut world, 2, segment, 1 << 20);
-    for sequence in 1..=3 {
+    for sequence in 1..=17 {
         world.write(1, segment, sequence);
     }
-    assert_eq!(pushes(&mut world, 2), [(0, 1), (1, 2), (2, 3)]);
+    let all: Vec<(u64, u64)> = (1..=17).map(|version| (version - 1, version)).collect();
+    assert_eq!(pushes(&mut world, 2), all);
     assert!(world.notifications(2, MessageType::NotRecent).is_empty());
+}
+
+#[test]
+fn not_1_a_subscription_outlasts_other_clients_of_the_segment() {
+    let mut world = World::new(false);
+    let segment = world.clients(4, Durability::Memory);
+    subscribe(&mut world, 2, segment, 1 << 20);
+    let close = Request::CloseSegment(CloseSegment { segment });
+    assert_eq!(world.ask(3, close).type_, MessageType::Done);
+    world.engine.disconnected(world.now_ns(), 4);
+    world.drain();
+    world.write(1, segment, 1);
+    assert_eq!(pushes(&mut world, 2), [(0, 1)]);
 }
 
 #[test]
@@ -211,6 +227,30 @@ fn not_6_whatever_else_is_sent_to_a_slow_reader_comes_after_the_news() {
     world.send(2, Request::Ping);
     let types: Vec<MessageType> = world.sent.iter().map(|s| s.type_).collect();
     assert_eq!(types, [MessageType::NotRecent, MessageType::Pong]);
+}
+
+#[test]
+fn not_6_a_slow_reader_that_leaves_a_segment_is_told_of_the_others() {
+    for closes in [true, false] {
+        let mut world = World::new(false);
+        let segment = world.clients(2, Durability::Memory);
+        let other = world.open(1, "/other", Durability::Memory);
+        world.open(2, "/other", Durability::Memory);
+        for segment in [segment, other] {
+            subscribe(&mut world, 2, segment, 1 << 20);
+        }
+        stall(&mut world, 2);
+        world.write(1, segment, 1);
+        world.write(1, other, 2);
+        let leave = match closes {
+            true => Request::CloseSegment(CloseSegment { segment }),
+            false => Request::Unsubscribe(Unsubscribe { segment }),
+        };
+        assert_eq!(world.ask(2, leave).type_, MessageType::Done);
+        let told = world.notifications(2, MessageType::NotRecent);
+        let told: Vec<u32> = told.iter().map(|n| n.body::<NotRecent>().segment).collect();
+        assert_eq!(told, [other]);
+    }
 }
 
 #[test]

@@ -219,3 +219,31 @@ fn what_the_store_is_asked_comes_before_what_peers_are_sent() {
         "{effects:?}"
     );
 }
+
+#[test]
+fn the_shell_is_told_when_many_readers_are_yet_to_be_told() {
+    for (readers, is_many) in [(1, false), (READERS, true)] {
+        let mut world = World::new(false);
+        let segment = world.clients(1 + readers, Durability::Memory);
+        for reader in 2..=1 + readers {
+            super::notifications::subscribe(&mut world, reader, segment, 1 << 20);
+        }
+        let grant = world.lock(1, segment);
+        let bulk = int_diff(&grant, 7);
+        let incoming = Incoming {
+            stream: 1000,
+            announced_bytes: bulk.len() as u64,
+            chains: Vec::new(),
+            request: release_writer(segment, &grant, 1, bulk.len()),
+            bulk,
+        };
+        assert!(!world.engine.has_effects());
+        world.engine.request(world.now_ns(), 1, incoming);
+        assert!(world.engine.has_effects(), "the writer's answer");
+        assert_eq!(world.engine.is_about_to_tell(), is_many);
+        world.drain();
+        assert!(!world.engine.has_effects() && !world.engine.is_about_to_tell());
+        let told = world.sent.iter().filter(|s| s.type_ == MessageType::Push);
+        assert_eq!(told.count(), readers as usize);
+    }
+}

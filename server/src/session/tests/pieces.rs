@@ -2,7 +2,7 @@
 
 use super::*;
 use interweave_master::Segment;
-use interweave_store::{Next, Piece};
+use interweave_store::{Next, Piece, RecoveredSegment};
 
 const ID: u64 = FIRST_FENCE + 1;
 
@@ -48,6 +48,22 @@ impl World {
         next
     }
 
+    /// All pieces of the checkpoint. `before_each` happens before the store asks for one.
+    fn all_pieces(&mut self, ticket: u64, mut before_each: impl FnMut(&mut World)) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        loop {
+            before_each(self);
+            match self.next_of(ticket) {
+                Next::Piece(piece) => pieces.push(piece),
+                Next::Last(piece) => {
+                    pieces.push(piece);
+                    return pieces;
+                }
+                Next::Nothing => panic!("it was given up"),
+            }
+        }
+    }
+
     /// The ticket and the head of the checkpoint in pieces that was asked for.
     fn in_pieces(&mut self) -> (Asked, u64, Box<CheckpointHead>) {
         let asked = self.asked.pop().expect("a checkpoint");
@@ -72,20 +88,11 @@ fn a_checkpoint_in_pieces_is_of_the_version_at_which_it_began() {
     world.want(&[ID]);
     let (asked, ticket, head) = world.in_pieces();
     assert_eq!(head.at.number, 100);
-    let mut pieces: Vec<Piece> = Vec::new();
     let mut sequence = 100;
-    loop {
+    let pieces = world.all_pieces(ticket, |world| {
         sequence += 1;
         world.write(1, segment, sequence);
-        match world.next_of(ticket) {
-            Next::Piece(piece) => pieces.push(piece),
-            Next::Last(piece) => {
-                pieces.push(piece);
-                break;
-            }
-            Next::Nothing => panic!("it was given up"),
-        }
-    }
+    });
     assert!(pieces.len() > 10, "{}", pieces.len());
     world.stored(&asked, Ok(()));
     let pieces = pieces.into_iter().map(|piece| interweave_master::Piece {
@@ -190,4 +197,52 @@ fn one_checkpoint_in_pieces_is_under_way_at_a_time_and_small_ones_do_not_wait() 
     world.stored(&asked, Ok(()));
     world.want(&[ID + 1]);
     assert_eq!(world.in_pieces().2.segment_id, ID + 1);
+}
+
+#[test]
+fn log_18_a_start_rebuilds_a_segment_from_either_kind_of_checkpoint() {
+    for is_large in [true, false] {
+        let (mut world, segment) = match is_large {
+            true => large(Durability::Synced),
+            false => {
+                let mut world = World::new(true);
+                let segment = world.clients(1, Durability::Synced);
+                world.write(1, segment, 1);
+                (world, segment)
+            }
+        };
+        let before = values(&world.engine.segments.get(segment).expect("it").master);
+        let stamp = world.newest(1, segment);
+        world.want(&[ID]);
+        let (checkpoint, pieces) = match world.asked.pop() {
+            Some(Asked::Checkpoint(_, checkpoint)) => {
+                ((checkpoint.head, checkpoint.diff), Vec::new())
+            }
+            Some(Asked::InPieces(ticket, head)) => {
+                ((*head, Bytes::new()), world.all_pieces(ticket, |_| ()))
+            }
+            other => panic!("not a checkpoint: {other:?}"),
+        };
+        assert_eq!(pieces.is_empty(), !is_large);
+        let (mut world, remarks) = super::durability::restarted(RecoveredSegment {
+            segment_id: ID,
+            epoch: (FIRST_FENCE >> 32) + 1,
+            path: "/list".to_string(),
+            durable: Durability::Synced,
+            quota_bytes: 1 << 20,
+            creator: None,
+            incarnation: stamp.incarnation,
+            checkpoint: Some(checkpoint),
+            pieces,
+            releases: Vec::new(),
+            serials_below: 1 << 20,
+            clean: true,
+            damage: None,
+        });
+        assert!(remarks.is_empty(), "{remarks:?}");
+        let segment = world.clients(1, Durability::Synced);
+        assert_eq!(world.newest(1, segment), stamp);
+        let after = values(&world.engine.segments.get(segment).expect("it").master);
+        assert_eq!(after, before);
+    }
 }

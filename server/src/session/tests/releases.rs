@@ -161,6 +161,57 @@ fn lock_7_several_segments_are_released_together_or_not_at_all() {
     }
 }
 
+/// A release of /a and /b, whose numbers these are.
+fn release_both(
+    (a, grant_a): (u32, &WriterAcquired),
+    (b, grant_b): (u32, &WriterAcquired),
+    sequence: u64,
+) -> (Request, Bytes) {
+    let (diff_a, diff_b) = (int_diff(grant_a, 1), int_diff(grant_b, 2));
+    let part = |segment, grant: &WriterAcquired, diff: &Bytes| ReleasePart {
+        segment,
+        fence: grant.fence,
+        base: grant.now.clone(),
+        diff_bytes: diff.len() as u64,
+    };
+    let parts = vec![part(a, grant_a, &diff_a), part(b, grant_b, &diff_b)];
+    let request = Request::ReleaseWriter(ReleaseWriter { sequence, parts });
+    (request, Bytes::from([&diff_a[..], &diff_b[..]].concat()))
+}
+
+/// Found by the simulator: FENCED said that a release was undone, of which /b still had its part.
+#[test]
+fn lock_8_a_release_sent_again_after_one_of_its_segments_was_removed_is_not_told_to_be_undone() {
+    let mut world = World::new(false);
+    let session = world.hello(1);
+    let a = world.open(1, "/a", Durability::Memory);
+    let b = world.open(1, "/b", Durability::Memory);
+    let (grant_a, grant_b) = (world.lock(1, a), world.lock(1, b));
+    let (request, bulk) = release_both((a, &grant_a), (b, &grant_b), 1);
+    let first = world.send_with(1, request, bulk);
+    assert_eq!(world.answer(first).type_, MessageType::WriterReleased);
+    let path = "/a".to_string();
+    world.ask(1, Request::RemoveSegment(RemoveSegment { path }));
+    world.hello_as(2, session);
+    world.open(2, "/b", Durability::Memory);
+    let made_anew = world.open(2, "/a", Durability::Memory);
+    for number in [a, made_anew] {
+        let (request, bulk) = release_both((number, &grant_a), (b, &grant_b), 1);
+        let again = world.send_with(2, request, bulk);
+        assert_eq!(world.answer(again).error(), ErrorCode::Unreachable);
+    }
+    let resolved: ReleaseResolved = world.ask(2, resolve(b, session, 1)).body();
+    assert!(resolved.committed);
+    assert_eq!(world.newest(2, b).number, 1);
+    assert_eq!(world.newest(2, made_anew).number, 0);
+    // Nothing of the release is there any more.
+    let path = "/b".to_string();
+    world.ask(2, Request::RemoveSegment(RemoveSegment { path }));
+    let (request, bulk) = release_both((made_anew, &grant_a), (b, &grant_b), 1);
+    let again = world.send_with(2, request, bulk);
+    assert_eq!(world.answer(again).error(), ErrorCode::Fenced);
+}
+
 #[test]
 fn a_release_without_a_diff_gives_the_lock_back_and_makes_no_version() {
     let mut world = World::new(false);
@@ -414,6 +465,23 @@ fn lock_12_bulk_under_way_is_bounded_and_what_cannot_be_committed_makes_room() {
     assert!(senders.begins(1, 5 * MIB), "2 lost its lock");
     senders.world.drain();
     assert_eq!(senders.world.closed, [2]);
+}
+
+#[test]
+fn lock_12_the_bound_of_bulk_is_exact_and_one_frame_does_not_count() {
+    let frame = u64::from(MAX_CHUNK_BYTES);
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(2, 6 * MIB));
+    assert!(senders.comes(2, 5 * MIB));
+    assert!(!senders.begins(1, 5 * MIB + 1));
+    assert!(senders.begins(1, 5 * MIB));
+    assert!(senders.comes(1, 5 * MIB - 1));
+    assert!(!senders.begins(3, frame + 1));
+    assert!(senders.begins(3, frame));
+    assert!(senders.comes(2, 1));
+    assert!(senders.world.refused_bulk.is_empty(), "all room is used");
+    assert!(senders.comes(2, 1));
+    assert_eq!(senders.world.refused_bulk, [1], "it began last");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn ses_1_no_common_version_ends_the_connection() {
 #[test]
 fn ses_4_a_hello_of_any_version_is_refused_by_both_numbers_in_a_form_that_it_reads() {
     let older = to_bytes(&hello([0; 16]));
-    for (least, most, rest) in [(1_u32, 1_u32, 16), (3, 9, 0), (3, 3, 5000)] {
+    for (least, most, rest) in [(1_u32, 1_u32, 16), (4, 9, 0), (4, 4, 5000)] {
         let mut world = World::new(false);
         world.engine.connected(0, 1, [1; 16], Peer::default());
         let mut body = older[..4].to_vec();
@@ -39,7 +39,7 @@ fn ses_4_a_hello_of_any_version_is_refused_by_both_numbers_in_a_form_that_it_rea
         let answer = world.ask(1, request);
         let said: PlainError = answer.body();
         assert_eq!(said.code, ErrorCode::VersionMismatch);
-        let both = format!("versions {least} to {most}, this server 2 to 2");
+        let both = format!("versions {least} to {most}, this server 2 to 3");
         assert!(said.text.contains(&both), "{}", said.text);
         assert_eq!(world.closed, [1]);
     }
@@ -399,6 +399,44 @@ fn ses_2_a_session_is_resumed_after_the_server_was_busy_for_longer_than_its_leas
     assert_eq!(world.open(4, "/list", Durability::Memory), segment);
     let stream = world.release(4, segment, &grant, 1);
     assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
+}
+
+#[test]
+fn lock_3_a_lease_becomes_longer_by_the_absence_and_no_more() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    world.lock(1, segment);
+    world.pass_talking(4_000, &[1, 2]);
+    let other = world.send(2, acquire_writer(segment, 60_000));
+    be_absent(&mut world, 7_000);
+    world.pass_talking(u64::from(LEASE_MS) - 4_500, &[1, 2]);
+    assert!(world.try_answer(other).is_none());
+    world.pass_talking(500, &[1, 2]);
+    assert_eq!(world.answer(other).type_, MessageType::WriterAcquired);
+}
+
+#[test]
+fn lock_3_a_lease_that_was_over_before_the_absence_stays_over() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    world.lock(1, segment);
+    world.pass_talking(u64::from(LEASE_MS) - 500, &[1, 2]);
+    let other = world.send(2, acquire_writer(segment, 60_000));
+    world.now_ms += 500;
+    be_absent(&mut world, 5_000);
+    world.pass(0);
+    assert_eq!(world.answer(other).type_, MessageType::WriterAcquired);
+}
+
+#[test]
+fn a_connection_is_greeted_when_its_hello_was_taken() {
+    let mut world = World::new(false);
+    let now_ns = world.now_ns();
+    let id = session_of(1);
+    world.engine.connected(now_ns, 1, id, Peer::default());
+    assert!(!world.engine.is_greeted(1));
+    world.ask(1, Request::Hello(hello([0; 16])));
+    assert!(world.engine.is_greeted(1) && !world.engine.is_greeted(2));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use super::access::{hello_with, list, open_to_read, value_diff};
 use super::*;
 use interweave_access::{Rules, TokenLine, Tokens};
+use interweave_store::{unshared, StoreStatus};
 use std::sync::{Arc, LazyLock};
 
 /// The rules from the beginning, by which all who have a token may read and write the segment.
@@ -65,7 +66,7 @@ const SITUATIONS: [Situation; 10] = [
     MayDoAll,
 ];
 
-/// What a message needs.
+/// A message's needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Needs {
     Nothing,
@@ -160,10 +161,27 @@ fn example(type_: MessageType, about: &Numbers) -> Option<(Request, Needs)> {
         Type::Cancel => (Request::Cancel(Cancel { stream: 1 }), Nothing),
         Type::Goodbye => (Request::Goodbye, Nothing),
         Type::ReloadAccess => (Request::ReloadAccess, Admin),
+        Type::FollowSegment => (Request::FollowSegment(FollowSegment { path }), Admin),
+        Type::HandOver => {
+            let asked = HandOver {
+                path,
+                member: 1,
+                deadline_ms: 0,
+            };
+            (Request::HandOver(asked), Admin)
+        }
+        Type::Drain => (Request::Drain, Admin),
+        Type::ListMembers => (Request::ListMembers(ListMembers { after: 0 }), Nothing),
         Type::OpenSegment => (open_to_read(PATH), Read),
         Type::CloseSegment => (Request::CloseSegment(CloseSegment { segment }), Own),
         Type::RemoveSegment => (Request::RemoveSegment(RemoveSegment { path }), Remove),
         Type::ListSegments => (list("/"), Nothing),
+        Type::ListPlaces => {
+            let Request::ListSegments(ListSegments { prefix, after }) = list("/") else {
+                unreachable!()
+            };
+            (Request::ListPlaces(ListPlaces { prefix, after }), Nothing)
+        }
         Type::DescribeBlocks => {
             let asked = DescribeBlocks {
                 segment,
@@ -217,12 +235,13 @@ fn example(type_: MessageType, about: &Numbers) -> Option<(Request, Needs)> {
         Type::Credit => (Request::Credit(Credit { segment, bytes: 1 }), Own),
         Type::Error | Type::Unimplemented | Type::Continue => return None,
         Type::Welcome | Type::Pong | Type::Done | Type::AccessReloaded => return None,
+        Type::MemberList | Type::PlaceList => return None,
         Type::SegmentOpened | Type::SegmentList | Type::BlocksDescribed => return None,
         Type::ReaderAcquired | Type::WriterAcquired | Type::WriterRenewed => return None,
         Type::SerialsGranted | Type::WriterReleased | Type::WriterKept => return None,
         Type::ReleaseResolved | Type::Subscribed | Type::NotRecent | Type::Push => return None,
         Type::Heartbeat | Type::WriterLost | Type::SegmentGone => return None,
-        Type::RecallWriter => return None,
+        Type::RecallWriter | Type::SegmentMoved | Type::SegmentFollowed => return None,
     })
 }
 
@@ -295,6 +314,11 @@ impl Case {
             self.world.engine.files_read(now_ns, asked, Vec::new());
             self.world.drain();
         }
+        for (asked, ..) in std::mem::take(&mut self.world.looks) {
+            let found = Ok(unshared("memory", &StoreStatus::default()));
+            self.world.engine.members_found(now_ns, asked, found);
+            self.world.drain();
+        }
         stream
     }
 
@@ -306,7 +330,7 @@ impl Case {
         self.grant = self.world.lock(2, segment);
     }
 
-    /// What a refused message may not change.
+    /// The state that a refused message may not change.
     fn state(&self) -> String {
         let all = std::ops::Bound::Unbounded;
         let engine = &self.world.engine;
@@ -364,7 +388,7 @@ fn check_answer(type_: MessageType, situation: Situation, needs: Needs, answer: 
     let is_refused = match (needs, type_) {
         (NoClientMay, MessageType::Hello) => code == Some(ErrorCode::Malformed),
         (NoClientMay, _) => answer.is_some_and(|a| a.type_ == MessageType::Unimplemented),
-        // Whoever may not know of the segment is answered as about one that is not there.
+        // A client that may not know of the segment is answered as about one that is not there.
         (Own, _) if !situation.may(Own) => code.is_none_or(|code| code == ErrorCode::NotOpen),
         // A client without the right to change has no lock, so it cannot release.
         (_, MessageType::ReleaseWriter) => code.is_some(),

@@ -52,6 +52,16 @@ fn net_2_beyond_the_bound_those_who_took_nothing_for_longest_are_closed() {
 }
 
 #[test]
+fn net_2_exactly_as_much_as_the_bound_may_wait() {
+    let (mut world, _) = world_of(2);
+    for (bytes, closed) in [(MOST, &[][..]), (MOST + 1, &[2])] {
+        world.engine.backlog(world.now_ns(), 2, backlog(bytes));
+        world.drain();
+        assert_eq!(world.closed, closed, "{bytes}");
+    }
+}
+
+#[test]
 fn net_2_small_replies_count_with_what_they_take() {
     let (mut world, _) = world_of(2);
     world.stuck = vec![2];
@@ -127,4 +137,5 @@ fn net_3_whoever_takes_nothing_for_a_lease_is_closed_however_much_it_talks() {
     world.engine.backlog(world.now_ns(), 3, backlog(1));
     world.pass_talking(u64::from(LEASE_MS) / 2 + 1000, &[1, 2, 3]);
     assert_eq!(world.closed, [2], "3 took some in time, 1 took all");
+    assert_eq!(world.engine.wire.counters.stuck, 1);
 }

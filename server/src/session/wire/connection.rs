@@ -7,6 +7,7 @@ use super::super::number_map::NumberMap;
 use super::lending::Lent;
 use crate::coherence::{Known, Newest, Watch, NO_COPY};
 use interweave_access::Peer;
+use interweave_store::Elsewhere;
 use interweave_wire::protocol::SessionId;
 use interweave_wire::Rejection;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -53,6 +54,10 @@ impl OpenSegmentState {
     }
 }
 
+/// A segment that another server has now: its path, and where it is.
+#[derive(Debug, Clone)]
+pub struct Moved(pub Arc<str>, pub Elsewhere);
+
 /// A request that is not answered yet.
 #[derive(Debug, Clone, Copy)]
 pub enum Unanswered {
@@ -82,6 +87,8 @@ pub struct Connection {
     pub failed: Option<FailedLogin>,
     /// None until hello.
     pub session: Option<u64>,
+    /// The protocol version that both speak. 0 until hello.
+    pub version: u32,
     /// The account of the session's identity. None until hello.
     pub account: Option<u32>,
     /// Random bytes: a new session gets them as its id. Hello takes them out, because the server
@@ -89,11 +96,15 @@ pub struct Connection {
     pub unused_id: Option<SessionId>,
     /// Its client answers RECALL_WRITER [LOCK-13].
     pub keeps_grants: bool,
+    /// Its client follows SEGMENT_MOVED [SPACE-23].
+    pub follows_moves: bool,
     pub open: NumberMap<u32, OpenSegmentState>,
     /// Those of them that it watches, in order, so that the sweep can go through them in slices.
     pub watched: BTreeSet<u32>,
     /// The paths of segments that were removed while it had them open, until it closes them.
     pub gone: BTreeMap<u32, Arc<str>>,
+    /// The segments that moved while it had them open, until it closes them.
+    pub moved: BTreeMap<u32, Moved>,
     pub unanswered: HashMap<u32, Unanswered>,
     pub connected_ns: u64,
     pub heard_ns: u64,
@@ -115,12 +126,15 @@ impl Connection {
             peer,
             failed: None,
             session: None,
+            version: 0,
             account: None,
             unused_id: Some(unused_id),
             keeps_grants: false,
+            follows_moves: false,
             open: NumberMap::default(),
             watched: BTreeSet::new(),
             gone: BTreeMap::new(),
+            moved: BTreeMap::new(),
             unanswered: HashMap::new(),
             connected_ns: now_ns,
             heard_ns: now_ns,

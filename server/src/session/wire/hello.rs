@@ -9,8 +9,8 @@ use interweave_access::{Access, Identity, Login, NotLetIn};
 use interweave_wire::fields::{field, readable, Fields};
 use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{
-    ErrorCode, FieldKey, HeaderField, Hello, IdField, KeepingField, MessageType, Welcome,
-    PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN,
+    ErrorCode, FieldKey, HeaderField, Hello, IdField, KeepingField, MessageType, MovingField,
+    Welcome, PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN,
 };
 use interweave_wire::session_hash::session_hash;
 use interweave_wire::Rejection;
@@ -40,7 +40,7 @@ impl Wire {
         let version = agreed_version(hello)?;
         let fields = Fields::of(&hello.fields)?;
         let origin = Origin::of(fields)?;
-        let keeping: Option<KeepingField> = fields.get(FieldKey::Keeping)?;
+        let abilities = abilities(fields)?;
         if is_stopping {
             return Err(stopping());
         }
@@ -69,9 +69,10 @@ impl Wire {
         };
         if let Some(c) = self.connections.get_mut(&connection) {
             c.session = Some(session);
+            c.version = version;
             self.ungreeted.end(connection);
             c.account = Some(account);
-            c.keeps_grants = keeping.is_some_and(|field| field.keeps_grants);
+            (c.keeps_grants, c.follows_moves) = abilities;
         }
         let welcome = Welcome {
             version,
@@ -128,6 +129,17 @@ impl Wire {
             s.expires_ns = u64::MAX;
         }
     }
+}
+
+/// Whether the client keeps grants [LOCK-13], and whether it follows SEGMENT_MOVED [SPACE-23].
+fn abilities(fields: Fields<'_>) -> Result<(bool, bool), Rejection> {
+    let keeping: Option<KeepingField> = fields.get(FieldKey::Keeping)?;
+    let moving: Option<MovingField> = fields.get(FieldKey::Moving)?;
+    let keeps_grants = keeping.is_some_and(|field| field.keeps_grants);
+    Ok((
+        keeps_grants,
+        moving.is_some_and(|field| field.follows_moves),
+    ))
 }
 
 /// Returns the highest version that client and server speak [SES-1].

@@ -22,11 +22,13 @@ use super::absence::Absence;
 use super::config::{ns, Config};
 use super::crowd::Crowd;
 use super::effect::Effect;
-use super::message::ServerMessage;
+use super::message::{code_for, ServerMessage};
 use super::number_map::NumberMap;
 use super::statistics::Counters;
 use super::timers::Timers;
-pub use connection::{At, Connection, OpenSegmentState, Unanswered, MAX_UNANSWERED, NOTIFICATION};
+pub use connection::{
+    At, Connection, Moved, OpenSegmentState, Unanswered, MAX_UNANSWERED, NOTIFICATION,
+};
 use connection::{MAX_LISTS, MAX_OPEN_SEGMENTS};
 pub use hello::no_common_version;
 use interweave_access::Peer;
@@ -225,18 +227,20 @@ impl Wire {
     /// Answers a request with an error. While the client's version is not known, the error has the
     /// form that clients of all versions read [SES-5].
     pub fn refuse(&mut self, connection: u64, stream: u32, rejection: &Rejection) {
-        let (code, text) = (rejection.code, rejection.text.clone());
-        let is_known = |c: &Connection| c.session.is_some();
-        let message = match self.connections.get(&connection).is_some_and(is_known) {
-            true => ServerMessage::error(stream, code, text),
-            false => ServerMessage::plain_error(stream, code, text),
+        let greeted = self.connections.get(&connection);
+        let message = match greeted.filter(|c| c.session.is_some()) {
+            Some(c) => {
+                let code = code_for(c.version, rejection.code);
+                ServerMessage::refusal(stream, code, rejection)
+            }
+            None => ServerMessage::plain_error(stream, rejection.code, rejection.text.clone()),
         };
         self.send(connection, message);
     }
 
     /// Sends an error that answers no request. REQUIRES: the caller then closes the connection.
     pub fn complain(&mut self, connection: u64, code: ErrorCode, text: String) {
-        self.refuse(connection, 0, &Rejection { code, text });
+        self.refuse(connection, 0, &Rejection::new(code, text));
     }
 
     /// Answers a request that waited with an error.
@@ -317,6 +321,14 @@ impl Wire {
         let connections: Vec<u64> = self.connections.keys().copied().collect();
         for connection in connections {
             self.send_notification(connection, MessageType::Goodbye);
+            self.close(connection);
+        }
+    }
+
+    /// Closes all connections.
+    pub fn close_all(&mut self) {
+        let connections: Vec<u64> = self.connections.keys().copied().collect();
+        for connection in connections {
             self.close(connection);
         }
     }
@@ -435,10 +447,24 @@ impl Wire {
             .cloned()
     }
 
-    /// Whether the connection has closed a segment that was removed before.
+    /// Returns what became of a segment that moved while the connection had it open.
+    pub fn moved(&self, connection: u64, number: u32) -> Option<Moved> {
+        let connection = self.connections.get(&connection)?;
+        connection.moved.get(&number).cloned()
+    }
+
+    /// Whether the connection's client follows SEGMENT_MOVED.
+    pub fn follows_moves(&self, connection: u64) -> bool {
+        let connection = self.connections.get(&connection);
+        connection.is_some_and(|c| c.follows_moves)
+    }
+
+    /// Whether the connection has closed a segment that was removed before, or has moved.
     pub fn closes_gone(&mut self, connection: u64, number: u32) -> bool {
-        let connection = self.connections.get_mut(&connection);
-        connection.is_some_and(|c| c.gone.remove(&number).is_some())
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return false;
+        };
+        c.gone.remove(&number).is_some() || c.moved.remove(&number).is_some()
     }
 
     /// Forgets a segment that the connection has closed.

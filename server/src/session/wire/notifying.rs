@@ -4,7 +4,7 @@
 //! connection must hear later.
 
 use super::super::message::{Body, ServerMessage};
-use super::Wire;
+use super::{Moved, Wire};
 use crate::coherence::{Known, Newest, Version, Watch};
 use interweave_wire::protocol::*;
 use interweave_wire::Gathered;
@@ -68,6 +68,23 @@ impl Wire {
         if open.behind.take().is_some() {
             c.behind.retain(|segment| *segment != number);
         }
+    }
+
+    /// Makes the subscription rest. False: the connection has none, or it rests already.
+    pub fn rest(&mut self, connection: u64, number: u32) -> bool {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return false;
+        };
+        let Some(open) = c.open.get_mut(&number) else {
+            return false;
+        };
+        if !open.watch.as_mut().is_some_and(|watch| watch.rest()) {
+            return false;
+        }
+        if open.behind.take().is_some() {
+            c.behind.retain(|segment| *segment != number);
+        }
+        true
     }
 
     /// Whether a release from `base` is forwarded to the connection.
@@ -147,15 +164,16 @@ impl Wire {
         Some((open.known.stamp, watch))
     }
 
-    /// Sends NOT_RECENT.
+    /// Sends NOT_RECENT, unless it was sent before [NOT-1].
     pub fn announce(&mut self, connection: u64, number: u32, now: Version) {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
-        let stream = c.next_notification();
-        if let Some(watch) = c.open.get_mut(&number).and_then(|o| o.watch.as_mut()) {
-            watch.announced();
+        let watch = c.open.get_mut(&number).and_then(|o| o.watch.as_mut());
+        if watch.is_some_and(|watch| !watch.announce()) {
+            return;
         }
+        let stream = c.next_notification();
         self.counters.announcements += 1;
         let body = NotRecent {
             segment: number,
@@ -255,5 +273,31 @@ impl Wire {
             let gone = ServerMessage::about(number, MessageType::SegmentGone, stream, &gone);
             self.send(connection, gone);
         }
+    }
+
+    /// Tells the connection that another server has the segment [SPACE-23].
+    pub fn segment_moved(
+        &mut self,
+        connection: u64,
+        number: u32,
+        path: &Arc<str>,
+        to: &interweave_store::Elsewhere,
+    ) {
+        self.close_segment(connection, number);
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        c.moved.insert(number, Moved(path.clone(), to.clone()));
+        if c.moved.len() > MOST_GONE {
+            c.moved.pop_first();
+        }
+        let stream = c.next_notification();
+        let body = SegmentMoved {
+            segment: number,
+            address: to.address.clone(),
+            tls_name: to.tls_name.clone(),
+        };
+        let moved = ServerMessage::about(number, MessageType::SegmentMoved, stream, &body);
+        self.send(connection, moved);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{channel, Receiver};
 use bytes::Bytes;
 use interweave_store::{EmbeddedStore, Options, Record, SegmentStore, StoreError};
 use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogRelease, Primitive};
-use interweave_wire::{chain, varint, DiffBuilder};
+use interweave_wire::{chain, DiffBuilder};
 
 /// The integers of each segment: the segment's number, and the numbers that follow.
 pub const INTS: u64 = 16;
@@ -18,13 +18,10 @@ const TOGETHER: u64 = 1000;
 fn diff(first: u64) -> Bytes {
     let mut diff = DiffBuilder::new(0, 1);
     diff.add_block(1, Primitive::Int as u32, INTS, "ints");
-    let mut runs = Vec::new();
-    varint::put(0, &mut runs);
-    varint::put(INTS, &mut runs);
-    for i in 0..INTS {
-        runs.extend(((first + i) as u32).to_be_bytes());
-    }
-    diff.change(1, &runs);
+    let values: Vec<u8> = (first..first + INTS)
+        .flat_map(|value| (value as u32).to_be_bytes())
+        .collect();
+    diff.set(1, INTS, &values);
     diff.finish()
 }
 

@@ -2,9 +2,9 @@
 
 use crate::segments::{Effect, Segments, Tail, Uncovered};
 use bytes::Bytes;
-use interweave_store::{check_record, version_after, Record, StoreError};
+use interweave_store::{check_record, log_header, version_after, Record, StoreError};
 use interweave_wire::protocol::xdr::to_bytes;
-use interweave_wire::protocol::{Durability, LogBody, LogHeader};
+use interweave_wire::protocol::{Durability, LogBody};
 use std::collections::BTreeMap;
 
 /// A record with a longer diff has several rows [STORE-8].
@@ -45,10 +45,20 @@ pub struct Batch {
     pub rows: Vec<Row>,
     /// The commit waits for the disk and the standby.
     pub waits: bool,
+    /// The log's table that takes the rows.
+    pub table: usize,
     bytes: u64,
 }
 
 impl Batch {
+    /// An empty one, of which that table of the log takes the rows.
+    pub fn into(table: usize) -> Batch {
+        Batch {
+            table,
+            ..Batch::default()
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -80,7 +90,7 @@ impl Batch {
                 Some(change) => Some(change),
                 None => self.begun(segments, id)?,
             };
-            let change = next(segments, change, claim, record, &mut rows)?;
+            let change = next(segments, change, (claim, self.table), record, &mut rows)?;
             changed.insert(id, change);
         }
         self.waits |= durable == Durability::Synced && !changed.is_empty();
@@ -113,7 +123,7 @@ impl Batch {
 fn next(
     segments: &Segments,
     change: Option<Change>,
-    claim: u64,
+    (claim, table): (u64, usize),
     record: &Record,
     rows: &mut Vec<Row>,
 ) -> Result<Change, StoreError> {
@@ -130,13 +140,8 @@ fn next(
     if let LogBody::Create(create) = &record.body {
         change.path.clone_from(&create.path);
     }
-    let header = Bytes::from(to_bytes(&LogHeader {
-        owner: change.claim,
-        segment_id: id,
-        parent: change.tail.crc,
-        body: record.body.clone(),
-        fields: record.fields.clone(),
-    }));
+    let header = log_header(record, change.claim, change.tail.crc);
+    let header = Bytes::from(to_bytes(&header));
     let crc = crc32c::crc32c_append(crc32c::crc32c(&header), &record.diff);
     change.tail.take(&record.body, crc);
     let number = change.tail.head;
@@ -145,6 +150,7 @@ fn next(
         crc,
         bytes: (header.len() + record.diff.len()) as u64,
         effect: Effect::of(&record.body),
+        table,
     });
     let parts = parts_of(&record.diff);
     let count = parts.len() as u32;
@@ -179,6 +185,7 @@ mod tests {
     use super::*;
     use interweave_store_suite::records::{create, diff, release, small};
     use interweave_wire::protocol::Durability::{Memory, Synced, Written};
+    use interweave_wire::protocol::LogHeader;
 
     fn added(batch: &mut Batch, group: &[Record], durable: Durability) -> Result<(), StoreError> {
         batch.add(&Segments::default(), 4, group, durable)

@@ -2,14 +2,9 @@
 
 use crate::batch::parts_of;
 use bytes::{BufMut, Bytes, BytesMut};
-use interweave_store::Piece;
+use interweave_store::{Piece, CHECKPOINT_IN_PIECES};
 use interweave_wire::protocol::xdr::{from_bytes, to_bytes};
 use interweave_wire::protocol::CheckpointHead;
-
-/// The content is one diff.
-pub const WHOLE: [u8; 4] = *b"IWC3";
-/// The content came in pieces.
-pub const IN_PIECES: [u8; 4] = *b"IWC4";
 
 /// The rows of a piece.
 #[derive(Debug, Clone)]
@@ -97,7 +92,7 @@ impl Reading {
         let mut head = self.head.take().ok_or("its head is missing")?;
         let bytes = self.pieces.iter().map(|piece| piece.diff.len() as u64);
         head.diff_bytes = bytes.sum();
-        if head.magic == IN_PIECES {
+        if head.magic == CHECKPOINT_IN_PIECES {
             return Ok((head, Bytes::new(), self.pieces));
         }
         let whole = self.pieces.pop().map(|piece| piece.diff);

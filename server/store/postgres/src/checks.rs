@@ -1,135 +1,290 @@
 //! The settings of the database without which a promise does not hold, and who is in between.
+//!
+//! A start, a reconnection and `interweave doctor` do the same checks. A start takes the first
+//! finding with something to mend as its error.
 
 use crate::connection::Connection;
-use crate::outcome;
+use crate::schema;
+use crate::store::Options;
 use crate::target::Target;
 use interweave_store::StoreError;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 const OLDEST: i32 = 15;
 
-/// A setting without which acknowledged bytes may be lost, or damage is not noticed.
-const SETTINGS: &[(&str, &str, &str)] = &[
-    ("fsync", "on", "write `fsync = on` into postgresql.conf"),
-    (
-        "full_page_writes",
-        "on",
-        "write `full_page_writes = on` into postgresql.conf",
-    ),
-    (
-        "data_checksums",
-        "on",
-        "stop the cluster and run `pg_checksums --enable -D DIR`",
-    ),
-];
+/// The finding of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    pub name: &'static str,
+    pub found: String,
+    /// The line to change. None: it is as it should be.
+    pub mend: Option<String>,
+}
 
-const NO_STANDBY_NAMED: &str =
-    "no standby is synchronous: name one in postgresql.conf, as in `synchronous_standby_names = \
-     'ANY 1 (*)'`, or start the server with --store-alone, which keeps one copy";
-const NO_STANDBY_HERE: &str =
-    "`synchronous_standby_names` names a standby, and none is attached: start it, or start the \
-     server with --store-alone, which keeps one copy";
-const NOT_SHOWN: &str =
-    "this role may not see whether a standby is attached: run `GRANT pg_read_all_stats TO` it";
-const POOLER: &str =
-    "a pooler that gives each transaction another connection is in between: name the port of \
-     PostgreSQL itself in --store, or a pool with `pool_mode = session`";
-
-/// Checks what a start and a reconnection check. `alone`: no standby is wanted.
-pub async fn check(connection: &Connection, alone: bool) -> Result<(), StoreError> {
-    let setting = |name: &'static str| async move {
-        let row = connection
-            .client
-            .query_one("SELECT current_setting($1)", &[&name])
-            .await;
-        row.map(|row| row.get::<_, String>(0))
-            .map_err(|error| outcome::failed(&error))
-    };
-    let wrong = |text: String| Err(StoreError::Io(text));
-    let version = setting("server_version_num").await?;
-    let major = version.parse::<i32>().unwrap_or(0) / 10_000;
-    if major < OLDEST {
-        return wrong(format!(
-            "this is PostgreSQL {major}; {OLDEST} or newer is needed"
-        ));
-    }
-    let row = connection
-        .client
-        .query_one("SELECT pg_is_in_recovery()", &[])
-        .await;
-    let row = row.map_err(|error| outcome::failed(&error))?;
-    if row.get(0) {
-        return wrong("this is a standby; name the primary in --store".to_string());
-    }
-    for &(name, wanted, remedy) in SETTINGS {
-        let is = setting(name).await?;
-        if is != wanted {
-            return wrong(format!("{name} is {is}: {remedy}"));
+impl Checked {
+    pub fn ok(name: &'static str, found: impl Into<String>) -> Checked {
+        Checked {
+            name,
+            found: found.into(),
+            mend: None,
         }
     }
-    let remote = setting("synchronous_commit").await?;
-    if matches!(&*remote, "off" | "local") {
-        return wrong(format!(
-            "synchronous_commit is {remote}: write `synchronous_commit = on` into \
-             postgresql.conf, or ALTER ROLE ... RESET synchronous_commit"
-        ));
+
+    pub fn wrong(name: &'static str, found: impl Into<String>, mend: &str) -> Checked {
+        Checked {
+            mend: Some(mend.to_string()),
+            ..Checked::ok(name, found)
+        }
     }
-    match alone {
-        true => Ok(()),
-        false => check_standby(connection, &setting("synchronous_standby_names").await?).await,
+
+    pub fn result(&self) -> Result<(), StoreError> {
+        match &self.mend {
+            None => Ok(()),
+            Some(mend) if self.name == STANDBY => {
+                Err(StoreError::Alone(format!("{}: {mend}", self.found)))
+            }
+            Some(mend) => Err(StoreError::Io(format!("{}: {mend}", self.found))),
+        }
     }
 }
 
-async fn check_standby(connection: &Connection, named: &str) -> Result<(), StoreError> {
-    let wrong = |text: &str| Err(StoreError::Io(text.to_string()));
-    if named.trim().is_empty() {
-        return wrong(NO_STANDBY_NAMED);
+/// A setting without which acknowledged bytes may be lost, or damage is not noticed.
+struct Setting {
+    check: &'static str,
+    name: &'static str,
+    mend: &'static str,
+}
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        check: "fsync",
+        name: "fsync",
+        mend: "write `fsync = on` into postgresql.conf",
+    },
+    Setting {
+        check: "full-page-writes",
+        name: "full_page_writes",
+        mend: "write `full_page_writes = on` into postgresql.conf",
+    },
+    Setting {
+        check: "data-checksums",
+        name: "data_checksums",
+        mend: "stop the cluster and run `pg_checksums --enable -D DIR`",
+    },
+];
+
+const STANDBY: &str = "standby";
+const NAME_A_STANDBY: &str =
+    "name one in postgresql.conf, as in `synchronous_standby_names = 'ANY 1 (*)'`, or start the \
+     server with --store-alone, which keeps one copy";
+const ATTACH_A_STANDBY: &str =
+    "start it, or start the server with --store-alone, which keeps one copy";
+const WAIT_FOR_COMMITS: &str =
+    "write `synchronous_commit = on` into postgresql.conf, or ALTER ROLE ... RESET \
+     synchronous_commit";
+/// The check of a pooler takes no longer.
+const POOLER_TIME: Duration = Duration::from_secs(10);
+const LEAVE_THE_POOLER: &str =
+    "name the port of PostgreSQL itself in --store, or a pool with `pool_mode = session`";
+const NAME_THE_NEW_PRIMARY: &str =
+    "it is an old primary, or an old backup; name the new primary in --store, and bring this one \
+     back by pg_rewind";
+
+/// Checks what a start and a reconnection check. `is_alone`: no standby is wanted.
+pub async fn check(connection: &Connection, is_alone: bool) -> Result<(), StoreError> {
+    let all = database(connection, is_alone).await?;
+    all.iter().try_for_each(Checked::result)
+}
+
+/// Checks again what may change while a connection lasts.
+pub async fn check_standby(connection: &Connection) -> Result<(), StoreError> {
+    let select = "SELECT current_setting('synchronous_standby_names')";
+    let named: String = connection.one(select, &[]).await?.get(0);
+    standby(connection, &named).await?.result()
+}
+
+/// Connects again, with the checks of a reconnection. `newest`: the newest timeline of the database
+/// that was seen.
+pub async fn connect(options: &Options, newest: &AtomicI64) -> Result<Connection, StoreError> {
+    let connection = Connection::open(&options.target).await?;
+    check(&connection, options.is_alone).await?;
+    let timeline = timeline(&connection).await?;
+    refuse_older(timeline, newest.load(Ordering::Relaxed))?;
+    newest.fetch_max(timeline, Ordering::Relaxed);
+    Ok(connection)
+}
+
+/// Does all checks.
+pub async fn inspect(target: &Target, is_alone: bool) -> Result<Vec<Checked>, StoreError> {
+    let connection = Connection::open(target).await?;
+    let mut all = database(&connection, is_alone).await?;
+    let is_primary = all.iter().any(|c| c.name == "primary" && c.mend.is_none());
+    match schema::state(&connection).await {
+        Ok(found) => {
+            let (version, newest) = found.unzip();
+            all.push(schema::check(version, &target.schema));
+            if is_primary {
+                let timeline = timeline(&connection).await?;
+                all.push(check_timeline(timeline, newest.unwrap_or(0)));
+            }
+        }
+        Err(error) => {
+            let mend = "run GRANT USAGE ON SCHEMA, and GRANT SELECT ON ALL TABLES IN SCHEMA";
+            all.push(Checked::wrong("schema", error.to_string(), mend));
+        }
     }
-    let rows = connection
-        .client
-        .query("SELECT sync_state FROM pg_stat_replication", &[])
-        .await;
-    let rows = rows.map_err(|error| outcome::failed(&error))?;
+    // The last one, because a session may wait in it for the other one.
+    all.push(pooler(&connection, target).await?);
+    Ok(all)
+}
+
+async fn database(connection: &Connection, is_alone: bool) -> Result<Vec<Checked>, StoreError> {
+    let setting = |name: &'static str| async move {
+        let select = "SELECT current_setting($1)";
+        let row = connection.one(select, &[&name]).await?;
+        Ok::<String, StoreError>(row.get(0))
+    };
+    let number = setting("server_version_num").await?;
+    let version = format!("this is PostgreSQL {}", setting("server_version").await?);
+    let is_old = number.parse::<i32>().unwrap_or(0) / 10_000 < OLDEST;
+    let recovers = connection.one("SELECT pg_is_in_recovery()", &[]);
+    let recovers: bool = recovers.await?.get(0);
+    let mut all = vec![
+        match is_old {
+            true => Checked::wrong("version", version, "install PostgreSQL 15 or newer"),
+            false => Checked::ok("version", version),
+        },
+        match recovers {
+            true => Checked::wrong(
+                "primary",
+                "this is a standby",
+                "name the primary in --store",
+            ),
+            false => Checked::ok("primary", "this is a primary"),
+        },
+    ];
+    for &Setting { check, name, mend } in SETTINGS {
+        let is = setting(name).await?;
+        let found = format!("{name} is {is}");
+        all.push(match &*is {
+            "on" => Checked::ok(check, found),
+            _ => Checked::wrong(check, found, mend),
+        });
+    }
+    let is = setting("synchronous_commit").await?;
+    let found = format!("synchronous_commit is {is}");
+    all.push(match &*is {
+        "off" | "local" => Checked::wrong("synchronous-commit", found, WAIT_FOR_COMMITS),
+        _ => Checked::ok("synchronous-commit", found),
+    });
+    let named = setting("synchronous_standby_names").await?;
+    all.push(match is_alone {
+        true => Checked::ok(STANDBY, "none is wanted: the store has one copy"),
+        false => standby(connection, &named).await?,
+    });
+    Ok(all)
+}
+
+pub async fn standby(connection: &Connection, named: &str) -> Result<Checked, StoreError> {
+    if named.trim().is_empty() {
+        let found = "no standby is synchronous";
+        return Ok(Checked::wrong(STANDBY, found, NAME_A_STANDBY));
+    }
+    let states = "SELECT sync_state FROM pg_stat_replication";
+    let rows = connection.rows(states, &[]).await?;
     let states: Vec<Option<String>> = rows.iter().map(|row| row.get(0)).collect();
     let is_synced = |state: &Option<String>| {
         let state = state.as_deref();
         matches!(state, Some("sync" | "quorum"))
     };
-    if states.iter().any(is_synced) {
-        Ok(())
+    Ok(if states.iter().any(is_synced) {
+        Checked::ok(STANDBY, "a synchronous standby is attached")
     } else if states.iter().any(Option::is_none) {
-        wrong(NOT_SHOWN)
+        let found = "this role may not see whether a standby is attached";
+        Checked::wrong(STANDBY, found, "run `GRANT pg_read_all_stats TO` it")
     } else {
-        wrong(NO_STANDBY_HERE)
-    }
+        let found = "`synchronous_standby_names` names a standby, and none is attached";
+        Checked::wrong(STANDBY, found, ATTACH_A_STANDBY)
+    })
 }
 
-/// Refuses a pooler that gives a session another connection for each transaction. While a second
-/// session is in a transaction, the first one is asked for its process before and during it.
+/// Refuses a pooler that gives a session another connection for each transaction.
 pub async fn check_pooler(connection: &Connection, target: &Target) -> Result<(), StoreError> {
+    pooler(connection, target).await?.result()
+}
+
+/// Two sessions are in transactions together, again and again. They end them in both orders, so
+/// that a pooler that shares connections gives one of them the other's, whether it takes the
+/// connection that was used last or first. With one connection for all the second one waits.
+async fn pooler(connection: &Connection, target: &Target) -> Result<Checked, StoreError> {
     let second = Connection::open(target).await?;
-    let before = process(connection).await?;
-    second.run("BEGIN").await?;
-    let other = process(&second).await?;
-    let during = process(connection).await?;
-    second.run("ROLLBACK").await?;
-    match shares_connections(before, other, during) {
-        true => Err(StoreError::Io(POOLER.to_string())),
-        false => Ok(()),
-    }
+    let rounds = async {
+        let mut processes = Vec::new();
+        for ends_first in [&second, connection, &second] {
+            for session in [&second, connection] {
+                session.run("BEGIN").await?;
+            }
+            processes.push((process(&second).await?, process(connection).await?));
+            ends_first.run("ROLLBACK").await?;
+            for session in [&second, connection] {
+                if !std::ptr::eq(session, ends_first) {
+                    session.run("ROLLBACK").await?;
+                }
+            }
+        }
+        Ok::<_, StoreError>(processes)
+    };
+    let shares = match tokio::time::timeout(POOLER_TIME, rounds).await {
+        Ok(processes) => shares_connections(&processes?),
+        Err(_) => true,
+    };
+    Ok(match shares {
+        true => Checked::wrong(
+            "pooler",
+            "a pooler that gives each transaction another connection is in between",
+            LEAVE_THE_POOLER,
+        ),
+        false => Checked::ok("pooler", "each session has a process of its own"),
+    })
 }
 
 async fn process(connection: &Connection) -> Result<i32, StoreError> {
-    let row = connection
-        .client
-        .query_one("SELECT pg_backend_pid()", &[])
-        .await;
-    row.map(|row| row.get(0))
-        .map_err(|error| outcome::failed(&error))
+    let row = connection.one("SELECT pg_backend_pid()", &[]);
+    row.await.map(|row| row.get(0))
 }
 
-/// Whether two sessions had the same process, or one had two.
-fn shares_connections(before: i32, other: i32, during: i32) -> bool {
-    before == other || before != during
+/// Whether a session had several processes. `rounds`: those of two sessions.
+fn shares_connections(rounds: &[(i32, i32)]) -> bool {
+    rounds.windows(2).any(|pair| pair[0] != pair[1])
+}
+
+/// The timeline of a primary.
+pub const TIMELINE: &str =
+    "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint";
+
+pub async fn timeline(connection: &Connection) -> Result<i64, StoreError> {
+    let row = connection.one(TIMELINE, &[]);
+    row.await.map(|row| row.get(0))
+}
+
+/// Refuses a database that is on an older timeline than the store has seen.
+pub fn refuse_older(timeline: i64, newest: i64) -> Result<(), StoreError> {
+    check_timeline(timeline, newest).result()
+}
+
+fn check_timeline(timeline: i64, newest: i64) -> Checked {
+    match timeline < newest {
+        true => Checked::wrong(
+            "timeline",
+            format!("this database is on timeline {timeline}, and the store was on {newest}"),
+            NAME_THE_NEW_PRIMARY,
+        ),
+        false => Checked::ok(
+            "timeline",
+            format!("the database is on timeline {timeline}"),
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -138,8 +293,8 @@ mod tests {
 
     #[test]
     fn a_pooler_shows_by_the_processes() {
-        assert!(!shares_connections(1, 2, 1));
-        assert!(shares_connections(1, 1, 3), "the free one was given away");
-        assert!(shares_connections(1, 2, 3), "each transaction has another");
+        assert!(!shares_connections(&[(1, 2), (1, 2), (1, 2)]));
+        assert!(shares_connections(&[(1, 2), (2, 1), (1, 2)]));
+        assert!(shares_connections(&[(1, 2), (1, 2), (1, 3)]));
     }
 }

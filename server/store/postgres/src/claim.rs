@@ -5,9 +5,9 @@
 //! claim waits for it. A read after the claim's commit finds every record: an append under an older
 //! claim finds its rows changed.
 
+use crate::checks;
 use crate::connection::Connection;
 use crate::outcome;
-use crate::schema::in_schema;
 use crate::transaction;
 use interweave_store::{Identity, StoreError};
 use tokio_postgres::error::SqlState;
@@ -23,6 +23,7 @@ pub struct Claim {
     pub identity: Identity,
     /// The owner before has ended in order.
     pub is_clean: bool,
+    pub timeline: i64,
 }
 
 pub async fn claim(connection: &Connection) -> Result<Claim, StoreError> {
@@ -45,60 +46,62 @@ pub async fn claim(connection: &Connection) -> Result<Claim, StoreError> {
 
 async fn try_claim(connection: &Connection) -> Result<Result<Claim, StoreError>, Error> {
     let client = &connection.client;
-    let sql = |statement: &str| in_schema(statement, &connection.schema);
+    let sql = |statement: &str| connection.sql(statement);
     let notices = connection.notices.count();
-    client
-        .batch_execute(&transaction::begin(true, "claim"))
-        .await?;
-    let timeline = client
-        .query_one(
-            "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint",
-            &[],
-        )
-        .await?;
-    let timeline: i64 = timeline.get(0);
-    let update = sql(
+    client.batch_execute(&transaction::begin(true)).await?;
+    let next = match take_epoch(connection).await? {
+        Ok(next) => next,
+        Err(error) => {
+            client.batch_execute("ROLLBACK").await?;
+            return Ok(Err(error));
+        }
+    };
+    let epoch = next.epoch as i64;
+    let ended = sql("DELETE FROM {s}.owner RETURNING is_clean");
+    let ended = client.query(&ended, &[]).await?;
+    let is_clean = ended.iter().all(|row| row.get(0));
+    let insert =
+        sql("INSERT INTO {s}.owner (epoch, claim, creations, is_clean) VALUES ($1, $1, 0, false)");
+    client.execute(&insert, &[&epoch]).await?;
+    let update = sql("UPDATE {s}.segment SET epoch = $1, owner = $1");
+    client.execute(&update, &[&epoch]).await?;
+    client.batch_execute("COMMIT").await?;
+    let claim = Claim { is_clean, ..next };
+    Ok(match connection.notices.since(notices) {
+        None => Ok(claim),
+        // The standby may not have the claim, nor what was committed before.
+        Some(notice) => Err(StoreError::Io(format!(
+            "the claim of the store is not on the standby: {notice}; start the server again"
+        ))),
+    })
+}
+
+/// Takes the next epoch, in the caller's transaction. Refuses a database that is older than what
+/// the store has seen.
+pub async fn next_epoch(connection: &Connection) -> Result<Claim, StoreError> {
+    let taken = take_epoch(connection).await;
+    taken.map_err(|error| outcome::failed(&error))?
+}
+
+async fn take_epoch(connection: &Connection) -> Result<Result<Claim, StoreError>, Error> {
+    let client = &connection.client;
+    let timeline: i64 = client.query_one(checks::TIMELINE, &[]).await?.get(0);
+    let update = connection.sql(
         "UPDATE {s}.store SET last_epoch = last_epoch + 1, timeline = greatest(timeline, $1) \
          RETURNING last_epoch, timeline, server_id, space_id",
     );
     let row = client.query_one(&update, &[&timeline]).await?;
-    let newest: i64 = row.get(1);
-    if timeline < newest {
-        client.batch_execute("ROLLBACK").await?;
-        return Ok(Err(older_timeline(timeline, newest)));
+    if let Err(error) = checks::refuse_older(timeline, row.get(1)) {
+        return Ok(Err(error));
     }
-    let epoch: i64 = row.get(0);
-    let ended = sql("DELETE FROM {s}.owner RETURNING is_clean");
-    let ended = client.query(&ended, &[]).await?;
-    let is_clean = ended.iter().all(|row| row.get(0));
-    let insert = sql("INSERT INTO {s}.owner VALUES ($1, $1, 0, false)");
-    client.execute(&insert, &[&epoch]).await?;
-    let update = sql("UPDATE {s}.segment SET epoch = $1");
-    client.execute(&update, &[&epoch]).await?;
-    client.batch_execute("COMMIT").await?;
     let of = |index| <[u8; 16]>::try_from(row.get::<_, &[u8]>(index)).unwrap_or_default();
-    let claim = Claim {
-        epoch: epoch as u64,
+    Ok(Ok(Claim {
+        epoch: row.get::<_, i64>(0) as u64,
         identity: Identity {
             server: of(2),
             space: of(3),
         },
-        is_clean,
-    };
-    match connection.notices.count() == notices {
-        true => Ok(Ok(claim)),
-        // The standby may not have the claim, nor what was committed before.
-        false => Ok(Err(StoreError::Io(format!(
-            "the claim of the store is not on the standby: {}; start the server again",
-            connection.notices.last()
-        )))),
-    }
-}
-
-fn older_timeline(timeline: i64, newest: i64) -> StoreError {
-    StoreError::Io(format!(
-        "this database is on timeline {timeline}, and the store was on {newest}: it is an old \
-         primary, or an old backup; name the new primary in --store, and bring this one back by \
-         pg_rewind"
-    ))
+        is_clean: true,
+        timeline,
+    }))
 }

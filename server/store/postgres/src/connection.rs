@@ -7,13 +7,14 @@ use interweave_store::StoreError;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio_postgres::{AsyncMessage, Client, Statement};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
 /// A server that stands still in a transaction is cut off after this time, so that it keeps no
 /// other owner from its rows. No promise rests on it.
 const SESSION: &str = "SET idle_in_transaction_session_timeout = '10s'";
 
-/// What the server said unasked.
+/// The messages that the server sent unasked.
 #[derive(Debug, Default)]
 pub struct Notices {
     count: AtomicU64,
@@ -30,25 +31,37 @@ impl Notices {
         self.count.load(Ordering::SeqCst)
     }
 
-    pub fn last(&self) -> String {
-        let last = self.last.lock();
-        last.unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the last one. None: none has come since there were so many.
+    pub fn since(&self, before: u64) -> Option<String> {
+        let last = || {
+            let last = self.last.lock();
+            last.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        (self.count() != before).then(last)
     }
 }
+
+/// A name in quotes: as it is, and not taken for a word of SQL.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 pub struct Connection {
     pub client: Client,
     pub notices: Arc<Notices>,
     pub schema: String,
+    /// The same as it stands in statements.
+    quoted: String,
 }
 
 impl Connection {
     pub async fn open(target: &Target) -> Result<Connection, StoreError> {
-        let wrong = |text: String| StoreError::Io(format!("{}: {text}", target.name()));
-        let tls = Tls::of(target).map_err(wrong)?;
-        let config = target.with_password().map_err(wrong)?;
+        let tls = Tls::of(target).map_err(StoreError::Io)?;
+        let config = target.with_password().map_err(StoreError::Io)?;
         let connected = config.connect(tls).await;
-        let (client, mut connection) = connected.map_err(|e| wrong(outcome::text_of(&e)))?;
+        let (client, mut connection) = connected.map_err(|error| outcome::failed(&error))?;
         let notices = Arc::new(Notices::default());
         let heard = Arc::clone(&notices);
         // A notice that the server sends before an answer is counted before the answer is heard.
@@ -64,6 +77,7 @@ impl Connection {
             client,
             notices,
             schema: target.schema.clone(),
+            quoted: quoted(&target.schema),
         };
         connection.run(SESSION).await?;
         Ok(connection)
@@ -73,15 +87,46 @@ impl Connection {
         self.client.is_closed()
     }
 
+    /// Puts the schema's name into a statement.
+    pub fn sql(&self, statement: &str) -> String {
+        statement.replace("{s}", &self.quoted)
+    }
+
     /// Runs statements whose results nobody reads.
     pub async fn run(&self, statements: &str) -> Result<(), StoreError> {
-        let run = self.client.batch_execute(statements).await;
+        let run = self.client.batch_execute(&self.sql(statements)).await;
         run.map_err(|error| outcome::failed(&error))
     }
 
     pub async fn prepare(&self, statement: &str) -> Result<Statement, StoreError> {
-        let statement = crate::schema::in_schema(statement, &self.schema);
-        let prepared = self.client.prepare(&statement).await;
+        let prepared = self.client.prepare(&self.sql(statement)).await;
         prepared.map_err(|error| outcome::failed(&error))
+    }
+
+    pub async fn rows(&self, statement: &str, of: Parameters<'_>) -> Result<Vec<Row>, StoreError> {
+        let rows = self.client.query(&self.sql(statement), of).await;
+        rows.map_err(|error| outcome::failed(&error))
+    }
+
+    /// The rows of a prepared statement.
+    pub async fn rows_of(
+        &self,
+        statement: &Statement,
+        of: Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let rows = self.client.query(statement, of).await;
+        rows.map_err(|error| outcome::failed(&error))
+    }
+
+    /// Returns the only row of a statement that gives one.
+    pub async fn one(&self, statement: &str, of: Parameters<'_>) -> Result<Row, StoreError> {
+        let row = self.client.query_one(&self.sql(statement), of).await;
+        row.map_err(|error| outcome::failed(&error))
+    }
+
+    /// Returns the number of rows that the statement changed.
+    pub async fn execute(&self, statement: &str, of: Parameters<'_>) -> Result<u64, StoreError> {
+        let changed = self.client.execute(&self.sql(statement), of).await;
+        changed.map_err(|error| outcome::failed(&error))
     }
 }

@@ -1,4 +1,4 @@
-//! How a transaction ended, read from what the server said, and from what it did not say.
+//! The end of a transaction, read from the answers of the server, and from those that are missing.
 
 use interweave_store::StoreError;
 use tokio_postgres::error::{DbError, Severity, SqlState};
@@ -11,6 +11,8 @@ pub enum Outcome {
     Refused(StoreError),
     /// It was rolled back because a row was not as the owner knows it.
     NotAsKnown,
+    /// It was rolled back because a segment of a path that it creates is there.
+    PathTaken,
     /// It was rolled back because it and another waited for each other.
     Deadlock,
     Unknown(String),
@@ -39,6 +41,8 @@ impl Outcome {
         };
         if *said.code() == SqlState::DIVISION_BY_ZERO {
             Outcome::NotAsKnown
+        } else if said.constraint() == Some("creation_path") {
+            Outcome::PathTaken
         } else if *said.code() == SqlState::T_R_DEADLOCK_DETECTED {
             Outcome::Deadlock
         } else {

@@ -4,37 +4,37 @@
 //! the segment's row names the last one: the row is a second witness of the log's end.
 
 use crate::checkpoint;
-use crate::claim::Claim;
 use crate::connection::Connection;
 use crate::outcome;
-use crate::schema::in_schema;
 use crate::segments::{Effect, Saved, Segment, Tail, Uncovered};
 use crate::settle::tail_of;
+use crate::tables;
 use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
-use interweave_store::{creator_of, RecoveredSegment, StoreError};
+use interweave_store::{creator_of, RecoveredSegment, Since, StoreError};
 use interweave_wire::protocol::xdr::from_bytes;
 use interweave_wire::protocol::{
     CheckpointHead, Durability, IdentityField, LogBody, LogCreate, LogHeader, LogRelease,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 const SEGMENTS: &str = "
 SELECT s.id, s.head, s.crc, s.version, s.incarnation, s.serials_below, s.is_removed, s.checkpoint,
        s.pieces, s.saved, s.saved_crc, c.path
-FROM {s}.segment s LEFT JOIN {s}.creation c ON c.segment = s.id";
+FROM {s}.segment s LEFT JOIN {s}.creation c ON c.segment = s.id
+WHERE {which}";
 
 const PIECES: &str = "
-SELECT p.segment, p.piece, p.part, p.parts, p.crc, p.bytes, p.checkpoint
+SELECT p.segment, p.piece::bigint, p.part, p.parts, p.crc, p.bytes, ''::bytea, 0
 FROM {s}.piece p JOIN {s}.segment s ON s.id = p.segment AND s.checkpoint = p.checkpoint
-WHERE NOT s.is_removed ORDER BY p.segment, p.piece, p.part";
+WHERE {which} AND NOT s.is_removed ORDER BY p.segment, p.piece, p.part";
 
 const RECORDS: &str = "
-SELECT l.segment, l.number, l.part, l.parts, l.crc, l.bytes, l.header
-FROM {s}.log l JOIN {s}.segment s ON s.id = l.segment
-WHERE l.number > s.saved AND NOT s.is_removed ORDER BY l.segment, l.number, l.part";
+SELECT l.segment, l.number, l.part, l.parts, l.crc, l.bytes, l.header, {n}
+FROM {s}.log_{n} l JOIN {s}.segment s ON s.id = l.segment
+WHERE {which} AND l.number > s.saved AND NOT s.is_removed";
 
 /// All that was found.
 #[derive(Debug, Default)]
@@ -45,13 +45,92 @@ pub struct Found {
     pub removed: Vec<u64>,
 }
 
-pub async fn read(connection: &Connection, claim: &Claim) -> Result<Found, StoreError> {
-    let read = read_all(connection, claim).await;
+/// The claim of what is read: its epoch, and whether the owner before has ended in order.
+pub type Claimed = (u64, bool);
+
+/// Reads all segments.
+pub async fn read(connection: &Connection, claimed: Claimed) -> Result<Found, StoreError> {
+    let read = read_those(connection, claimed, "true").await;
     read.map_err(|error| outcome::failed(&error))
 }
 
-async fn read_all(connection: &Connection, claim: &Claim) -> Result<Found, Error> {
-    let sql = |statement: &str| in_schema(statement, &connection.schema);
+/// Reads one segment, which is there.
+pub async fn read_one(
+    connection: &Connection,
+    claimed: Claimed,
+    id: u64,
+) -> Result<(Segment, RecoveredSegment), StoreError> {
+    let which = format!("s.id = {id}");
+    let read = read_those(connection, claimed, &which).await;
+    let mut found = read.map_err(|error| outcome::failed(&error))?;
+    let segment = found.segments.pop().map(|(_, segment)| segment);
+    segment.zip(found.recovered.pop()).ok_or_else(|| {
+        StoreError::Io(format!(
+            "segment {id} was removed while it was read; ask again"
+        ))
+    })
+}
+
+/// Reads what came of a segment that was read before. None: that cannot be told, because the log
+/// has not all of it any more, or because more has changed than a log tells.
+pub async fn read_since(
+    connection: &Connection,
+    claimed: Claimed,
+    id: u64,
+    (before, is_logged): (&Segment, bool),
+) -> Result<Option<(Segment, Since)>, StoreError> {
+    let read = read_more(connection, id, (before, is_logged)).await;
+    let Some(history) = read.map_err(|error| outcome::failed(&error))? else {
+        return Ok(None);
+    };
+    let is_same = history.tail.incarnation == before.tail.incarnation;
+    if !is_same || history.tail.is_removed || history.damage.is_some() {
+        return Ok(None);
+    }
+    Ok(Some(history.end_since(claimed, before)))
+}
+
+async fn read_more(
+    connection: &Connection,
+    id: u64,
+    (before, is_logged): (&Segment, bool),
+) -> Result<Option<History>, Error> {
+    let which = format!("s.id = {id}");
+    let sql = |statement: &str, which: &str| connection.sql(&statement.replace("{which}", which));
+    let rows = connection.client.query(&sql(SEGMENTS, &which), &[]).await?;
+    let Some(mut history) = rows.first().map(History::of) else {
+        return Ok(None);
+    };
+    // The log has the records no more that a checkpoint covers, or never had them.
+    let is_covered = history.saved.number > before.tail.head
+        || !is_logged && history.saved.checkpoint != before.saved.checkpoint;
+    if is_covered || history.row.is_removed || before.damage.is_some() {
+        return Ok(None);
+    }
+    history.tail = before.tail;
+    let which = format!("{which} AND l.number > {}", before.tail.head);
+    each(connection, &sql(&all_records(), &which), |whole| {
+        history.take_record(&whole, &connection.schema);
+    })
+    .await?;
+    history.finish(&connection.schema);
+    Ok(Some(history))
+}
+
+/// The statement that reads records of all tables, in their order.
+fn all_records() -> String {
+    let of_table = |table: usize| RECORDS.replace("{n}", &table.to_string());
+    let of_tables: Vec<String> = (0..tables::COUNT).map(of_table).collect();
+    format!("{} ORDER BY 1, 2, 3", of_tables.join(" UNION ALL "))
+}
+
+/// Reads the segments `s` for which that holds.
+async fn read_those(
+    connection: &Connection,
+    claimed: Claimed,
+    which: &str,
+) -> Result<Found, Error> {
+    let sql = |statement: &str| connection.sql(&statement.replace("{which}", which));
     let mut found = Found::default();
     let mut histories: BTreeMap<u64, History> = BTreeMap::new();
     for row in connection.client.query(&sql(SEGMENTS), &[]).await? {
@@ -61,24 +140,22 @@ async fn read_all(connection: &Connection, claim: &Claim) -> Result<Found, Error
             false => drop(histories.insert(history.id, history)),
         }
     }
-    let log = sql("{s}.log");
-    let pieces = Parted::default();
-    each(connection, &sql(PIECES), pieces, |whole| {
+    each(connection, &sql(PIECES), |whole| {
         if let Some(history) = histories.get_mut(&whole.segment) {
             history.take_piece(&whole);
         }
     })
     .await?;
     histories.values_mut().for_each(History::end_checkpoint);
-    each(connection, &sql(RECORDS), Parted::default(), |whole| {
+    each(connection, &sql(&all_records()), |whole| {
         if let Some(history) = histories.get_mut(&whole.segment) {
-            history.take_record(&whole, &log);
+            history.take_record(&whole, &connection.schema);
         }
     })
     .await?;
     for (id, mut history) in histories {
-        history.finish(&log);
-        let (segment, recovered) = history.end(claim);
+        history.finish(&connection.schema);
+        let (segment, recovered) = history.end(claimed);
         found.segments.push((id, segment));
         found.recovered.push(recovered);
     }
@@ -86,16 +163,16 @@ async fn read_all(connection: &Connection, claim: &Claim) -> Result<Found, Error
 }
 
 /// Something that lies in several rows: a record, or a piece of a checkpoint.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 struct Whole {
     segment: u64,
     number: u64,
     crc: u32,
     bytes: Bytes,
-    /// Of a record.
+    /// Empty in a piece.
     header: Bytes,
-    /// Of a piece.
-    checkpoint: u64,
+    /// The number of the log's table that it lies in.
+    table: usize,
     /// A part of it is missing.
     is_torn: bool,
 }
@@ -113,9 +190,7 @@ impl Parted {
     /// Takes the next row. Returns what is complete before it.
     fn take(&mut self, row: &Row) -> Option<Whole> {
         let number = |index| row.get::<_, i64>(index) as u64;
-        let piece_or_record =
-            (row.columns()[1].name() == "piece").then(|| u64::from(row.get::<_, i32>(1) as u32));
-        let place = (number(0), piece_or_record.unwrap_or_else(|| number(1)));
+        let place = (number(0), number(1));
         let is_same = self
             .begun
             .as_ref()
@@ -128,18 +203,15 @@ impl Parted {
             segment: place.0,
             number: place.1,
             crc: row.get::<_, i32>(4) as u32,
+            table: row.get::<_, i32>(7) as usize,
             ..Whole::default()
         });
         whole.is_torn |= row.get::<_, i32>(2) != self.taken;
         self.parts = row.get(3);
         self.taken += 1;
         self.bytes.extend_from_slice(row.get(5));
-        match piece_or_record {
-            Some(_) => whole.checkpoint = number(6),
-            None if whole.header.is_empty() => {
-                whole.header = Bytes::copy_from_slice(row.get(6));
-            }
-            None => {}
+        if whole.header.is_empty() {
+            whole.header = Bytes::copy_from_slice(row.get(6));
         }
         before
     }
@@ -157,9 +229,9 @@ impl Parted {
 async fn each(
     connection: &Connection,
     statement: &str,
-    mut parted: Parted,
     mut take: impl FnMut(Whole),
 ) -> Result<(), Error> {
+    let mut parted = Parted::default();
     let none: [&(dyn ToSql + Sync); 0] = [];
     let rows = connection.client.query_raw(statement, none).await?;
     let mut rows = std::pin::pin!(rows);
@@ -237,7 +309,7 @@ impl History {
     }
 
     fn take_piece(&mut self, whole: &Whole) {
-        let place = (whole.checkpoint, whole.number as u32);
+        let place = (self.saved.checkpoint, whole.number as u32);
         let taken = match whole.is_torn {
             true => Err(format!("a part of piece {} is missing", whole.number)),
             false => self.checkpoint.take(place, whole.crc, &whole.bytes),
@@ -265,8 +337,11 @@ impl History {
         }
     }
 
-    fn take_record(&mut self, whole: &Whole, log: &str) {
-        let place = format!("record {} of segment {} in {log}", whole.number, self.id);
+    fn take_record(&mut self, whole: &Whole, schema: &str) {
+        let place = format!(
+            "record {} of segment {} in {schema}.log_{}",
+            whole.number, self.id, whole.table
+        );
         let header = match self.header_of(whole) {
             Ok(header) => header,
             Err(what) => return self.damaged(place, what),
@@ -295,6 +370,7 @@ impl History {
             crc: whole.crc,
             bytes: (whole.header.len() + whole.bytes.len()) as u64,
             effect: Effect::of(&header.body),
+            table: whole.table,
         });
     }
 
@@ -323,9 +399,9 @@ impl History {
     }
 
     /// All records were taken.
-    fn finish(&mut self, log: &str) {
+    fn finish(&mut self, schema: &str) {
         if (self.tail.head, self.tail.crc) != (self.row.head, self.row.crc) {
-            let place = format!("the log of segment {} in {log}", self.id);
+            let place = format!("the log of segment {} in {schema}", self.id);
             let what = format!(
                 "it ends with record {}, and the segment's row names record {}",
                 self.tail.head, self.row.head
@@ -334,7 +410,34 @@ impl History {
         }
     }
 
-    fn end(self, claim: &Claim) -> (Segment, RecoveredSegment) {
+    /// The end of what came since a segment was read.
+    fn end_since(self, (epoch, clean): Claimed, before: &Segment) -> (Segment, Since) {
+        let since = Since {
+            segment_id: self.id,
+            epoch,
+            releases: self.releases,
+            serials_below: self.tail.serials_below,
+            clean,
+        };
+        let is_uncovered = |record: &&Uncovered| record.number > self.saved.number;
+        let uncovered = before.uncovered.iter().chain(&self.uncovered);
+        let uncovered: VecDeque<Uncovered> = uncovered.filter(is_uncovered).copied().collect();
+        let segment = Segment {
+            claim: epoch,
+            tail: self.tail,
+            damage: None,
+            saved: Saved {
+                // A later checkpoint has a later version. Its head was not read.
+                version: before.saved.version,
+                ..self.saved
+            },
+            log_bytes: uncovered.iter().map(|record| record.bytes).sum(),
+            uncovered,
+        };
+        (segment, since)
+    }
+
+    fn end(self, (epoch, clean): Claimed) -> (Segment, RecoveredSegment) {
         let head = self.whole.as_ref().map(|(head, _)| head);
         let created = self.created.as_ref();
         let durable = head.map(|head| head.durable).or(created.map(|c| c.durable));
@@ -345,7 +448,7 @@ impl History {
             .or(self.path);
         let recovered = RecoveredSegment {
             segment_id: self.id,
-            epoch: claim.epoch,
+            epoch,
             path: path.unwrap_or_default(),
             durable: durable.unwrap_or(Durability::Synced),
             quota_bytes: quota_bytes.or(created.map(|c| c.quota_bytes)).unwrap_or(0),
@@ -355,11 +458,11 @@ impl History {
             pieces: self.in_pieces,
             releases: self.releases,
             serials_below: self.tail.serials_below,
-            clean: claim.is_clean,
+            clean,
             damage: self.damage.as_ref().map(StoreError::to_string),
         };
         let segment = Segment {
-            claim: claim.epoch,
+            claim: epoch,
             tail: Tail {
                 head: self.row.head,
                 crc: self.row.crc,

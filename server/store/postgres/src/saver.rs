@@ -5,24 +5,37 @@
 //! sequence, so the pieces last with it.
 
 use crate::answer::Answer;
-use crate::checkpoint::{Parts, IN_PIECES, WHOLE};
+use crate::checkpoint::Parts;
 use crate::connection::Connection;
 use crate::outcome;
-use crate::schema::in_schema;
 use crate::segments::{Place, Saved};
 use crate::shared::Shared;
+use crate::tables;
 use crate::target::Target;
 use crate::transaction;
-use interweave_store::{keep_creator, Checkpoint, Identity, Next, Piece, StoreError, Want};
+use bytes::Bytes;
+use interweave_store::{
+    complete_head, Checkpoint, Identity, Next, Piece, StoreError, Want, CHECKPOINT_IN_PIECES,
+    WHOLE_CHECKPOINT,
+};
 use interweave_wire::protocol::CheckpointHead;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_postgres::Statement;
 
 /// Rows that nobody needs are removed so many at a time.
 const REMOVED_ROWS: u64 = 1000;
 /// So many parts of a piece are sent by one statement.
 const SENT_PARTS: usize = 16;
+
+/// After so many bytes of pieces the saver waits until the standby has them. A renewal of the
+/// lease, and each release, waits for all that the database's log has before it, and that is not
+/// more than this then.
+const BYTES_AHEAD: usize = 16 << 20;
+/// A transaction that writes nothing waits for nothing, so this one writes a message for nobody.
+const CATCH_UP: &str = "SET LOCAL synchronous_commit TO on; \
+                        SELECT pg_logical_emit_message(true, 'interweave', '')";
 
 /// These are no matter of durability: the last transaction of a checkpoint has its own settings.
 const SESSION: &str = "SET synchronous_commit TO off; SET statement_timeout TO 0";
@@ -31,10 +44,11 @@ const INSERT: &str = "
 INSERT INTO {s}.piece (segment, checkpoint, piece, part, parts, crc, bytes)
 SELECT $1, $2, $3, n.part, $4, $5, n.bytes FROM unnest($6::int[], $7::bytea[]) AS n(part, bytes)";
 
+/// A row that lacks what the checkpoint covers has lost records that did not wait for the disk.
 const SAVE: &str = "
 UPDATE {s}.segment
 SET checkpoint = $1, pieces = $2, saved = $3, saved_crc = $4, version = greatest(version, $5)
-WHERE id = $6 AND epoch = $7 AND NOT is_removed AND checkpoint < $1";
+WHERE id = $6 AND epoch = $7 AND NOT is_removed AND checkpoint < $1 AND head >= $3";
 
 pub enum Save {
     Whole(Box<Checkpoint>, Answer),
@@ -42,14 +56,22 @@ pub enum Save {
     Next(u64, Next),
     /// Nothing of the segment is needed any more.
     Clear(u64),
+    /// A table of the log may be needed no more.
+    Empty,
 }
 
 /// A checkpoint that is being written.
 struct Writing {
     head: Box<CheckpointHead>,
     checkpoint: u64,
-    /// How many were written; the head is the first.
+    /// The number of those that were written; the head is the first.
     pieces: u32,
+    /// So many bytes were written since the standby had all.
+    ahead: usize,
+}
+
+fn broke() -> StoreError {
+    StoreError::Io("the connection to PostgreSQL broke during a checkpoint".to_string())
 }
 
 /// One of which the pieces are still coming.
@@ -60,23 +82,25 @@ struct Large {
 }
 
 pub struct Saver {
-    pub target: Target,
-    pub shared: Arc<Shared>,
-    pub identity: Identity,
-    pub connection: Option<Connection>,
-    /// The id of the last checkpoint; ids grow from owner to owner.
-    pub last: u64,
+    target: Target,
+    shared: Arc<Shared>,
+    identity: Identity,
+    /// With [`INSERT`], which is prepared for it.
+    connection: Option<(Connection, Statement)>,
+    /// How many checkpoints were begun. With the claim of its segment above it, it is the id of a
+    /// checkpoint. So ids grow from owner to owner, whatever the epochs of the owners are.
+    begun: u32,
     large: HashMap<u64, Large>,
 }
 
 impl Saver {
-    pub fn new(target: Target, shared: Arc<Shared>, identity: Identity, epoch: u64) -> Saver {
+    pub fn new(target: Target, shared: Arc<Shared>, identity: Identity) -> Saver {
         Saver {
             target,
             shared,
             identity,
             connection: None,
-            last: epoch << 32,
+            begun: 0,
             large: HashMap::new(),
         }
     }
@@ -88,10 +112,14 @@ impl Saver {
                 Save::Begin(head, want, answer) => self.begin(head, want, answer).await,
                 Save::Next(segment, next) => self.next(segment, next).await,
                 Save::Clear(segment) => {
-                    if let Err(error) = self.clear(segment).await {
-                        // The next start does it.
-                        self.note(&error);
-                    }
+                    let cleared = self.clear(segment).await;
+                    // After an error the next start does it.
+                    cleared.unwrap_or_else(|error| self.note(&error));
+                }
+                Save::Empty => {
+                    let emptied = self.empty_tables().await;
+                    // After an error the next checkpoint does it.
+                    emptied.unwrap_or_else(|error| self.note(&error));
                 }
             }
         }
@@ -112,9 +140,9 @@ impl Saver {
         let Checkpoint { head, diff } = checkpoint;
         let piece = Piece {
             diff,
-            ages: bytes::Bytes::new(),
+            ages: Bytes::new(),
         };
-        let written = match self.start(Box::new(head), WHOLE).await {
+        let written = match self.start(Box::new(head), WHOLE_CHECKPOINT).await {
             Ok(mut writing) => match self.add(&mut writing, &piece).await {
                 Ok(()) => self.finish(writing).await,
                 Err(error) => Err(error),
@@ -125,7 +153,7 @@ impl Saver {
     }
 
     async fn begin(&mut self, head: Box<CheckpointHead>, want: Want, answer: Answer) {
-        match self.start(head, IN_PIECES).await {
+        match self.start(head, CHECKPOINT_IN_PIECES).await {
             Ok(writing) => {
                 want();
                 let segment = writing.head.segment_id;
@@ -169,7 +197,8 @@ impl Saver {
             Err(error) => return self.give(answer, Err(error)),
         };
         answer.give(Ok(()));
-        if let Err(error) = self.trim(segment, saved).await {
+        let trimmed = self.trim(segment, saved.checkpoint).await;
+        if let Err(error) = trimmed {
             // The next checkpoint does it.
             self.note(&error);
         }
@@ -188,21 +217,22 @@ impl Saver {
         mut head: Box<CheckpointHead>,
         magic: [u8; 4],
     ) -> Result<Writing, StoreError> {
-        let place = self.place(&head)?;
+        let mut claim = 0;
+        complete_head(&mut head, &self.identity, |head| {
+            let place = self.place(head)?;
+            claim = place.claim;
+            Ok((place.crc, place.serials_below))
+        })?;
         head.magic = magic;
         head.diff_bytes = 0;
-        head.parent = place.crc;
-        head.next_serial = head.next_serial.max(place.serials_below);
-        keep_creator(&mut head.fields);
-        head.fields.extend(self.identity.fields());
-        head.fields.sort_by_key(|field| field.key);
-        self.last += 1;
+        self.begun = self.begun.wrapping_add(1);
         let mut writing = Writing {
             head,
-            checkpoint: self.last,
+            checkpoint: (claim << 32) + u64::from(self.begun),
             pieces: 0,
+            ahead: 0,
         };
-        let parts = Parts::of_head(self.last, &writing.head);
+        let parts = Parts::of_head(writing.checkpoint, &writing.head);
         self.connect().await?;
         self.write(&mut writing, parts).await?;
         Ok(writing)
@@ -214,11 +244,9 @@ impl Saver {
     }
 
     /// Not on a new connection: after a restart of the database the pieces before may be gone.
-    fn connected(&self) -> Result<&Connection, StoreError> {
-        let connection = self.connection.as_ref().filter(|c| !c.is_closed());
-        connection.ok_or_else(|| {
-            StoreError::Io("the connection to PostgreSQL broke during a checkpoint".to_string())
-        })
+    fn connected(&self) -> Result<&(Connection, Statement), StoreError> {
+        let is_open = |(connection, _): &&(Connection, Statement)| !connection.is_closed();
+        self.connection.as_ref().filter(is_open).ok_or_else(broke)
     }
 
     /// A new connection gives up the checkpoints that have begun on the one before.
@@ -228,18 +256,17 @@ impl Saver {
         }
         let begun = std::mem::take(&mut self.large);
         for large in begun.into_values() {
-            let broke = "the connection to PostgreSQL broke during a checkpoint".to_string();
-            self.give(large.answer, Err(StoreError::Io(broke)));
+            self.give(large.answer, Err(broke()));
         }
         let connection = Connection::open(&self.target).await?;
         connection.run(SESSION).await?;
-        self.connection = Some(connection);
+        let insert = connection.prepare(INSERT).await?;
+        self.connection = Some((connection, insert));
         Ok(())
     }
 
     async fn write(&self, writing: &mut Writing, parts: Parts) -> Result<(), StoreError> {
-        let connection = self.connected()?;
-        let insert = in_schema(INSERT, &connection.schema);
+        let (connection, insert) = self.connected()?;
         let (segment, checkpoint) = (writing.head.segment_id as i64, writing.checkpoint as i64);
         let (piece, count) = (parts.piece as i32, parts.parts.len() as i32);
         for (index, sent) in parts.parts.chunks(SENT_PARTS).enumerate() {
@@ -250,7 +277,7 @@ impl Saver {
             let inserted = connection
                 .client
                 .execute(
-                    &insert,
+                    insert,
                     &[
                         &segment,
                         &checkpoint,
@@ -265,6 +292,11 @@ impl Saver {
             inserted.map_err(|error| outcome::failed(&error))?;
         }
         writing.pieces += 1;
+        writing.ahead += parts.parts.iter().map(Bytes::len).sum::<usize>();
+        if writing.ahead > BYTES_AHEAD {
+            connection.run(CATCH_UP).await?;
+            writing.ahead = 0;
+        }
         Ok(())
     }
 
@@ -296,17 +328,13 @@ impl Saver {
         place: &Place,
         saved: &Saved,
     ) -> Result<(), StoreError> {
-        let connection = self.connected()?;
+        let (connection, _) = self.connected()?;
         let notices = connection.notices.count();
-        let save = in_schema(SAVE, &connection.schema);
-        connection
-            .run(&transaction::begin(true, "checkpoint"))
-            .await?;
+        connection.run(&transaction::begin(true)).await?;
         let segment = writing.head.segment_id;
         let changed = connection
-            .client
             .execute(
-                &save,
+                SAVE,
                 &[
                     &(saved.checkpoint as i64),
                     &(writing.pieces as i32),
@@ -317,18 +345,16 @@ impl Saver {
                     &(place.claim as i64),
                 ],
             )
-            .await;
-        let changed = changed.map_err(|error| outcome::failed(&error))?;
+            .await?;
         if changed == 0 {
             return Err(self.why_not_valid(segment, place.claim));
         }
         connection.run("COMMIT").await?;
-        match connection.notices.count() == notices {
-            true => Ok(()),
-            false => Err(StoreError::Io(format!(
+        match connection.notices.since(notices) {
+            None => Ok(()),
+            Some(notice) => Err(StoreError::Io(format!(
                 "it is not known whether the checkpoint of segment {segment} is on the standby: \
-                 {}",
-                connection.notices.last()
+                 {notice}"
             ))),
         }
     }
@@ -347,39 +373,66 @@ impl Saver {
         }
     }
 
-    /// Removes the records that the checkpoint covers, and earlier checkpoints.
-    async fn trim(&self, segment: u64, saved: Saved) -> Result<(), StoreError> {
-        self.remove(
-            "log",
-            "segment = $1 AND number <= $2",
-            segment,
-            saved.number,
-        )
-        .await?;
-        self.remove(
-            "piece",
-            "segment = $1 AND checkpoint < $2",
-            segment,
-            saved.checkpoint,
-        )
-        .await
+    /// Removes earlier checkpoints, and the tables' content that no checkpoint needs.
+    async fn trim(&mut self, segment: u64, checkpoint: u64) -> Result<(), StoreError> {
+        self.remove("piece", "checkpoint < $2", segment, checkpoint)
+            .await?;
+        self.empty_tables().await
+    }
+
+    /// Moves the rows of damaged segments to the table of the appends, so that they do not keep
+    /// other tables for ever.
+    async fn move_damaged(&self) -> Result<(), StoreError> {
+        let (connection, _) = self.connected()?;
+        let (segments, stuck, into, most_bytes) = {
+            let told = self.shared.lock();
+            let (segments, stuck) = told.segments.stuck();
+            let tables = &told.segments.tables;
+            (segments, stuck, tables.current(), tables.most_moved_bytes())
+        };
+        for from in stuck {
+            let way = (from, into);
+            let moved = tables::move_rows(connection, way, &segments, most_bytes).await?;
+            if let Some(bytes) = moved.filter(|bytes| *bytes > 0) {
+                self.shared.lock().segments.moved(&segments, way, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    async fn empty_tables(&mut self) -> Result<(), StoreError> {
+        self.connect().await?;
+        self.move_damaged().await?;
+        let (connection, _) = self.connected()?;
+        let spared = self.shared.lock().segments.tables.spared();
+        for table in spared {
+            if tables::empty(connection, table).await? {
+                self.shared.lock().segments.tables.emptied(table);
+            }
+        }
+        Ok(())
     }
 
     /// Removes all that is left of a segment, its row at last.
     async fn clear(&mut self, segment: u64) -> Result<(), StoreError> {
         self.connect().await?;
         let all = i64::MAX as u64;
-        self.remove("log", "segment = $1 AND number <= $2", segment, all)
+        for table in 0..tables::COUNT {
+            let log = format!("log_{table}");
+            self.remove(&log, "number <= $2", segment, all).await?;
+        }
+        self.remove("piece", "checkpoint < $2", segment, all)
             .await?;
-        self.remove("piece", "segment = $1 AND checkpoint <= $2", segment, all)
-            .await?;
-        self.remove("creation", "segment = $1 AND $2 > 0", segment, all)
-            .await?;
-        self.remove("segment", "id = $1 AND is_removed AND $2 > 0", segment, all)
-            .await
+        let (connection, _) = self.connected()?;
+        let rest = format!(
+            "DELETE FROM {{s}}.creation WHERE segment = {id}; \
+             DELETE FROM {{s}}.segment WHERE id = {id} AND is_removed",
+            id = segment as i64
+        );
+        connection.run(&rest).await
     }
 
-    /// In transactions that are short, and wait for nothing.
+    /// Removes rows of the segment, in transactions that are short, and wait for nothing.
     async fn remove(
         &self,
         table: &str,
@@ -387,14 +440,12 @@ impl Saver {
         segment: u64,
         last: u64,
     ) -> Result<(), StoreError> {
-        let connection = self.connected()?;
-        let delete = in_schema(
-            &format!(
-                "DELETE FROM {{s}}.{table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {{s}}.{table} \
-                 WHERE {condition} LIMIT {REMOVED_ROWS}))"
-            ),
-            &connection.schema,
+        let (connection, _) = self.connected()?;
+        let delete = format!(
+            "DELETE FROM {{s}}.{table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {{s}}.{table} \
+             WHERE segment = $1 AND {condition} LIMIT {REMOVED_ROWS}))"
         );
+        let delete = connection.prepare(&delete).await?;
         let (segment, last) = (segment as i64, last as i64);
         loop {
             let removed = connection.client.execute(&delete, &[&segment, &last]).await;

@@ -1,5 +1,6 @@
 //! The owner's knowledge of its segments: where each ends, and which records no checkpoint covers.
 
+use crate::tables::Tables;
 use interweave_store::{End, StoreError, MUCH_LOG_BYTES};
 use interweave_wire::protocol::{LogBody, VersionStamp};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -51,7 +52,7 @@ impl Tail {
     }
 }
 
-/// What a record does to its segment's version.
+/// The effect of a record on its segment's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Release(u64),
@@ -76,6 +77,8 @@ pub struct Uncovered {
     pub crc: u32,
     pub bytes: u64,
     pub effect: Effect,
+    /// The number of the log's table that has it.
+    pub table: usize,
 }
 
 /// A checkpoint that lasts.
@@ -111,15 +114,23 @@ pub struct Place {
 #[derive(Debug, Default)]
 pub struct Segments {
     all: HashMap<u64, Segment>,
-    /// Those of which the end is not known, and the records that may be there.
+    /// The segments of which the end is not known, and the records that may be there.
     undecided: HashMap<u64, Vec<Uncovered>>,
     by_bytes: BTreeSet<(u64, u64)>,
+    damaged: BTreeSet<u64>,
     log_bytes: u64,
+    pub tables: Tables,
 }
 
 impl Segments {
     pub fn get(&self, id: u64) -> Option<&Segment> {
         self.all.get(&id)
+    }
+
+    /// All segments, and the numbers of their last records.
+    pub fn heads(&self) -> (Vec<i64>, Vec<i64>) {
+        let head = |(id, segment): (&u64, &Segment)| (*id as i64, segment.tail.head as i64);
+        self.all.iter().map(head).unzip()
     }
 
     pub fn is_undecided(&self, id: u64) -> bool {
@@ -132,8 +143,14 @@ impl Segments {
 
     pub fn insert(&mut self, id: u64, segment: Segment) {
         self.forget(id);
+        // It was this owner's before, and another one has had it.
+        self.undecided.remove(&id);
         self.log_bytes += segment.log_bytes;
         self.by_bytes.insert((segment.log_bytes, id));
+        self.tables.need(id, segment.uncovered.iter());
+        if segment.damage.is_some() {
+            self.damaged.insert(id);
+        }
         self.all.insert(id, segment);
     }
 
@@ -141,17 +158,10 @@ impl Segments {
         if let Some(segment) = self.all.remove(&id) {
             self.log_bytes -= segment.log_bytes;
             self.by_bytes.remove(&(segment.log_bytes, id));
-        }
-    }
-
-    /// Changes a segment, and keeps the sums.
-    fn change(&mut self, id: u64, change: impl FnOnce(&mut Segment)) {
-        if let Some(mut segment) = self.all.remove(&id) {
-            self.log_bytes -= segment.log_bytes;
-            self.by_bytes.remove(&(segment.log_bytes, id));
-            change(&mut segment);
-            segment.log_bytes = segment.uncovered.iter().map(|record| record.bytes).sum();
-            self.insert(id, segment);
+            self.damaged.remove(&id);
+            for record in &segment.uncovered {
+                self.tables.spare(id, record);
+            }
         }
     }
 
@@ -171,10 +181,33 @@ impl Segments {
         segment.claim = claim;
         segment.tail = tail;
         segment.log_bytes += added;
+        self.tables.need(id, records.iter());
         segment.uncovered.extend(records);
         self.log_bytes += added;
         self.by_bytes.remove(&(before, id));
         self.by_bytes.insert((before + added, id));
+    }
+
+    /// The damaged segments, and the tables of the log that they alone keep.
+    pub fn stuck(&self) -> (Vec<u64>, Vec<usize>) {
+        if self.damaged.is_empty() {
+            return Default::default();
+        }
+        let tables = self.tables.stuck(|id| self.damaged.contains(id));
+        (self.damaged.iter().copied().collect(), tables)
+    }
+
+    /// The records of these segments lie in another table now.
+    pub fn moved(&mut self, ids: &[u64], (from, into): (usize, usize), bytes: u64) {
+        self.tables.add(into, bytes);
+        for id in ids {
+            self.tables.moved(*id, from, into);
+            let segment = self.all.get_mut(id);
+            let records = segment.into_iter().flat_map(|s| &mut s.uncovered);
+            for record in records.filter(|record| record.table == from) {
+                record.table = into;
+            }
+        }
     }
 
     /// The records may be in the log.
@@ -234,18 +267,23 @@ impl Segments {
 
     /// The checkpoint lasts.
     pub fn saved(&mut self, id: u64, saved: Saved) {
-        self.change(id, |segment| {
-            segment.saved = saved;
-            // The releases of MEMORY segments are not in the log.
-            segment.tail.version = segment.tail.version.max(saved.version);
-            while segment
-                .uncovered
-                .front()
-                .is_some_and(|r| r.number <= saved.number)
-            {
-                segment.uncovered.pop_front();
-            }
-        });
+        let Some(segment) = self.all.get_mut(&id) else {
+            return;
+        };
+        let before = segment.log_bytes;
+        segment.saved = saved;
+        // The releases of MEMORY segments are not in the log.
+        segment.tail.version = segment.tail.version.max(saved.version);
+        let uncovered = &mut segment.uncovered;
+        let is_covered = |record: &Uncovered| record.number <= saved.number;
+        while let Some(record) = uncovered.front().copied().filter(is_covered) {
+            uncovered.pop_front();
+            segment.log_bytes -= record.bytes;
+            self.tables.spare(id, &record);
+        }
+        self.log_bytes -= before - segment.log_bytes;
+        self.by_bytes.remove(&(before, id));
+        self.by_bytes.insert((segment.log_bytes, id));
     }
 
     pub fn with_much_log(&self) -> Vec<(u64, u64)> {
@@ -253,16 +291,17 @@ impl Segments {
         much.map(|&(bytes, id)| (id, bytes)).collect()
     }
 
-    /// The segments with most log, where there is too much of it in all.
+    /// The segments with most log, where there is too much of it in all. Otherwise those that keep
+    /// the oldest table of the log, where the next turn needs it.
     pub fn overdue(&self) -> Vec<u64> {
-        let named = match self.log_bytes > LOG_BYTES_WANTED {
-            true => NAMED,
-            false => 0,
-        };
-        let largest = self.by_bytes.iter().rev().take(named);
-        let savable = largest.filter(|(bytes, id)| {
-            *bytes > 0 && self.all.get(id).is_some_and(|s| s.damage.is_none())
-        });
+        let can_be_saved = |id: &u64| self.all.get(id).is_some_and(|s| s.damage.is_none());
+        if self.log_bytes <= LOG_BYTES_WANTED {
+            let mut pinning = self.tables.pinning(can_be_saved);
+            pinning.truncate(NAMED);
+            return pinning;
+        }
+        let largest = self.by_bytes.iter().rev().take(NAMED);
+        let savable = largest.filter(|(bytes, id)| *bytes > 0 && can_be_saved(id));
         savable.map(|&(_, id)| id).collect()
     }
 }
@@ -277,6 +316,7 @@ mod tests {
             crc: number as u32,
             bytes,
             effect,
+            table: 0,
         }
     }
 

@@ -6,7 +6,6 @@
 
 use crate::connection::Connection;
 use crate::outcome;
-use crate::schema::in_schema;
 use crate::segments::Tail;
 use crate::transaction::{self, Owner};
 use interweave_store::StoreError;
@@ -15,7 +14,7 @@ use tokio_postgres::{Error, Row};
 
 const COLUMNS: &str = "id, head, crc, version, incarnation, serials_below, is_removed";
 
-/// What the database says of segments.
+/// The segments as the database says that they are.
 #[derive(Debug, Default)]
 pub struct Settled {
     /// The owner's new claim. None: another owner has claimed everything.
@@ -26,39 +25,32 @@ pub struct Settled {
     pub foreign: HashSet<u64>,
 }
 
-/// Settles the segments. After an error the connection is to be closed. `claims` are all epochs
-/// under which this owner may have claimed segments; that of this settle is added before its
-/// commit, of which the outcome may not be known.
+/// Settles the segments. After an error the connection is to be closed.
 pub async fn settle(
     connection: &Connection,
     owner: Owner,
-    claims: &mut Vec<i64>,
     segments: &[u64],
 ) -> Result<Settled, StoreError> {
     let notices = connection.notices.count();
     let unknown = |error: Error| StoreError::Unknown(outcome::text_of(&error));
-    let settled = in_transaction(connection, owner, claims, segments).await;
+    let settled = in_transaction(connection, owner, segments).await;
     let settled = settled.map_err(unknown)?;
-    match connection.notices.count() == notices {
-        true => Ok(settled),
-        false => Err(StoreError::Unknown(connection.notices.last())),
+    match connection.notices.since(notices) {
+        None => Ok(settled),
+        Some(notice) => Err(StoreError::Unknown(notice)),
     }
 }
 
 async fn in_transaction(
     connection: &Connection,
     owner: Owner,
-    claims: &mut Vec<i64>,
     segments: &[u64],
 ) -> Result<Settled, Error> {
     let client = &connection.client;
-    let sql = |statement: &str| in_schema(statement, &connection.schema);
-    client
-        .batch_execute(&transaction::begin(true, "settle"))
-        .await?;
+    let sql = |statement: &str| connection.sql(statement);
+    client.batch_execute(&transaction::begin(true)).await?;
     let next = sql("UPDATE {s}.store SET last_epoch = last_epoch + 1 RETURNING last_epoch");
     let claim: i64 = client.query_one(&next, &[]).await?.get(0);
-    claims.push(claim);
     let renew = sql("UPDATE {s}.owner SET claim = $1 WHERE epoch = $2");
     let renewed = client
         .execute(&renew, &[&claim, &(owner.epoch as i64)])
@@ -69,10 +61,12 @@ async fn in_transaction(
     }
     let ids: Vec<i64> = segments.iter().map(|&id| id as i64).collect();
     let take = sql(&format!(
-        "UPDATE {{s}}.segment SET epoch = $1 WHERE id = ANY($2) AND epoch = ANY($3) \
+        "UPDATE {{s}}.segment SET epoch = $1 WHERE id = ANY($2) AND owner = $3 \
          RETURNING {COLUMNS}"
     ));
-    let taken = client.query(&take, &[&claim, &ids, &*claims]).await?;
+    let taken = client
+        .query(&take, &[&claim, &ids, &(owner.epoch as i64)])
+        .await?;
     let others = sql("SELECT id FROM {s}.segment WHERE id = ANY($1) AND epoch <> $2");
     let others = client.query(&others, &[&ids, &claim]).await?;
     client.batch_execute("COMMIT").await?;
@@ -83,7 +77,7 @@ async fn in_transaction(
     })
 }
 
-/// How rows that were not as the owner knows them are.
+/// Rows that were not as the owner knows them, as they are.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub is_owner: bool,
@@ -97,20 +91,14 @@ pub async fn look(
     owner: Owner,
     segments: &[u64],
 ) -> Result<Seen, StoreError> {
-    let sql = |statement: &str| in_schema(statement, &connection.schema);
-    let select = sql("SELECT 1 FROM {s}.owner WHERE epoch = $1");
-    let found = connection
-        .client
-        .query_opt(&select, &[&(owner.epoch as i64)])
-        .await;
-    let found = found.map_err(|error| outcome::failed(&error))?;
+    let select = "SELECT 1 FROM {s}.owner WHERE epoch = $1";
+    let found = connection.rows(select, &[&(owner.epoch as i64)]).await?;
     let ids: Vec<i64> = segments.iter().map(|&id| id as i64).collect();
-    let select = sql("SELECT id, epoch, head FROM {s}.segment WHERE id = ANY($1)");
-    let rows = connection.client.query(&select, &[&ids]).await;
-    let rows = rows.map_err(|error| outcome::failed(&error))?;
+    let select = "SELECT id, epoch, head FROM {s}.segment WHERE id = ANY($1)";
+    let rows = connection.rows(select, &[&ids]).await?;
     let of = |row: &Row| (row.get::<_, i64>(1) as u64, row.get::<_, i64>(2) as u64);
     Ok(Seen {
-        is_owner: found.is_some(),
+        is_owner: !found.is_empty(),
         segments: rows.iter().map(|row| (id_of(row), of(row))).collect(),
     })
 }

@@ -1,7 +1,8 @@
-//! What the store's thread and those who ask it share.
+//! The state that the store's thread and its callers share.
 
 use crate::segments::Segments;
 use interweave_store::{Full, NowFn, StoreError, StoreStatus};
+use std::sync::atomic::AtomicI64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -11,17 +12,20 @@ pub struct Told {
     pub status: StoreStatus,
 }
 
-/// Never held while the database is asked.
+/// `told` is never held while the database is asked.
 pub struct Shared {
     told: Mutex<Told>,
     now: NowFn,
+    /// The newest timeline of the database that was seen.
+    pub timeline: AtomicI64,
 }
 
 impl Shared {
-    pub fn new(now: NowFn) -> Shared {
+    pub fn new(now: NowFn, timeline: i64) -> Shared {
         Shared {
             told: Mutex::default(),
             now,
+            timeline: AtomicI64::new(timeline),
         }
     }
 
@@ -50,9 +54,23 @@ impl Shared {
         let status = &mut self.lock().status;
         status.errors += 1;
         status.last_error = Some(error.to_string());
-        if let StoreError::Full(text) = error {
-            let text = text.clone();
-            status.full.get_or_insert(Full { since, text });
+        match error {
+            StoreError::Full(text) => {
+                let text = text.clone();
+                status.full.get_or_insert(Full { since, text });
+            }
+            StoreError::Alone(text) => status.alone = Some(text.clone()),
+            _ => {}
         }
+    }
+
+    /// Takes note of a look at the database.
+    pub fn saw(&self, looked: Result<(), StoreError>) {
+        let status = &mut self.lock().status;
+        (status.alone, status.away) = match looked {
+            Ok(()) => (None, None),
+            Err(StoreError::Alone(text)) => (Some(text), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
     }
 }

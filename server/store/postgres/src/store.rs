@@ -1,25 +1,32 @@
 //! The store, as the server sees it. One thread has its connections.
 
-use crate::answer::{Answer, Ends};
-use crate::checks;
+use crate::answer::Answer;
+use crate::checks::{self, Checked};
 use crate::claim::{self, Claim};
 use crate::connection::Connection;
+use crate::looking::Looking;
+use crate::members::{self, Member};
+use crate::outlook;
 use crate::reading::{self, Found};
+use crate::rules::Source;
 use crate::saver::{Save, Saver};
 use crate::schema;
 use crate::shared::Shared;
+use crate::sharing::Sharing;
+use crate::tables;
 use crate::target::Target;
+use crate::threads;
 use crate::transaction::Appends;
 use crate::writer::{Append, Closing, Job, Writer};
-use interweave_store::panics::caught;
 use interweave_store::{
-    Checkpoint, Done, Identity, Next, NowFn, Record, RecoveredSegment, SegmentStore, Settled,
-    StoreError, StoreStatus, Want,
+    AccessSource, Checkpoint, Done, Follow, Followed, Give, Given, Identity, Members, Next, NowFn,
+    PageAsked, Pages, Record, RecoveredSegment, Seek, SegmentStore, Settled, Sought, StoreError,
+    StoreStatus, Want, Watch,
 };
 use interweave_wire::protocol::{CheckpointHead, Durability};
 use std::sync::mpsc::channel;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
@@ -29,6 +36,10 @@ pub struct Options {
     pub target: Target,
     /// No synchronous standby is wanted: one copy is enough.
     pub is_alone: bool,
+    /// Servers share the store, and this is one of them. None: this server has it alone.
+    pub member: Option<Member>,
+    /// A table of the log with so many bytes is full.
+    pub log_table_bytes: u64,
     pub now: NowFn,
 }
 
@@ -37,21 +48,27 @@ impl Options {
         Options {
             target,
             is_alone: false,
+            member: None,
+            log_table_bytes: tables::FULL_BYTES,
             now: Arc::new(Instant::now),
         }
     }
 }
 
 pub struct PostgresStore {
+    options: Options,
     epoch: u64,
     identity: Identity,
     shared: Arc<Shared>,
     jobs: UnboundedSender<Job>,
     saves: UnboundedSender<Save>,
+    /// None: the store is not shared.
+    sharing: Option<Sharing>,
+    looking: Looking,
     thread: JoinHandle<()>,
 }
 
-/// What the thread needs, once the store is claimed and read.
+/// A store that is claimed and read, before its thread begins.
 struct Begun {
     claim: Claim,
     found: Found,
@@ -59,19 +76,17 @@ struct Begun {
 }
 
 impl PostgresStore {
-    /// Claims everything, and returns all segments.
+    /// Claims everything, and returns all segments. A member of those that share the store claims
+    /// and returns nothing.
     pub fn open(options: Options) -> Result<(PostgresStore, Vec<RecoveredSegment>), StoreError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| StoreError::Io(format!("the event loop: {error}")))?;
+        let runtime = threads::event_loop()?;
         let begun = runtime.block_on(begin(&options))?;
         let Begun {
             claim,
             found,
             connection,
         } = begun;
-        let shared = Arc::new(Shared::new(Arc::clone(&options.now)));
+        let shared = Arc::new(Shared::new(Arc::clone(&options.now), claim.timeline));
         let (jobs, asked) = unbounded_channel();
         let (saves, asked_saves) = unbounded_channel();
         {
@@ -81,41 +96,42 @@ impl PostgresStore {
             }
             let damage = found.recovered.iter().filter_map(|s| s.damage.clone());
             told.status.damage = damage.collect();
+            told.segments.tables.begin(options.log_table_bytes);
         }
         for id in found.removed {
             let _ = saves.send(Save::Clear(id));
         }
-        let Options {
-            target, is_alone, ..
-        } = options;
-        let saver = Saver::new(
-            target.clone(),
-            Arc::clone(&shared),
-            claim.identity,
-            claim.epoch,
-        );
+        let _ = saves.send(Save::Empty);
+        let saver = Saver::new(options.target.clone(), Arc::clone(&shared), claim.identity);
         let writer = Writer::new(
-            (target, is_alone),
+            options.clone(),
             Arc::clone(&shared),
             saves.clone(),
             claim.epoch,
             connection,
         );
-        let thread = begin_thread(
-            runtime,
-            Arc::clone(&shared),
-            (writer, asked),
-            (saver, asked_saves),
-        )?;
+        let watch = Arc::new(Watch::default());
+        let sharing = Sharing::begin(&options, &shared, claim.epoch, &watch)?;
+        let looking = Looking::begin(&options, &shared, claim.epoch, &watch)?;
+        let works = ((writer, asked), (saver, asked_saves));
+        let thread = begin_thread(runtime, (&options, &shared), works)?;
         let store = PostgresStore {
+            options,
             epoch: claim.epoch,
             identity: claim.identity,
             shared,
             jobs,
             saves,
+            sharing,
+            looking,
             thread,
         };
         Ok((store, found.recovered))
+    }
+
+    /// Checks a database as a start does, and changes nothing.
+    pub fn inspect(target: &Target, is_alone: bool) -> Result<Vec<Checked>, StoreError> {
+        threads::event_loop()?.block_on(checks::inspect(target, is_alone))
     }
 
     fn ask(&self, job: Job) {
@@ -129,8 +145,14 @@ async fn begin(options: &Options) -> Result<Begun, StoreError> {
     checks::check(&connection, options.is_alone).await?;
     checks::check_pooler(&connection, &options.target).await?;
     schema::migrate(&connection, &Identity::random()).await?;
-    let claim = claim::claim(&connection).await?;
-    let found = reading::read(&connection, &claim).await?;
+    let (claim, found) = match &options.member {
+        Some(member) => (members::join(&connection, member).await?, Found::default()),
+        None => {
+            let claim = claim::claim(&connection).await?;
+            let found = reading::read(&connection, (claim.epoch, claim.is_clean)).await?;
+            (claim, found)
+        }
+    };
     let appends = Appends::prepare(&connection).await?;
     Ok(Begun {
         claim,
@@ -141,10 +163,14 @@ async fn begin(options: &Options) -> Result<Begun, StoreError> {
 
 fn begin_thread(
     runtime: Runtime,
-    shared: Arc<Shared>,
-    (mut writer, asked): (Writer, UnboundedReceiver<Job>),
-    (saver, asked_saves): (Saver, UnboundedReceiver<Save>),
+    (options, shared): (&Options, &Arc<Shared>),
+    works: (
+        (Writer, UnboundedReceiver<Job>),
+        (Saver, UnboundedReceiver<Save>),
+    ),
 ) -> Result<JoinHandle<()>, StoreError> {
+    let ((mut writer, asked), (saver, asked_saves)) = works;
+    let (options, told) = (options.clone(), Arc::clone(shared));
     let work = move || async move {
         let writing = async {
             let closing = writer.work(asked).await;
@@ -152,20 +178,16 @@ fn begin_thread(
             writer.let_saver_go();
             closing
         };
-        let (closing, ()) = tokio::join!(writing, saver.work(asked_saves));
+        let working = async { tokio::join!(writing, saver.work(asked_saves)).0 };
+        let closing = tokio::select! {
+            closing = working => closing,
+            () = outlook::look_out(&options, &told) => None,
+        };
         if let Some(closing) = closing {
             writer.close(closing).await;
         }
     };
-    let run = move || {
-        if let Err(text) = caught(move || runtime.block_on(work())) {
-            shared.stop(&StoreError::Ended(text));
-        }
-    };
-    let thread = thread::Builder::new().name("iw-postgres".to_string());
-    thread
-        .spawn(run)
-        .map_err(|error| StoreError::Io(format!("a thread of the store: {error}")))
+    threads::begin("iw-postgres", runtime, shared, work)
 }
 
 impl SegmentStore for PostgresStore {
@@ -186,7 +208,7 @@ impl SegmentStore for PostgresStore {
     }
 
     fn settle(&self, segments: Vec<u64>, settled: Settled) {
-        self.ask(Job::Settle(segments, Ends::by(settled)));
+        self.ask(Job::Settle(segments, Answer::by(settled)));
     }
 
     fn checkpoint(&self, checkpoint: Checkpoint, done: Done) {
@@ -201,6 +223,59 @@ impl SegmentStore for PostgresStore {
 
     fn next(&self, segment_id: u64, next: Next) {
         drop(self.saves.send(Save::Next(segment_id, next)));
+    }
+
+    fn seek(&self, path: &str, claims: bool, seek: Seek) {
+        match &self.sharing {
+            Some(sharing) => sharing.seek(path, claims, seek),
+            None => seek(Ok(Sought::Absent)),
+        }
+    }
+
+    fn follow(&self, path: &str, follow: Follow) {
+        match &self.sharing {
+            Some(sharing) => sharing.follow(path, follow),
+            None => follow(Ok(Followed::Absent)),
+        }
+    }
+
+    fn unfollow(&self, path: &str) {
+        if let Some(sharing) = &self.sharing {
+            sharing.unfollow(path);
+        }
+    }
+
+    fn give(&self, segment_id: u64, member: u64, give: Give) {
+        match &self.sharing {
+            Some(sharing) => sharing.give(segment_id, member, give),
+            None => give(Ok(Given::Not(
+                "the server shares its store with nobody".to_string(),
+            ))),
+        }
+    }
+
+    fn renew(&self, is_drained: bool, done: Done) {
+        match &self.sharing {
+            Some(sharing) => sharing.renew(is_drained, done),
+            None => done(Ok(())),
+        }
+    }
+
+    fn members(&self, after: u64, tells_all: bool, members: Members) {
+        self.looking.members(after, tells_all, members);
+    }
+
+    fn page(&self, asked: PageAsked, page: Pages) {
+        self.looking.page(asked, page);
+    }
+
+    fn access(&self) -> Result<Option<Box<dyn AccessSource>>, StoreError> {
+        let source = Source::of(&self.options, &self.shared, self.epoch)?;
+        Ok(Some(Box::new(source)))
+    }
+
+    fn kind(&self) -> &'static str {
+        "postgres"
     }
 
     fn with_much_log(&self) -> Vec<(u64, u64)> {
@@ -220,19 +295,26 @@ impl SegmentStore for PostgresStore {
     }
 
     fn close(self: Box<Self>, clean: bool) -> Result<(), StoreError> {
+        let PostgresStore {
+            jobs,
+            saves,
+            sharing,
+            looking,
+            shared,
+            thread,
+            ..
+        } = *self;
+        if let Some(sharing) = sharing {
+            sharing.end();
+        }
+        looking.end();
         let (closed, heard) = channel();
         let closing = Closing {
             is_clean: clean,
             closed,
         };
-        let is_asked = self.jobs.send(Job::Close(closing));
-        let stopped = self.shared.stopped();
-        let PostgresStore {
-            jobs,
-            saves,
-            thread,
-            ..
-        } = *self;
+        let is_asked = jobs.send(Job::Close(closing));
+        let stopped = shared.stopped();
         drop((jobs, saves));
         let result = match is_asked {
             Ok(()) => heard.recv().unwrap_or(Err(StoreError::Closed)),

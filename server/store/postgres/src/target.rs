@@ -76,7 +76,7 @@ impl Target {
     }
 
     /// The user who connects.
-    pub fn user(&self) -> String {
+    fn user(&self) -> String {
         let user = self.config.get_user().map(String::from);
         let of_environment = || std::env::var("USER").ok();
         user.or_else(of_environment).unwrap_or_default()
@@ -157,18 +157,33 @@ fn ssl_mode(mode: &str) -> Result<SslMode, String> {
     }
 }
 
-/// A name that stands in statements without quotes.
-fn schema(name: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
-    let fits = begins && name.len() <= MOST_SCHEMA_BYTES && name.chars().all(is_plain);
-    match fits && !name.starts_with("pg_") {
-        true => Ok(name.to_string()),
-        false => Err(format!(
-            "schema={name}: a schema's name has small letters, digits and _, begins with a \
-             letter, and has at most {MOST_SCHEMA_BYTES} characters"
-        )),
+/// A schema's name, of which the URL may write bytes as `%20`.
+fn schema(text: &str) -> Result<String, String> {
+    let name = decoded(text).filter(|name| !name.is_empty() && !name.contains('\0'));
+    let fits = |name: &String| name.len() <= MOST_SCHEMA_BYTES && !name.starts_with("pg_");
+    name.filter(fits).ok_or_else(|| {
+        format!(
+            "schema={text} is not a schema's name: it has 1 to {MOST_SCHEMA_BYTES} bytes of UTF-8, \
+             and does not begin with pg_"
+        )
+    })
+}
+
+/// Takes `%` and two hexadecimal digits for a byte. None: others follow, or it is not UTF-8.
+fn decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        let is_hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        bytes.push(
+            u8::from_str_radix(digits, 16)
+                .ok()
+                .filter(|_| is_hexadecimal)?,
+        );
+        bytes.extend_from_slice(rest.as_bytes());
     }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -207,14 +222,23 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_a_plain_name() {
+    fn a_schema_has_any_name_that_postgresql_can_give_one() {
         let of = |name: &str| Target::parse(&format!("postgres://h/d?schema={name}"));
-        assert_eq!(of("second_space").unwrap().schema, "second_space");
+        for (text, name) in [
+            ("second_space", "second_space"),
+            ("both", "both"),
+            ("Capital", "Capital"),
+            ("1a.b;c", "1a.b;c"),
+            ("a%22b%20%25%C3%BC", "a\"b %\u{fc}"),
+        ] {
+            assert_eq!(of(text).unwrap().schema, name);
+        }
         assert_eq!(
             Target::parse("postgres://h/d").unwrap().schema,
             "interweave"
         );
-        for name in ["", "A", "1a", "a\"b", "a;b", "a.b", "pg_x", &"a".repeat(64)] {
+        let long = "a".repeat(64);
+        for name in ["", "pg_x", "a%00", "a%2", "a%+1", "a%ff", &long] {
             assert!(of(name).is_err(), "{name}");
         }
     }

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::client::TlsStream as Encrypted;
 use tokio_rustls::rustls::crypto::ring::default_provider;
@@ -36,6 +37,7 @@ impl Tls {
                     return Err(wrong(&"the file has no certificate"));
                 }
             }
+            None if target.config.get_ssl_mode() == SslMode::Disable => {}
             None => {
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             }

@@ -7,6 +7,7 @@
 use crate::batch::{Batch, Row};
 use crate::connection::Connection;
 use crate::outcome::Outcome;
+use crate::tables;
 use interweave_store::StoreError;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +16,8 @@ use tokio_postgres::{Error, Statement};
 /// So many bytes of rows are sent by one statement.
 const INSERT_BYTES: usize = 4 << 20;
 
-/// The division fails unless each row was as the owner knows it; that rolls all back. The setting
-/// is that of this transaction: the statement does nothing outside of it.
+/// The division fails unless each row was as the owner knows it; that rolls all back. Each
+/// statement compares the name of its transaction, and does nothing outside of it.
 const MOVE: &str = "
 WITH moved AS (
   UPDATE {s}.segment AS s
@@ -30,6 +31,11 @@ WITH moved AS (
   RETURNING 1)
 SELECT 1 / (count(*) = cardinality($1))::int FROM moved";
 
+/// The path of a removed segment is free for another one.
+const FREE: &str = "
+DELETE FROM {s}.creation
+WHERE segment = ANY($1) AND current_setting('interweave.transaction', true) = $2";
+
 /// A new segment has no row that a claim has changed. Its creation changes the owner's.
 const CREATE_AS_OWNER: &str = "
 WITH owner AS (
@@ -41,8 +47,8 @@ SELECT 1 / (count(*) = 1)::int FROM owner";
 const CREATE: &str = "
 WITH created AS (
   INSERT INTO {s}.segment
-    (id, epoch, head, crc, version, incarnation, serials_below, is_removed)
-  SELECT id, claim, head, crc, version, incarnation, serials_below, is_removed
+    (id, epoch, owner, head, crc, version, incarnation, serials_below, is_removed)
+  SELECT id, claim, $11, head, crc, version, incarnation, serials_below, is_removed
   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[], $5::bigint[], $6::bigint[],
               $7::bigint[], $8::boolean[])
        AS n(id, claim, head, crc, version, incarnation, serials_below, is_removed)
@@ -53,7 +59,7 @@ SELECT n.id, n.path FROM unnest($1::bigint[], $9::bytea[]) AS n(id, path), creat
 WHERE created.id = n.id";
 
 const INSERT: &str = "
-INSERT INTO {s}.log (segment, number, part, parts, crc, header, bytes)
+INSERT INTO {s}.log_{n} (segment, number, part, parts, crc, header, bytes)
 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[], $5::int[], $6::bytea[],
                      $7::bytea[]) AS n
 WHERE current_setting('interweave.transaction', true) = $8";
@@ -61,9 +67,11 @@ WHERE current_setting('interweave.transaction', true) = $8";
 /// The statements of appends, prepared for one connection.
 pub struct Appends {
     transition: Statement,
+    free: Statement,
     create_as_owner: Statement,
     create: Statement,
-    insert: Statement,
+    /// One for each table of the log.
+    inserts: Vec<Statement>,
 }
 
 /// The owner that appends: its epoch, and its claim for new segments.
@@ -75,12 +83,12 @@ pub struct Owner {
 
 /// Begins a transaction with settings of its own, whatever the database's or the role's are. A
 /// cancelled wait for the standby must be told, and no timeout may end a commit.
-pub fn begin(waits: bool, name: &str) -> String {
+pub fn begin(waits: bool) -> String {
     let waits = if waits { "on" } else { "off" };
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
          SET LOCAL synchronous_commit TO {waits}; SET LOCAL statement_timeout TO 0; \
-         SET LOCAL client_min_messages TO notice; SET LOCAL interweave.transaction TO '{name}'"
+         SET LOCAL client_min_messages TO notice"
     )
 }
 
@@ -96,11 +104,17 @@ fn signed<'a>(values: impl Iterator<Item = u64> + 'a) -> Vec<i64> {
 
 impl Appends {
     pub async fn prepare(connection: &Connection) -> Result<Appends, StoreError> {
+        let mut inserts = Vec::new();
+        for table in 0..tables::COUNT {
+            let insert = INSERT.replace("{n}", &table.to_string());
+            inserts.push(connection.prepare(&insert).await?);
+        }
         Ok(Appends {
             transition: connection.prepare(MOVE).await?,
+            free: connection.prepare(FREE).await?,
             create_as_owner: connection.prepare(CREATE_AS_OWNER).await?,
             create: connection.prepare(CREATE).await?,
-            insert: connection.prepare(INSERT).await?,
+            inserts,
         })
     }
 
@@ -111,7 +125,8 @@ impl Appends {
         let mut inserts = cut(&batch.rows).into_iter();
         let first = inserts.next().unwrap_or(&[]);
         let client = &connection.client;
-        let begin = begin(batch.waits, &name);
+        let begin = begin(batch.waits);
+        let begin = format!("{begin}; SET LOCAL interweave.transaction TO '{name}'");
         let (has_failed, is_committing) = (Cell::new(false), Cell::new(false));
         let noted = |result: Result<(), Error>| {
             has_failed.set(has_failed.get() || result.is_err());
@@ -124,11 +139,12 @@ impl Appends {
                 async { noted(client.batch_execute(&begin).await) },
                 async { noted(self.owns(connection, owner, batch, &name).await) },
                 async { noted(self.moves(connection, batch, &name).await) },
-                async { noted(self.creates(connection, batch, &name).await) },
-                async { noted(self.inserts(connection, first, &name).await) },
+                async { noted(self.frees(connection, batch, &name).await) },
+                async { noted(self.creates(connection, owner, batch, &name).await) },
+                async { noted(self.inserts(connection, (first, batch.table), &name).await) },
             );
             let first = results.0.and(results.1).and(results.2);
-            first.and(results.3).and(results.4)
+            first.and(results.3).and(results.4).and(results.5)
         };
         // No commit follows a statement that could not be sent.
         let ending = async {
@@ -146,17 +162,17 @@ impl Appends {
             let mut sent = opening.await;
             for rows in inserts {
                 if sent.is_ok() {
-                    sent = noted(self.inserts(connection, rows, &name).await);
+                    sent = noted(self.inserts(connection, (rows, batch.table), &name).await);
                 }
             }
             (sent, ending.await)
         };
         match sent.and(ended) {
             Err(error) => Outcome::of(&error, is_committing.get()),
-            Ok(()) if connection.notices.count() != notices => {
-                Outcome::Unknown(format!("PostgreSQL: {}", connection.notices.last()))
-            }
-            Ok(()) => Outcome::Kept,
+            Ok(()) => match connection.notices.since(notices) {
+                Some(notice) => Outcome::Unknown(format!("PostgreSQL: {notice}")),
+                None => Outcome::Kept,
+            },
         }
     }
 
@@ -212,9 +228,21 @@ impl Appends {
         moved.map(drop)
     }
 
+    async fn frees(&self, connection: &Connection, batch: &Batch, name: &str) -> Result<(), Error> {
+        let removed = batch.changes.iter().filter(|(_, c)| c.tail.is_removed);
+        let removed = signed(removed.map(|(id, _)| *id));
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let client = &connection.client;
+        let freed = client.execute(&self.free, &[&removed, &name]).await;
+        freed.map(drop)
+    }
+
     async fn creates(
         &self,
         connection: &Connection,
+        owner: Owner,
         batch: &Batch,
         name: &str,
     ) -> Result<(), Error> {
@@ -248,6 +276,7 @@ impl Appends {
                     &tails.are_removed,
                     &paths,
                     &name,
+                    &(owner.epoch as i64),
                 ],
             )
             .await;
@@ -257,7 +286,7 @@ impl Appends {
     async fn inserts(
         &self,
         connection: &Connection,
-        rows: &[Row],
+        (rows, table): (&[Row], usize),
         name: &str,
     ) -> Result<(), Error> {
         if rows.is_empty() {
@@ -273,7 +302,7 @@ impl Appends {
         let inserted = connection
             .client
             .execute(
-                &self.insert,
+                &self.inserts[table],
                 &[
                     &segments, &numbers, &parts, &counts, &crcs, &headers, &bytes, &name,
                 ],

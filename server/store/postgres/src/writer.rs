@@ -1,18 +1,19 @@
 //! Appends and settles, in the order in which they are asked for, on one connection.
 
-use crate::answer::{Answer, Ends};
-use crate::batch::Batch;
+use crate::answer::Answer;
+use crate::batch::{Batch, Change};
 use crate::checks;
 use crate::connection::Connection;
-use crate::outcome::{self, Outcome};
+use crate::outcome::Outcome;
 use crate::saver::Save;
-use crate::schema::in_schema;
+use crate::segments::Tail;
 use crate::settle::{self, Seen};
 use crate::shared::Shared;
-use crate::target::Target;
+use crate::store::Options;
 use crate::transaction::{Appends, Owner};
 use interweave_store::{End, Record, StoreError};
 use interweave_wire::protocol::Durability;
+use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 use std::sync::Arc;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
@@ -20,9 +21,18 @@ use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 /// So many groups at most are appended by one transaction.
 const BATCH_GROUPS: usize = 512;
 
+/// An end in order says that nothing is lost. A crash of PostgreSQL may have taken records that did
+/// not wait for its disk, and the owner may have appended nothing since.
+const END: &str = "
+UPDATE {s}.owner SET is_clean = true
+WHERE epoch = $1 AND NOT EXISTS (
+  SELECT 1 FROM unnest($2::bigint[], $3::bigint[]) AS n(id, head)
+    LEFT JOIN {s}.segment s ON s.id = n.id
+  WHERE s.head IS NULL OR s.head < n.head)";
+
 pub enum Job {
     Append(Append),
-    Settle(Vec<u64>, Ends),
+    Settle(Vec<u64>, Answer<Vec<(u64, End)>>),
     Close(Closing),
 }
 
@@ -39,40 +49,35 @@ pub struct Append {
 }
 
 pub struct Writer {
-    target: Target,
-    is_alone: bool,
+    options: Options,
     shared: Arc<Shared>,
     saver: UnboundedSender<Save>,
     owner: Owner,
-    /// All epochs under which this owner may have claimed segments.
-    claims: Vec<i64>,
     connection: Option<(Connection, Appends)>,
 }
 
 impl Writer {
     pub fn new(
-        (target, is_alone): (Target, bool),
+        options: Options,
         shared: Arc<Shared>,
         saver: UnboundedSender<Save>,
         epoch: u64,
         connection: (Connection, Appends),
     ) -> Writer {
         Writer {
-            target,
-            is_alone,
+            options,
             shared,
             saver,
             owner: Owner {
                 epoch,
                 claim: epoch,
             },
-            claims: vec![epoch as i64],
             connection: Some(connection),
         }
     }
 
-    /// Does what is asked, until the store is closed. Returns how it is to end; None: whoever could
-    /// close it is gone.
+    /// Does what is asked, until the store is closed. Returns how it is to end; None: nobody can
+    /// close it any more.
     pub async fn work(&mut self, mut asked: UnboundedReceiver<Job>) -> Option<Closing> {
         let mut next = asked.recv().await;
         while let Some(job) = next.take() {
@@ -91,9 +96,9 @@ impl Writer {
                     }
                     self.append(appends).await;
                 }
-                Job::Settle(segments, ends) => {
+                Job::Settle(segments, answer) => {
                     let settled = self.settle(&segments).await;
-                    ends.give(settled);
+                    answer.give(settled);
                 }
                 Job::Close(closing) => return Some(closing),
             }
@@ -106,17 +111,27 @@ impl Writer {
 
     /// Appends the groups, in as few transactions as their size allows.
     async fn append(&mut self, appends: Vec<Append>) {
-        let mut batch = Batch::default();
+        let mut batch = self.begin_batch();
         let mut taken: Vec<(Append, Result<(), StoreError>)> = Vec::new();
         for append in appends {
             if batch.is_full() {
-                self.run(std::mem::take(&mut batch), std::mem::take(&mut taken))
-                    .await;
+                self.run(batch, std::mem::take(&mut taken)).await;
+                batch = self.begin_batch();
             }
             let admitted = self.admit(&mut batch, &append);
             taken.push((append, admitted));
         }
         self.run(batch, taken).await;
+    }
+
+    /// Begins a batch into the log's table that has the turn.
+    fn begin_batch(&self) -> Batch {
+        let tables = &mut self.shared.lock().segments.tables;
+        if tables.turn() {
+            // The saver ends with this thread.
+            let _ = self.saver.send(Save::Empty);
+        }
+        Batch::into(tables.current())
     }
 
     fn admit(&self, batch: &mut Batch, append: &Append) -> Result<(), StoreError> {
@@ -139,30 +154,26 @@ impl Writer {
             .iter()
             .filter(|(_, admitted)| admitted.is_ok())
             .count();
-        match self.transact(&batch).await {
-            Ended::As(result) => {
-                for (append, admitted) in taken {
-                    self.answer(append.answer, admitted.and(result.clone()));
-                }
-            }
-            Ended::NotTogether(result) if together <= 1 => {
-                for (append, admitted) in taken {
-                    self.answer(append.answer, admitted.and(Err(result.clone())));
-                }
-            }
-            Ended::NotTogether(_) => {
-                for (append, _) in taken {
-                    let mut alone = Batch::default();
-                    let result = match self.admit(&mut alone, &append) {
-                        Ok(()) => match self.transact(&alone).await {
-                            Ended::As(result) => result,
-                            Ended::NotTogether(error) => Err(error),
-                        },
-                        Err(error) => Err(error),
-                    };
-                    self.answer(append.answer, result);
-                }
-            }
+        let result = match self.transact(batch).await {
+            Ended::As(result) => result,
+            Ended::NotTogether(error) if together <= 1 => Err(error),
+            Ended::NotTogether(_) => return self.run_one_by_one(taken).await,
+        };
+        for (append, admitted) in taken {
+            self.answer(append.answer, admitted.and(result.clone()));
+        }
+    }
+
+    async fn run_one_by_one(&mut self, taken: Vec<(Append, Result<(), StoreError>)>) {
+        for (append, _) in taken {
+            let mut alone = self.begin_batch();
+            // The batch stays empty where the group is not admitted.
+            let admitted = self.admit(&mut alone, &append);
+            let result = match self.transact(alone).await {
+                Ended::As(result) => result,
+                Ended::NotTogether(error) => Err(error),
+            };
+            self.answer(append.answer, admitted.and(result));
         }
     }
 
@@ -174,7 +185,7 @@ impl Writer {
     }
 
     /// Runs one transaction, and takes note of its outcome.
-    async fn transact(&mut self, batch: &Batch) -> Ended {
+    async fn transact(&mut self, batch: Batch) -> Ended {
         if batch.is_empty() {
             return Ended::As(Ok(()));
         }
@@ -186,7 +197,7 @@ impl Writer {
             return Ended::As(Err(StoreError::Closed));
         };
         let begun = self.shared.now();
-        let outcome = appends.run(connection, self.owner, batch).await;
+        let outcome = appends.run(connection, self.owner, &batch).await;
         let took = self.shared.now().saturating_duration_since(begun);
         match outcome {
             Outcome::Kept => {
@@ -200,28 +211,34 @@ impl Writer {
             Outcome::Deadlock => Ended::NotTogether(StoreError::Io(
                 "PostgreSQL ended the append, because another owner claims the store".to_string(),
             )),
+            Outcome::PathTaken => {
+                let is_new = |(id, change): (&u64, &Change)| change.was.is_none().then_some(*id);
+                let new = batch.changes.iter().find_map(is_new).unwrap_or(0);
+                Ended::NotTogether(StoreError::PathTaken(new))
+            }
             Outcome::NotAsKnown => {
-                let looked = settle::look(connection, self.owner, &ids(batch)).await;
+                let looked = settle::look(connection, self.owner, &ids(&batch)).await;
                 match looked {
-                    Ok(seen) => self.not_as_known(batch, &seen),
+                    Ok(seen) => self.not_as_known(&batch, &seen),
                     Err(error) => Ended::As(Err(error)),
                 }
             }
             Outcome::Unknown(text) => {
                 let mut told = self.shared.lock();
-                for (&id, change) in &batch.changes {
-                    told.segments.doubt(id, change.uncovered.clone());
+                for (id, change) in batch.changes {
+                    told.segments.doubt(id, change.uncovered);
                 }
                 Ended::As(Err(StoreError::Unknown(text)))
             }
         }
     }
 
-    fn kept(&self, batch: &Batch, took: std::time::Duration) {
+    fn kept(&self, batch: Batch, took: std::time::Duration) {
         let mut told = self.shared.lock();
-        for (&id, change) in &batch.changes {
-            let records = change.uncovered.clone();
-            told.segments.kept(id, change.claim, change.tail, records);
+        let waited = batch.waits;
+        for (id, change) in batch.changes {
+            told.segments
+                .kept(id, change.claim, change.tail, change.uncovered);
             if change.tail.is_removed {
                 // The saver ends with this thread.
                 let _ = self.saver.send(Save::Clear(id));
@@ -229,8 +246,11 @@ impl Writer {
         }
         let status = &mut told.status;
         status.full = None;
+        if waited {
+            status.alone = None;
+        }
         status.groups += 1;
-        status.syncs += u64::from(batch.waits);
+        status.syncs += u64::from(waited);
         status.syncing += took;
     }
 
@@ -239,8 +259,8 @@ impl Writer {
         if !seen.is_owner {
             let fenced = StoreError::Fenced(format!(
                 "it has claimed the schema {} at {}",
-                self.target.schema,
-                self.target.name()
+                self.options.target.schema,
+                self.options.target.name()
             ));
             self.shared.stop(&fenced);
             return Ended::As(Err(fenced));
@@ -257,6 +277,10 @@ impl Writer {
         };
         let fenced: Vec<u64> = ids(batch).into_iter().filter(is_foreign).collect();
         if !fenced.is_empty() {
+            if self.options.member.is_some() {
+                let mut told = self.shared.lock();
+                fenced.iter().for_each(|id| told.segments.forget(*id));
+            }
             return Ended::NotTogether(StoreError::SegmentsFenced(fenced));
         }
         let is_behind = |id: &u64| {
@@ -265,13 +289,7 @@ impl Writer {
         };
         match ids(batch).into_iter().find(is_behind) {
             Some(id) => {
-                let gone = StoreError::Damaged {
-                    file: format!("the log of segment {id} in {}.log", self.target.schema),
-                    offset: 0,
-                    what: "records written before are gone: PostgreSQL has lost commits that did \
-                           not wait for its disk; start the server again"
-                        .to_string(),
-                };
+                let gone = self.gone(id);
                 self.shared.stop(&gone);
                 Ended::As(Err(gone))
             }
@@ -281,6 +299,33 @@ impl Writer {
         }
     }
 
+    fn gone(&self, id: u64) -> StoreError {
+        StoreError::Damaged {
+            file: format!("the log of segment {id} in {}", self.options.target.schema),
+            offset: 0,
+            what: "records written before are gone: PostgreSQL has lost commits that did not wait \
+                   for its disk; start the server again"
+                .to_string(),
+        }
+    }
+
+    /// Refuses ends before records that were there.
+    fn refuse_lost(&self, tails: &HashMap<u64, Tail>) -> Result<(), StoreError> {
+        let is_behind = |(id, tail): (&u64, &Tail)| {
+            let told = self.shared.lock();
+            let known = told.segments.get(*id);
+            known
+                .is_some_and(|known| tail.head < known.tail.head)
+                .then_some(*id)
+        };
+        let Some(id) = tails.iter().find_map(is_behind) else {
+            return Ok(());
+        };
+        let gone = self.gone(id);
+        self.shared.stop(&gone);
+        Err(gone)
+    }
+
     /// Connects again where the connection broke.
     async fn connect(&mut self) -> Result<(), StoreError> {
         let is_open = |(connection, _): &(Connection, Appends)| !connection.is_closed();
@@ -288,8 +333,7 @@ impl Writer {
             return Ok(());
         }
         self.connection = None;
-        let connection = Connection::open(&self.target).await?;
-        checks::check(&connection, self.is_alone).await?;
+        let connection = checks::connect(&self.options, &self.shared.timeline).await?;
         let appends = Appends::prepare(&connection).await?;
         self.connection = Some((connection, appends));
         Ok(())
@@ -303,7 +347,7 @@ impl Writer {
         let Some((connection, _)) = &self.connection else {
             return Err(StoreError::Closed);
         };
-        let settled = settle::settle(connection, self.owner, &mut self.claims, segments).await;
+        let settled = settle::settle(connection, self.owner, segments).await;
         let settled = match settled {
             Ok(settled) => settled,
             Err(error) => {
@@ -317,11 +361,15 @@ impl Writer {
             return Ok(segments.iter().map(|&id| (id, End::Fenced)).collect());
         };
         self.owner.claim = claim;
+        self.refuse_lost(&settled.tails)?;
         let mut told = self.shared.lock();
         let mut ends = Vec::new();
         for &id in segments {
             if settled.foreign.contains(&id) {
                 ends.push((id, End::Fenced));
+                if self.options.member.is_some() {
+                    told.segments.forget(id);
+                }
                 continue;
             }
             let tail = settled.tails.get(&id).copied();
@@ -335,7 +383,7 @@ impl Writer {
     pub async fn close(mut self, closing: Closing) {
         let ended = self.end(closing.is_clean).await;
         self.shared.stop(&StoreError::Closed);
-        // Whoever asked may be gone.
+        // The caller of close may be gone.
         let _ = closing.closed.send(ended);
     }
 
@@ -350,13 +398,16 @@ impl Writer {
         let Some((connection, _)) = &self.connection else {
             return Err(StoreError::Closed);
         };
-        let end = in_schema(
-            "UPDATE {s}.owner SET is_clean = true WHERE epoch = $1",
-            &connection.schema,
-        );
+        let (ids, heads) = self.shared.lock().segments.heads();
         let epoch = self.owner.epoch as i64;
-        let ended = connection.client.execute(&end, &[&epoch]).await;
-        ended.map(drop).map_err(|error| outcome::failed(&error))
+        match connection.execute(END, &[&epoch, &ids, &heads]).await? {
+            0 => Err(StoreError::Io(
+                "the database lacks records that were written to it, or the server's own row: it \
+                 was started again or replaced meanwhile; the next start sees what is there"
+                    .to_string(),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Lets the saver end.
@@ -369,7 +420,7 @@ fn ids(batch: &Batch) -> Vec<u64> {
     batch.changes.keys().copied().collect()
 }
 
-/// How a transaction ended.
+/// The end of a transaction.
 enum Ended {
     As(Result<(), StoreError>),
     /// It was rolled back, and a part of its groups may succeed alone.

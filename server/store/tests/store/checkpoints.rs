@@ -169,6 +169,7 @@ fn idle_segments_that_hold_the_log_are_overdue() {
     let (store, _) = open(dir.path());
     append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
     let mut version = 0;
+    assert!(!store.is_in_need());
     while store.overdue().is_empty() {
         releases(&store, 2, version + 1, version + 3);
         version += 3;
@@ -177,9 +178,30 @@ fn idle_segments_that_hold_the_log_are_overdue() {
     }
     assert!(logs(dir.path()).len() >= 3, "some log does no harm");
     assert_eq!(store.overdue(), [1]);
+    assert!(store.is_in_need());
     save(&store, 1, 0).unwrap();
     assert_eq!(store.overdue(), [] as [u64; 0]);
     assert!(logs(dir.path()).len() <= 2);
+}
+
+#[test]
+fn log_5_a_segment_with_much_log_is_named_with_how_much_it_has() {
+    const DIFF: usize = 16 << 20;
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    append_now(&store, vec![release(2, 1, diff(2, 1, DIFF))]).unwrap();
+    for version in 1..=4 {
+        assert!(store.with_much_log().is_empty());
+        append_now(&store, vec![release(1, version, diff(1, version, DIFF))]).unwrap();
+    }
+    let [(1, log_bytes)] = store.with_much_log()[..] else {
+        panic!("not segment 1: {:?}", store.with_much_log());
+    };
+    let headers = 5 * 1024;
+    assert!((4 * DIFF as u64..4 * DIFF as u64 + headers).contains(&log_bytes));
+    save(&store, 1, 4).unwrap();
+    assert!(store.with_much_log().is_empty());
 }
 
 #[test]
@@ -256,13 +278,15 @@ fn a_damaged_or_missing_checkpoint_is_damage_unless_the_log_makes_up_for_it() {
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(path, bytes).unwrap();
     };
+    // Not even its magic is left.
+    let cut = |path: &std::path::Path| std::fs::write(path, "IW").unwrap();
     let remove = |path: &std::path::Path| std::fs::remove_file(path).unwrap();
-    assert_eq!(damaged_checkpoint(false, change), None);
-    assert_eq!(damaged_checkpoint(false, remove), None);
-    let damage = damaged_checkpoint(true, change).unwrap();
-    assert!(damage.contains("checkpoint-1-8.iwk"), "{damage}");
-    let damage = damaged_checkpoint(true, remove).unwrap();
-    assert!(damage.contains("checkpoint-1-8.iwk"), "{damage}");
+    let damages: [&dyn Fn(&std::path::Path); 3] = [&change, &cut, &remove];
+    for damage in damages {
+        assert_eq!(damaged_checkpoint(false, damage), None);
+        let damage = damaged_checkpoint(true, damage).unwrap();
+        assert!(damage.contains("checkpoint-1-8.iwk"), "{damage}");
+    }
 }
 
 #[test]

@@ -153,6 +153,69 @@ fn log_11_without_the_catalogue_a_hole_stops_whoever_may_have_lost_something_in_
     assert_eq!(segments[&3].path, "", "its name is lost with its creation");
 }
 
+/// [LOG-12]
+#[test]
+fn log_11_a_segment_of_which_nothing_is_left_is_not_forgotten_with_its_line() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    (1..=2).for_each(|id| create_segment(&store, id));
+    release_next(&store, 1, 1);
+    drop(store);
+    // the group that created segment 2, and its line
+    forget_witnesses(dir.path());
+    damage_record(dir.path(), 2);
+    damage_record(dir.path(), 3);
+    let path = dir.path().join("catalogue");
+    let mut lines = std::fs::read(&path).unwrap();
+    let last = lines.len() - 2;
+    lines[last] ^= 1;
+    std::fs::write(&path, lines).unwrap();
+    let unknown = 1 << 32;
+    for start in 0..3 {
+        let (_, segments) = open(dir.path());
+        let segments = by_id(segments);
+        assert_eq!(
+            segments.keys().copied().collect::<Vec<_>>(),
+            [1, unknown],
+            "start {start}"
+        );
+        assert_eq!(segments[&1].damage, None);
+        assert_eq!(segments[&unknown].path, "");
+        let damage = segments[&unknown].damage.as_ref().unwrap();
+        assert!(damage.contains("log-0000000000000000.iwl"), "{damage}");
+        assert!(logs(dir.path())[0].ends_with("log-0000000000000000.iwl"));
+    }
+    // an operator does not miss it
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![other(unknown, REMOVE)]).unwrap();
+    drop(store);
+    let segments = by_id(open(dir.path()).1);
+    assert_eq!(segments.keys().copied().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn log_11_a_segment_whose_path_is_lost_stays_when_what_tells_of_it_is_lost_too() {
+    let dir = three_segments();
+    std::fs::remove_file(dir.path().join("catalogue")).unwrap();
+    damage_record(dir.path(), 4);
+    for start in 0..3 {
+        let segments = by_id(open(dir.path()).1);
+        assert_eq!(
+            segments.keys().copied().collect::<Vec<_>>(),
+            [1, 2, 3],
+            "start {start}"
+        );
+        assert_eq!(segments[&3].path, "");
+        assert!(segments[&3].damage.is_some());
+        // nothing but the catalogue tells of it from now on
+        let path = &logs(dir.path())[0];
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes[9] = !1;
+        std::fs::write(path, bytes).unwrap();
+        forget_witnesses(dir.path());
+    }
+}
+
 #[test]
 fn log_11_a_hole_that_held_more_than_the_creation_stops_quiet_segments() {
     let dir = scratch();

@@ -31,6 +31,8 @@ struct State {
     pages: HashMap<u64, Pages>,
     /// So many syncs of log files fail from now on.
     failing: u64,
+    /// So many writes to log files fail from now on.
+    failing_writes: u64,
 }
 
 /// A directory whose syncs can fail as those of Linux do.
@@ -57,6 +59,10 @@ impl LossyDisk {
 
     fn fail_syncs(&self, count: u64) {
         self.state.lock().unwrap().failing = count;
+    }
+
+    fn fail_writes(&self, count: u64) {
+        self.state.lock().unwrap().failing_writes = count;
     }
 
     /// Of each file the bytes go that are not on the disk.
@@ -119,6 +125,10 @@ impl DiskFile for LossyFile {
     }
 
     fn write_at(&self, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        if self.is_log && self.state().failing_writes > 0 {
+            self.state().failing_writes -= 1;
+            return Err(io::Error::from_raw_os_error(5));
+        }
         let count = DiskFile::write_at(&*self.inner, slices, offset)?;
         self.pages(|pages| {
             for at in offset..offset + count as u64 {
@@ -357,6 +367,20 @@ fn log_4_a_store_that_refuses_stops_when_what_was_written_is_dropped() {
     assert!(stopped.as_ref().is_some_and(is_damage), "{stopped:?}");
 }
 
+/// The rest of a write that failed is cut off, and the cut needs a sync of its own.
+#[test]
+fn log_4_what_the_sync_of_a_cut_left_out_is_written_again() {
+    let mut bench = Bench::new();
+    assert!(bench.release(1));
+    // the record's, and that of the head of a new file
+    bench.disk.fail_writes(2);
+    bench.disk.fail_syncs(1);
+    assert!(!bench.release(1));
+    bench.disk.fail_syncs(0);
+    assert!(bench.release(1) && bench.release(2));
+    bench.lose_power("after a cut");
+}
+
 #[test]
 fn log_4_a_start_writes_again_what_no_sync_of_an_earlier_process_covers() {
     let mut bench = Bench::new();
@@ -388,8 +412,10 @@ fn log_4_no_segment_suffers_wherever_syncs_fail() {
         for _ in 0..60 + random.below(100) {
             match random.below(16) {
                 0 => bench.disk.fail_syncs(1 + random.below(4)),
+                3 => bench.disk.fail_writes(1 + random.below(4)),
                 1 => {
                     bench.disk.fail_syncs(0);
+                    bench.disk.fail_writes(0);
                     bench = bench.restart().0;
                 }
                 2 => drop(bench.checkpoint(1 + random.below(2))),
@@ -397,6 +423,7 @@ fn log_4_no_segment_suffers_wherever_syncs_fail() {
             }
         }
         bench.disk.fail_syncs(0);
+        bench.disk.fail_writes(0);
         bench.lose_power(&format!("seed {seed}"));
     }
 }

@@ -16,4 +16,5 @@ mod packs;
 mod pieces;
 mod power_loss;
 mod records;
+mod turns;
 mod witness;

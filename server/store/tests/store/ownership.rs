@@ -1,14 +1,17 @@
 //! One owner at a time [LOG-9], and what it will not take.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use interweave_store::{EmbeddedStore, MemoryStore, Options, SegmentStore, StoreError};
+use interweave_store::disk::{Directory, SharedDisk};
+use interweave_store::{Checkpoint, EmbeddedStore, MemoryStore, Options, SegmentStore, StoreError};
 use interweave_wire::protocol::Durability::{Memory, Synced};
+use interweave_wire::protocol::VersionStamp;
 
 use crate::model::{
-    all_known, append, append_now, checkpoint, create, diff, open, release, scratch, small,
+    all_known, append, append_now, checkpoint, create, diff, head, open, release, scratch, small,
 };
 
 #[test]
@@ -98,6 +101,81 @@ fn a_release_is_not_acknowledged_if_a_newer_owner_came_while_it_was_written() {
     assert!(newer.lock().unwrap().is_some());
 }
 
+/// Options of a store whose syncs fail once the flag says so.
+fn failing(fails: &Arc<AtomicBool>, trial_interval: Duration) -> Options {
+    let fails = Arc::clone(fails);
+    Options {
+        sync: Arc::new(move |file| match fails.load(SeqCst) {
+            true => Err(std::io::Error::from_raw_os_error(5)),
+            false => file.sync_data(),
+        }),
+        trial_interval,
+        ..small()
+    }
+}
+
+#[test]
+fn log_9_store_1_an_append_that_is_refused_hears_of_a_newer_owner() {
+    let dir = scratch();
+    let fails = Arc::new(AtomicBool::new(false));
+    // No trial comes.
+    let options = failing(&fails, Duration::from_secs(3_600));
+    let (older, _) = EmbeddedStore::open(dir.path(), options).unwrap();
+    append_now(&older, vec![create(1, Synced)]).unwrap();
+    fails.store(true, SeqCst);
+    let first = || vec![release(1, 1, diff(1, 1, 9))];
+    for _ in 0..2 {
+        let refused = append_now(&older, first()).unwrap_err();
+        assert!(matches!(refused, StoreError::Io(_)), "{refused}");
+    }
+    std::fs::remove_file(dir.path().join("LOCK")).unwrap();
+    let (newer, segments) = open(dir.path());
+    assert_eq!(all_known(&segments)[&1].releases.len(), 0);
+    let fenced = append_now(&older, first()).unwrap_err();
+    assert!(matches!(fenced, StoreError::Fenced(_)), "{fenced}");
+    assert_eq!(older.stopped(), Some(fenced));
+    append_now(&newer, first()).unwrap();
+}
+
+#[test]
+fn log_9_a_trial_that_finds_a_newer_owner_is_the_last_one() {
+    let dir = scratch();
+    let fails = Arc::new(AtomicBool::new(false));
+    let clock = Arc::new(Mutex::new(Instant::now()));
+    let now = Arc::clone(&clock);
+    let options = Options {
+        now: Arc::new(move || *now.lock().unwrap()),
+        ..failing(&fails, Duration::from_secs(1))
+    };
+    let disk: SharedDisk = Arc::new(Directory::at(dir.path()));
+    let (older, turns, _) = EmbeddedStore::open_in_turns(&disk, options).unwrap();
+    let append_in_turns = |record| {
+        let answer = append(&older, vec![record], Synced);
+        while turns.write() {}
+        answer.recv().unwrap()
+    };
+    append_in_turns(create(1, Synced)).unwrap();
+    fails.store(true, SeqCst);
+    let refused = append_in_turns(release(1, 1, diff(1, 1, 9))).unwrap_err();
+    assert!(matches!(refused, StoreError::Io(_)), "{refused}");
+    std::fs::remove_file(dir.path().join("LOCK")).unwrap();
+    let (_newer, _) = open(dir.path());
+    assert_eq!(older.stopped(), None, "nobody has looked yet");
+
+    fails.store(false, SeqCst);
+    *clock.lock().unwrap() += Duration::from_secs(1);
+    assert!(!turns.write(), "no message came");
+    let stopped = older.stopped();
+    assert!(
+        matches!(stopped, Some(StoreError::Fenced(_))),
+        "{stopped:?}"
+    );
+    let errors = older.status().errors;
+    *clock.lock().unwrap() += Duration::from_secs(60);
+    assert!(!turns.write());
+    assert_eq!(older.status().errors, errors, "another trial");
+}
+
 #[test]
 fn what_cannot_be_is_refused_and_nothing_of_its_group_is_kept() {
     let dir = scratch();
@@ -133,7 +211,39 @@ fn the_memory_store_acknowledges_at_once() {
     let done = move |result| done.send(result).unwrap();
     store.append(vec![create(1, Memory)], Memory, Box::new(done));
     assert_eq!(answer.try_recv().unwrap(), Ok(()));
-    assert_eq!(store.status().groups, 1);
+    assert_eq!(store.owner_epoch(), 1);
+    let done = || -> (interweave_store::Done, std::sync::mpsc::Receiver<_>) {
+        let (done, answer) = std::sync::mpsc::channel();
+        (Box::new(move |result| done.send(result).unwrap()), answer)
+    };
+    let head = || {
+        let at = VersionStamp {
+            incarnation: 1,
+            number: 0,
+            chain: 0,
+        };
+        head(1, at)
+    };
+    let (taken, answer) = done();
+    let checkpoint = Checkpoint {
+        head: head(),
+        diff: Bytes::new(),
+    };
+    store.checkpoint(checkpoint, taken);
+    assert_eq!(answer.try_recv().unwrap(), Ok(()));
+    let (taken, answer) = done();
+    store.checkpoint_in_pieces(head(), Box::new(|| ()), taken);
+    assert_eq!(answer.try_recv().unwrap(), Ok(()));
+    let status = store.status();
+    assert_eq!((status.groups, status.checkpoints), (1, 2));
+    let (settled, answer) = std::sync::mpsc::channel();
+    store.settle(
+        vec![1],
+        Box::new(move |result| settled.send(result).unwrap()),
+    );
+    assert!(answer.try_recv().unwrap().is_err(), "it keeps nothing");
+    assert!(store.overdue().is_empty() && !store.is_in_need());
+    assert!(store.with_much_log().is_empty());
 }
 
 #[test]

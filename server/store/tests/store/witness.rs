@@ -6,10 +6,12 @@ use interweave_store::{
     backup, restore, verify, EmbeddedStore, RecoveredSegment, Report, SegmentStore, StoreError,
     Wanted,
 };
-use interweave_wire::protocol::Durability::Synced;
+use interweave_wire::protocol::Durability::{Synced, Written};
 use interweave_wire::protocol::VersionStamp;
 
-use crate::model::{append_now, checkpoint, close, create, diff, open, release, scratch, versions};
+use crate::model::{
+    append, append_now, checkpoint, close, create, diff, open, release, scratch, versions,
+};
 use crate::records::{copy_dir, files, logs, spans, Span};
 
 /// Three segments with a release each, all acknowledged; the process was killed.
@@ -152,6 +154,100 @@ fn log_15_a_newest_file_that_is_deleted_or_whose_head_is_damaged_is_damage() {
     assert_eq!(ids, [1, 3]);
     let ids = stopped(dir.path(), |_, bytes, _| bytes[9] ^= 4);
     assert_eq!(ids, [1, 3]);
+}
+
+/// The witness says less than is true: of what no sync covers, and after a loss of power.
+#[test]
+fn log_15_a_witness_that_lacks_records_clears_no_segment_of_a_damaged_head() {
+    let dir = killed();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![release(1, 2, diff(1, 2, 100))]).unwrap();
+    let group = vec![release(3, 2, diff(3, 2, 100))];
+    append(&store, group, Written).recv().unwrap().unwrap();
+    std::mem::forget(store);
+    let ids = stopped(dir.path(), |_, bytes, _| bytes[9] ^= 4);
+    assert_eq!(ids, [1, 2, 3], "nobody knows whose the last record was");
+    let dir = killed();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![release(1, 2, diff(1, 2, 100))]).unwrap();
+    append_now(&store, vec![release(3, 2, diff(3, 2, 100))]).unwrap();
+    drop(store);
+    let ids = stopped(dir.path(), |dir, bytes, _| {
+        bytes[9] ^= 4;
+        // the second turn, which is in the first slot
+        let path = files(dir, ".iww").pop().unwrap();
+        let mut witness = std::fs::read(&path).unwrap();
+        witness[13] ^= 1;
+        std::fs::write(path, witness).unwrap();
+    });
+    assert_eq!(ids, [1, 2, 3], "the first turn does not know of segment 3");
+}
+
+/// The file is synced when it ends, and the witness hears of that.
+#[test]
+fn log_15_a_witness_knows_all_of_a_file_that_has_ended() {
+    let dir = killed();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![release(1, 2, diff(1, 2, 100))]).unwrap();
+    let written = |id, version| {
+        let group = vec![release(id, version, diff(id, version, 3000))];
+        append(&store, group, Written).recv().unwrap().unwrap();
+    };
+    written(3, 2);
+    let files = logs(dir.path());
+    let path = files.last().unwrap();
+    let mut version = 3;
+    while logs(dir.path()).len() == files.len() {
+        written(3, version);
+        version += 1;
+    }
+    drop(store);
+    for path in [path, &newest(dir.path())] {
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes[9] ^= 4;
+        std::fs::write(path, bytes).unwrap();
+    }
+    assert_eq!(damaged(&open(dir.path()).1), [1, 3]);
+}
+
+/// A disk may give wrong bytes once, and an operator may find a file that was missing.
+#[test]
+fn log_15_a_log_file_that_comes_back_is_not_read_short() {
+    let dir = killed();
+    let path = newest(dir.path());
+    let whole = std::fs::read(&path).unwrap();
+    for (is_deleted, is_witnessed) in [(false, true), (false, false), (true, true)] {
+        let to = scratch();
+        copy_dir(dir.path(), to.path());
+        let path = newest(to.path());
+        match is_deleted {
+            true => std::fs::remove_file(&path).unwrap(),
+            false => {
+                let mut bytes = whole.clone();
+                bytes[9] ^= 4;
+                std::fs::write(&path, bytes).unwrap();
+            }
+        }
+        for witness in files(to.path(), ".iww").iter().filter(|_| !is_witnessed) {
+            std::fs::remove_file(witness).unwrap();
+        }
+        let (store, segments) = open(to.path());
+        assert_eq!(damaged(&segments), [1, 2, 3]);
+        drop(store);
+        std::fs::write(&path, &whole).unwrap();
+        let (_, segments) = open(to.path());
+        // how many records it had is known from the witness alone
+        let expected: &[u64] = if is_witnessed { &[] } else { &[1, 2, 3] };
+        assert_eq!(damaged(&segments), expected);
+        for segment in segments.iter().filter(|s| s.damage.is_none()) {
+            let expected: &[u64] = if segment.segment_id == 2 {
+                &[1, 2]
+            } else {
+                &[1]
+            };
+            assert_eq!(versions(segment), expected);
+        }
+    }
 }
 
 #[test]

@@ -83,6 +83,8 @@ pub enum ErrorCode {
     SegmentLost = 34,
     /// Another server has the segment; the text says its address.
     Redirected = 35,
+    /// The database has no synchronous standby: reads continue, writes fail.
+    StoreAlone = 36,
 }
 
 impl ErrorCode {
@@ -125,6 +127,7 @@ impl ErrorCode {
             Self::Internal => "INTERNAL",
             Self::SegmentLost => "SEGMENT_LOST",
             Self::Redirected => "REDIRECTED",
+            Self::StoreAlone => "STORE_ALONE",
         }
     }
 }
@@ -170,6 +173,7 @@ impl TryFrom<i32> for ErrorCode {
             33 => Ok(Self::Internal),
             34 => Ok(Self::SegmentLost),
             35 => Ok(Self::Redirected),
+            36 => Ok(Self::StoreAlone),
             _ => Err(XdrError::BadEnum),
         }
     }

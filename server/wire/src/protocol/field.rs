@@ -26,6 +26,7 @@ pub enum FieldKey {
     ChainHash = 10,
     Epoch = 11,
     Keeping = 12,
+    Moving = 13,
 }
 
 impl FieldKey {
@@ -44,6 +45,7 @@ impl FieldKey {
             Self::ChainHash => "FIELD_CHAIN_HASH",
             Self::Epoch => "FIELD_EPOCH",
             Self::Keeping => "FIELD_KEEPING",
+            Self::Moving => "FIELD_MOVING",
         }
     }
 }
@@ -65,6 +67,7 @@ impl TryFrom<i32> for FieldKey {
             10 => Ok(Self::ChainHash),
             11 => Ok(Self::Epoch),
             12 => Ok(Self::Keeping),
+            13 => Ok(Self::Moving),
             _ => Err(XdrError::BadEnum),
         }
     }
@@ -297,6 +300,25 @@ impl Xdr for KeepingField {
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
             keeps_grants: bool::decode(r)?,
+        })
+    }
+}
+
+/// On this connection the client follows SEGMENT_MOVED [SPACE-23]. Without the field the server
+/// closes the connection where a segment moves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MovingField {
+    pub follows_moves: bool,
+}
+
+impl Xdr for MovingField {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.follows_moves.encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            follows_moves: bool::decode(r)?,
         })
     }
 }

@@ -11,6 +11,8 @@ pub mod lock;
 #[rustfmt::skip]
 pub mod log;
 #[rustfmt::skip]
+pub mod moving;
+#[rustfmt::skip]
 pub mod notify;
 #[rustfmt::skip]
 pub mod segment;
@@ -23,6 +25,7 @@ pub use error::*;
 pub use field::*;
 pub use lock::*;
 pub use log::*;
+pub use moving::*;
 pub use notify::*;
 pub use segment::*;
 pub use session::*;

@@ -13,6 +13,7 @@ pub const MAX_LISTED: u32 = 128;
 pub const MAX_DESCRIBED: u32 = 4096;
 pub const MAX_NAMES_DESCRIBED: u32 = 64;
 pub const MAX_CHAINS: u32 = 1024;
+pub const NOT_KNOWN: u32 = 4294967295;
 
 /// UTF-8, not empty, not beginning with a digit, without '#' and control characters [SEG-4]
 pub type BlockName = String;
@@ -196,7 +197,8 @@ impl Xdr for RemoveSegment {
     }
 }
 
-/// Segments whose path begins with `prefix` and comes after `after`, in byte order.
+/// Segments whose path begins with `prefix` and comes after `after`, in byte order. A server that
+/// shares its store lists those of all servers [SPACE-34].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListSegments {
     pub prefix: String,
@@ -217,6 +219,9 @@ impl Xdr for ListSegments {
     }
 }
 
+/// Of a segment that another server owns, `clients` is NOT_KNOWN. Then the path, the incarnation and
+/// the number of `newest` are those that the store has, and the other members mean nothing
+/// [SPACE-35].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentInfo {
     pub path: String,
@@ -277,6 +282,119 @@ impl Xdr for SegmentList {
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
             segments: r.array(128, 72, |r| SegmentInfo::decode(r))?,
+            more: bool::decode(r)?,
+        })
+    }
+}
+
+/// The server of a segment, as the asked server sees it [SPACE-36].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(i32)]
+pub enum SegmentPlace {
+    Here = 1,
+    /// at another server, whose address follows
+    Elsewhere = 2,
+    /// no server owns it, or its owner is over: the first that is asked for it claims it
+    Unclaimed = 3,
+}
+
+impl SegmentPlace {
+    /// The name in the .x file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Here => "HERE",
+            Self::Elsewhere => "ELSEWHERE",
+            Self::Unclaimed => "UNCLAIMED",
+        }
+    }
+}
+
+impl TryFrom<i32> for SegmentPlace {
+    type Error = XdrError;
+
+    fn try_from(value: i32) -> Result<Self, XdrError> {
+        match value {
+            1 => Ok(Self::Here),
+            2 => Ok(Self::Elsewhere),
+            3 => Ok(Self::Unclaimed),
+            _ => Err(XdrError::BadEnum),
+        }
+    }
+}
+
+impl Xdr for SegmentPlace {
+    fn encode(&self, out: &mut Vec<u8>) {
+        (*self as i32).encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Self::try_from(i32::decode(r)?)
+    }
+}
+
+/// As list_segments. The answer also says where each segment is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListPlaces {
+    pub prefix: String,
+    pub after: String,
+}
+
+impl Xdr for ListPlaces {
+    fn encode(&self, out: &mut Vec<u8>) {
+        xdr::put_string(&self.prefix, 1024, out);
+        xdr::put_string(&self.after, 1024, out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            prefix: r.string(1024)?,
+            after: r.string(1024)?,
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedPlace {
+    pub segment: SegmentInfo,
+    pub place: SegmentPlace,
+    /// as in redirect_field; "" but for ELSEWHERE
+    pub address: String,
+    pub tls_name: String,
+}
+
+impl Xdr for ListedPlace {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.segment.encode(out);
+        self.place.encode(out);
+        xdr::put_string(&self.address, 255, out);
+        xdr::put_string(&self.tls_name, 255, out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            segment: SegmentInfo::decode(r)?,
+            place: SegmentPlace::decode(r)?,
+            address: r.string(255)?,
+            tls_name: r.string(255)?,
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlaceList {
+    pub places: Vec<ListedPlace>,
+    pub more: bool,
+}
+
+impl Xdr for PlaceList {
+    fn encode(&self, out: &mut Vec<u8>) {
+        xdr::put_array(&self.places, 128, out, |item, out| item.encode(out));
+        self.more.encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            places: r.array(128, 84, |r| ListedPlace::decode(r))?,
             more: bool::decode(r)?,
         })
     }

@@ -8,7 +8,7 @@ use super::field::HeaderField;
 use super::xdr::{self, Reader, Xdr, XdrError};
 
 pub const PROTOCOL_VERSION_MIN: u32 = 2;
-pub const PROTOCOL_VERSION_MAX: u32 = 2;
+pub const PROTOCOL_VERSION_MAX: u32 = 3;
 pub const MAX_CONTROL_BYTES: u32 = 65536;
 pub const MAX_CHUNK_BYTES: u32 = 262144;
 pub const MAX_OPEN_STREAMS: u32 = 64;
@@ -16,6 +16,8 @@ pub const MAX_TOKEN: u32 = 4096;
 pub const MAX_LABEL: u32 = 255;
 pub const MAX_ACCESS_FILES: u32 = 2;
 pub const MAX_READ_TEXT: u32 = 1024;
+pub const MAX_MEMBERS_LISTED: u32 = 32;
+pub const MAX_TROUBLE: u32 = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i32)]
@@ -34,6 +36,8 @@ pub enum MessageType {
     Goodbye = 22,
     ReloadAccess = 23,
     AccessReloaded = 24,
+    ListMembers = 25,
+    MemberList = 26,
     /// segment.x
     OpenSegment = 32,
     SegmentOpened = 33,
@@ -43,6 +47,8 @@ pub enum MessageType {
     SegmentList = 37,
     DescribeBlocks = 38,
     BlocksDescribed = 39,
+    ListPlaces = 40,
+    PlaceList = 41,
     /// lock.x
     AcquireReader = 48,
     ReaderAcquired = 49,
@@ -71,6 +77,12 @@ pub enum MessageType {
     WriterLost = 87,
     SegmentGone = 88,
     RecallWriter = 89,
+    /// moving.x: SEGMENT_MOVED is a notification of the server
+    SegmentMoved = 90,
+    FollowSegment = 96,
+    SegmentFollowed = 97,
+    HandOver = 98,
+    Drain = 99,
 }
 
 impl MessageType {
@@ -89,6 +101,8 @@ impl MessageType {
             Self::Goodbye => "GOODBYE",
             Self::ReloadAccess => "RELOAD_ACCESS",
             Self::AccessReloaded => "ACCESS_RELOADED",
+            Self::ListMembers => "LIST_MEMBERS",
+            Self::MemberList => "MEMBER_LIST",
             Self::OpenSegment => "OPEN_SEGMENT",
             Self::SegmentOpened => "SEGMENT_OPENED",
             Self::CloseSegment => "CLOSE_SEGMENT",
@@ -97,6 +111,8 @@ impl MessageType {
             Self::SegmentList => "SEGMENT_LIST",
             Self::DescribeBlocks => "DESCRIBE_BLOCKS",
             Self::BlocksDescribed => "BLOCKS_DESCRIBED",
+            Self::ListPlaces => "LIST_PLACES",
+            Self::PlaceList => "PLACE_LIST",
             Self::AcquireReader => "ACQUIRE_READER",
             Self::ReaderAcquired => "READER_ACQUIRED",
             Self::ReleaseReader => "RELEASE_READER",
@@ -122,6 +138,11 @@ impl MessageType {
             Self::WriterLost => "WRITER_LOST",
             Self::SegmentGone => "SEGMENT_GONE",
             Self::RecallWriter => "RECALL_WRITER",
+            Self::SegmentMoved => "SEGMENT_MOVED",
+            Self::FollowSegment => "FOLLOW_SEGMENT",
+            Self::SegmentFollowed => "SEGMENT_FOLLOWED",
+            Self::HandOver => "HAND_OVER",
+            Self::Drain => "DRAIN",
         }
     }
 }
@@ -143,6 +164,8 @@ impl TryFrom<i32> for MessageType {
             22 => Ok(Self::Goodbye),
             23 => Ok(Self::ReloadAccess),
             24 => Ok(Self::AccessReloaded),
+            25 => Ok(Self::ListMembers),
+            26 => Ok(Self::MemberList),
             32 => Ok(Self::OpenSegment),
             33 => Ok(Self::SegmentOpened),
             34 => Ok(Self::CloseSegment),
@@ -151,6 +174,8 @@ impl TryFrom<i32> for MessageType {
             37 => Ok(Self::SegmentList),
             38 => Ok(Self::DescribeBlocks),
             39 => Ok(Self::BlocksDescribed),
+            40 => Ok(Self::ListPlaces),
+            41 => Ok(Self::PlaceList),
             48 => Ok(Self::AcquireReader),
             49 => Ok(Self::ReaderAcquired),
             50 => Ok(Self::ReleaseReader),
@@ -176,6 +201,11 @@ impl TryFrom<i32> for MessageType {
             87 => Ok(Self::WriterLost),
             88 => Ok(Self::SegmentGone),
             89 => Ok(Self::RecallWriter),
+            90 => Ok(Self::SegmentMoved),
+            96 => Ok(Self::FollowSegment),
+            97 => Ok(Self::SegmentFollowed),
+            98 => Ok(Self::HandOver),
+            99 => Ok(Self::Drain),
             _ => Err(XdrError::BadEnum),
         }
     }
@@ -405,6 +435,200 @@ impl Xdr for AccessReloaded {
         Ok(Self {
             generation: u64::decode(r)?,
             files: r.array(2, 16, |r| FileRead::decode(r))?,
+        })
+    }
+}
+
+/// How the asked server sees a server of its space [SPACE-31].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(i32)]
+pub enum MemberState {
+    /// it renews its lease; of the asked server itself: it has standing
+    Standing = 1,
+    /// no renewal was seen for nine tenths of its lease or longer: its standing may have ended
+    Silent = 2,
+    /// it is over: another server claims one of its segments when a client asks for that
+    Over = 3,
+    /// it has stopped in order, and still stands as the owner of segments, which are claimed so
+    Ended = 4,
+    /// it renews its lease, and was drained: it claims and creates nothing [SPACE-24]
+    Drained = 5,
+}
+
+impl MemberState {
+    /// The name in the .x file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Standing => "STANDING",
+            Self::Silent => "SILENT",
+            Self::Over => "OVER",
+            Self::Ended => "ENDED",
+            Self::Drained => "DRAINED",
+        }
+    }
+}
+
+impl TryFrom<i32> for MemberState {
+    type Error = XdrError;
+
+    fn try_from(value: i32) -> Result<Self, XdrError> {
+        match value {
+            1 => Ok(Self::Standing),
+            2 => Ok(Self::Silent),
+            3 => Ok(Self::Over),
+            4 => Ok(Self::Ended),
+            5 => Ok(Self::Drained),
+            _ => Err(XdrError::BadEnum),
+        }
+    }
+}
+
+impl Xdr for MemberState {
+    fn encode(&self, out: &mut Vec<u8>) {
+        (*self as i32).encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Self::try_from(i32::decode(r)?)
+    }
+}
+
+/// Asks for the servers of the space whose numbers are larger than `after` [SPACE-30].
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListMembers {
+    pub after: u64,
+}
+
+impl Xdr for ListMembers {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.after.encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            after: u64::decode(r)?,
+        })
+    }
+}
+
+/// A server of the space.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemberInfo {
+    pub number: u64,
+    /// HOST:PORT; "": it shares its store with nobody
+    pub address: String,
+    /// as in redirect_field
+    pub tls_name: String,
+    pub lease_ms: u32,
+    pub state: MemberState,
+    /// it is the server that answers
+    pub is_asked: bool,
+    /// that it owns [SPACE-32]
+    pub segments: u64,
+    /// 0: it has none from the store
+    pub rules_version: u64,
+}
+
+impl Xdr for MemberInfo {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.number.encode(out);
+        xdr::put_string(&self.address, 255, out);
+        xdr::put_string(&self.tls_name, 255, out);
+        self.lease_ms.encode(out);
+        self.state.encode(out);
+        self.is_asked.encode(out);
+        self.segments.encode(out);
+        self.rules_version.encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            number: u64::decode(r)?,
+            address: r.string(255)?,
+            tls_name: r.string(255)?,
+            lease_ms: u32::decode(r)?,
+            state: MemberState::decode(r)?,
+            is_asked: bool::decode(r)?,
+            segments: u64::decode(r)?,
+            rules_version: u64::decode(r)?,
+        })
+    }
+}
+
+/// The store as the asked server sees it [SPACE-33].
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoreState {
+    /// "memory", "directory" or "postgres"
+    pub kind: String,
+    /// of PostgreSQL: for people, the node that takes writes
+    pub primary: String,
+    /// of PostgreSQL; 0: not known
+    pub timeline: u64,
+    /// synchronous ones that are attached
+    pub standbys: u32,
+    /// without one, writes fail with STORE_ALONE
+    pub wants_standby: bool,
+    /// for people: why writes fail; "": nothing is wrong
+    pub trouble: String,
+}
+
+impl Xdr for StoreState {
+    fn encode(&self, out: &mut Vec<u8>) {
+        xdr::put_string(&self.kind, 255, out);
+        xdr::put_string(&self.primary, 255, out);
+        self.timeline.encode(out);
+        self.standbys.encode(out);
+        self.wants_standby.encode(out);
+        xdr::put_string(&self.trouble, 1024, out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            kind: r.string(255)?,
+            primary: r.string(255)?,
+            timeline: u64::decode(r)?,
+            standbys: u32::decode(r)?,
+            wants_standby: bool::decode(r)?,
+            trouble: r.string(1024)?,
+        })
+    }
+}
+
+/// The answer to LIST_MEMBERS.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemberList {
+    pub shares_store: bool,
+    /// no: numbers of segments and the store are left out
+    pub tells_all: bool,
+    pub members: Vec<MemberInfo>,
+    pub more: bool,
+    /// segments whose owner's row is gone
+    pub unowned: u64,
+    /// the newest in the store; 0: it has none
+    pub rules_version: u64,
+    pub store: StoreState,
+}
+
+impl Xdr for MemberList {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.shares_store.encode(out);
+        self.tells_all.encode(out);
+        xdr::put_array(&self.members, 32, out, |item, out| item.encode(out));
+        self.more.encode(out);
+        self.unowned.encode(out);
+        self.rules_version.encode(out);
+        self.store.encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            shares_store: bool::decode(r)?,
+            tells_all: bool::decode(r)?,
+            members: r.array(32, 44, |r| MemberInfo::decode(r))?,
+            more: bool::decode(r)?,
+            unowned: u64::decode(r)?,
+            rules_version: u64::decode(r)?,
+            store: StoreState::decode(r)?,
         })
     }
 }

@@ -1,11 +1,12 @@
 //! Each kind of vector through the decoder that the server uses for it.
 
+use interweave_wire::mip::{Address, HostAndPort};
 use interweave_wire::protocol::xdr::{self, Reader, Xdr};
 use interweave_wire::protocol::*;
 use interweave_wire::value::{apply_run, check_run, collect_run};
 use interweave_wire::varint::{self, Cursor};
 use interweave_wire::{
-    BlockRef, Fields, FrameDecoder, Json, Layout, Mip, Pointer, Rejection, TypeTable,
+    BlockRef, Fields, FrameDecoder, Json, Layout, Mip, Pointer, Rejection, TypeTable, Url,
 };
 
 use crate::diff;
@@ -144,6 +145,7 @@ fn fields(vector: &Vector) -> Result<Decoded, Rejection> {
             Some(K::ChainHash) => get::<ChainField>(fields, K::ChainHash)?,
             Some(K::Epoch) => get::<EpochField>(fields, K::Epoch)?,
             Some(K::Keeping) => get::<KeepingField>(fields, K::Keeping)?,
+            Some(K::Moving) => get::<MovingField>(fields, K::Moving)?,
         };
         shown.push(object([("key", name), ("value", value)]));
     }
@@ -253,18 +255,7 @@ fn checkpoint_head(vector: &Vector) -> Result<Decoded, Rejection> {
 
 fn mip(vector: &Vector) -> Result<Decoded, Rejection> {
     let parsed = Mip::parse(vector.text("text").expect("a text"))?;
-    let url = match &parsed.url.server {
-        interweave_wire::mip::Address::Tcp { host, port, secure } => object([
-            ("secure", secure.show()),
-            ("host", text(host)),
-            ("port", integer((*port).into())),
-            ("path", text(&parsed.url.path)),
-        ]),
-        interweave_wire::mip::Address::Unix { file } => object([
-            ("socket_file", text(file)),
-            ("path", text(&parsed.url.path)),
-        ]),
-    };
+    let url = url(&parsed.url);
     let block = match &parsed.block {
         None => Json::Null,
         Some(BlockRef::Serial(serial)) => serial.show(),
@@ -283,4 +274,28 @@ fn mip(vector: &Vector) -> Result<Decoded, Rejection> {
         meaning,
         bytes: None,
     })
+}
+
+fn url(url: &Url) -> Json {
+    let mut servers = url.servers.iter();
+    let mut members = match servers.next().expect("one at least") {
+        Address::Tcp { host, port, secure } => vec![
+            ("secure", secure.show()),
+            ("host", text(host)),
+            ("port", integer((*port).into())),
+        ],
+        Address::Unix { file } => vec![("socket_file", text(file))],
+    };
+    let others: Vec<Json> = servers
+        .map(|server| match server {
+            Address::Tcp { host, port, .. } => text(HostAndPort(host, *port).to_string()),
+            Address::Unix { file } => text(file),
+        })
+        .collect();
+    if !others.is_empty() {
+        members.push(("others", Json::Array(others)));
+    }
+    members.push(("path", text(&url.path)));
+    let named = members.into_iter();
+    Json::from_iter(named.map(|(name, value)| (name.to_string(), value)))
 }

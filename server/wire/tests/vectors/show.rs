@@ -62,7 +62,7 @@ macro_rules! enums {
         }
     )*};
 }
-enums!(ErrorCode Durability CoherenceModel);
+enums!(ErrorCode Durability CoherenceModel MemberState SegmentPlace);
 
 macro_rules! structs {
     ($($type:ident { $($field:ident)* })*) => {$(
@@ -117,6 +117,10 @@ structs! {
     Cancel { stream }
     FileRead { option taken count text }
     AccessReloaded { generation files }
+    ListMembers { after }
+    MemberInfo { number address tls_name lease_ms state is_asked segments rules_version }
+    StoreState { kind primary timeline standbys wants_standby trouble }
+    MemberList { shares_store tells_all members more unowned rules_version store }
     Unimplemented { type_ }
     ErrorReply { code text fields }
     VersionStamp { incarnation number chain }
@@ -128,6 +132,9 @@ structs! {
     SegmentInfo { path newest durable block_count wire_bytes quota_bytes clients subscribers
         writer_locked writers_waiting }
     SegmentList { segments more }
+    ListPlaces { prefix after }
+    ListedPlace { segment place address tls_name }
+    PlaceList { places more }
     DescribeBlocks { segment after_serial serials names }
     BlocksDescribed { newest more }
     AcquireReader { segment have model x fresh deadline_ms }
@@ -155,6 +162,10 @@ structs! {
     WriterLost { segment fence }
     RecallWriter { segment fence }
     SegmentGone { segment }
+    FollowSegment { path }
+    SegmentFollowed { member owned read_bytes }
+    HandOver { path member deadline_ms }
+    SegmentMoved { segment address tls_name }
     EnumMember { name value }
     Field { name type_ }
     UnionArm { name type_ values }
@@ -171,6 +182,7 @@ structs! {
     IdentityField { scheme name }
     EpochField { epoch }
     KeepingField { keeps_grants }
+    MovingField { follows_moves }
 }
 
 /// Opaque values of variable length.
@@ -223,7 +235,14 @@ pub fn body(type_: i32, bytes: &[u8]) -> Result<(Json, Vec<u8>), Rejection> {
         return Ok((hex(bytes), bytes.to_vec()));
     };
     match type_ {
-        M::Continue | M::Ping | M::Pong | M::Done | M::Goodbye | M::Heartbeat | M::ReloadAccess => {
+        M::Continue
+        | M::Ping
+        | M::Pong
+        | M::Done
+        | M::Goodbye
+        | M::Heartbeat
+        | M::ReloadAccess
+        | M::Drain => {
             Reader::new(bytes).finish()?;
             Ok((object([]), Vec::new()))
         }
@@ -233,12 +252,16 @@ pub fn body(type_: i32, bytes: &[u8]) -> Result<(Json, Vec<u8>), Rejection> {
         M::Welcome => of::<Welcome>(bytes),
         M::Cancel => of::<Cancel>(bytes),
         M::AccessReloaded => of::<AccessReloaded>(bytes),
+        M::ListMembers => of::<ListMembers>(bytes),
+        M::MemberList => of::<MemberList>(bytes),
         M::OpenSegment => of::<OpenSegment>(bytes),
         M::SegmentOpened => of::<SegmentOpened>(bytes),
         M::CloseSegment => of::<CloseSegment>(bytes),
         M::RemoveSegment => of::<RemoveSegment>(bytes),
         M::ListSegments => of::<ListSegments>(bytes),
         M::SegmentList => of::<SegmentList>(bytes),
+        M::ListPlaces => of::<ListPlaces>(bytes),
+        M::PlaceList => of::<PlaceList>(bytes),
         M::DescribeBlocks => of::<DescribeBlocks>(bytes),
         M::BlocksDescribed => of::<BlocksDescribed>(bytes),
         M::AcquireReader => of::<AcquireReader>(bytes),
@@ -256,6 +279,10 @@ pub fn body(type_: i32, bytes: &[u8]) -> Result<(Json, Vec<u8>), Rejection> {
         M::AbortWriter => of::<AbortWriter>(bytes),
         M::ResolveRelease => of::<ResolveRelease>(bytes),
         M::ReleaseResolved => of::<ReleaseResolved>(bytes),
+        M::FollowSegment => of::<FollowSegment>(bytes),
+        M::SegmentFollowed => of::<SegmentFollowed>(bytes),
+        M::HandOver => of::<HandOver>(bytes),
+        M::SegmentMoved => of::<SegmentMoved>(bytes),
         M::Subscribe => of::<Subscribe>(bytes),
         M::Subscribed => of::<Subscribed>(bytes),
         M::Unsubscribe => of::<Unsubscribe>(bytes),

@@ -1,4 +1,4 @@
-//! What a test asks the database itself.
+//! Questions of a test to the database itself.
 
 use std::path::Path;
 use tokio::runtime::Runtime;
@@ -16,6 +16,11 @@ pub struct Admin {
 
 impl Admin {
     pub fn of(sockets: &Path) -> Admin {
+        Admin::connect(sockets).unwrap()
+    }
+
+    /// An error if no server listens at the socket.
+    pub fn connect(sockets: &Path) -> Result<Admin, tokio_postgres::Error> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -26,12 +31,12 @@ impl Admin {
             .port(PORT)
             .user(USER)
             .dbname("postgres");
-        let (client, connection) = runtime.block_on(config.connect(NoTls)).unwrap();
+        let (client, connection) = runtime.block_on(config.connect(NoTls))?;
         runtime.spawn(async move {
             // Its end is seen by the client.
             let _ = connection.await;
         });
-        Admin { runtime, client }
+        Ok(Admin { runtime, client })
     }
 
     pub fn run(&self, statements: &str) {
@@ -50,5 +55,17 @@ impl Admin {
 
     pub fn number(&self, statement: &str) -> i64 {
         self.rows(statement, &[])[0].get(0)
+    }
+
+    /// The session that waits for the standby with a commit, once there is one.
+    pub fn waiting(&self) -> i64 {
+        loop {
+            let found = "SELECT coalesce(max(pid), 0)::bigint FROM pg_stat_activity \
+                         WHERE wait_event = 'SyncRep'";
+            match self.number(found) {
+                0 => std::thread::yield_now(),
+                pid => return pid,
+            }
+        }
     }
 }

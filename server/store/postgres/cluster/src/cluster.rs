@@ -2,8 +2,10 @@
 
 use crate::admin::{Admin, PORT, USER};
 use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
+use std::fs::Permissions;
 use std::io::Write;
-use std::os::unix::fs::chown;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::{chown, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,10 +39,17 @@ fn ids_of(name: &str) -> Option<(u32, u32)> {
 }
 
 /// PostgreSQL does not run as root.
-fn ordinary_user() -> Option<(u32, u32)> {
+pub fn ordinary_user() -> Option<(u32, u32)> {
     let is_root = rustix::process::geteuid().is_root();
     let user = || ids_of("postgres").or_else(|| ids_of("nobody"));
     is_root.then(user).flatten()
+}
+
+/// Gives a file to the user of PostgreSQL.
+pub fn own(path: &Path) {
+    if let Some((uid, gid)) = ordinary_user() {
+        chown(path, Some(uid), Some(gid)).unwrap();
+    }
 }
 
 struct Node {
@@ -65,13 +74,16 @@ impl Cluster {
             true => tempfile::tempdir_in(memory),
             false => tempfile::tempdir(),
         };
-        let folder = folder.unwrap();
+        Cluster::in_folder(folder.unwrap())
+    }
+
+    /// One whose syncs cost what they cost: its files are on a disk, and not in memory.
+    pub fn on_disk() -> Cluster {
+        Cluster::in_folder(tempfile::tempdir_in("/var/tmp").unwrap())
+    }
+
+    fn in_folder(folder: TempDir) -> Cluster {
         let user = ordinary_user();
-        let own = |path: &Path| {
-            if let Some((uid, gid)) = user {
-                chown(path, Some(uid), Some(gid)).unwrap();
-            }
-        };
         own(folder.path());
         let node = |name: &str| {
             let sockets = folder.path().join(format!("{name}.s"));
@@ -112,8 +124,20 @@ impl Cluster {
         file.unwrap().write_all(SETTINGS.as_bytes()).unwrap();
     }
 
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(programs().join(program));
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The program that copies folders.
+    pub(crate) fn copying(&self) -> Command {
+        self.as_user(Command::new("cp"))
+    }
+
+    pub(crate) fn command(&self, program: &str) -> Command {
+        self.as_user(Command::new(programs().join(program)))
+    }
+
+    fn as_user(&self, mut command: Command) -> Command {
         command
             .current_dir("/")
             .env_remove("PGHOST")
@@ -127,18 +151,64 @@ impl Cluster {
 
     fn begin(&self, index: usize) {
         let node = &self.nodes[index];
-        let options = format!(
-            "-c unix_socket_directories={} -p {PORT}",
-            node.sockets.display()
-        );
+        self.start_in(&node.data, &node.sockets);
+    }
+
+    pub(crate) fn start_in(&self, data: &Path, sockets: &Path) {
+        let options = format!("-c unix_socket_directories={} -p {PORT}", sockets.display());
         let mut command = self.command("pg_ctl");
-        command.arg("start").arg("-w").arg("-D").arg(&node.data);
+        command.arg("start").arg("-w").arg("-D").arg(data);
         command
             .arg("-l")
-            .arg(node.data.join("log"))
+            .arg(data.join("log"))
             .arg("-o")
             .arg(options);
         run(&mut command);
+    }
+
+    pub(crate) fn end_in(&self, data: &Path) {
+        let mut command = self.command("pg_ctl");
+        command.args(["stop", "-w", "-m", "fast", "-D"]);
+        command.arg(data);
+        run(&mut command);
+    }
+
+    /// Stops the primary in order, does something to its files, and starts it again.
+    pub(crate) fn restart_primary(&mut self, change: impl FnOnce(&Path)) {
+        self.admin = None;
+        let data = &self.nodes[self.primary].data;
+        self.end_in(data);
+        change(data);
+        self.begin(self.primary);
+        self.look();
+    }
+
+    /// Has the primary listen at an address of this machine, for encrypted connections with a
+    /// password alone. The certificate must be for that address, [`Cluster::address`].
+    pub fn listen(&mut self, certificate: &Path, key: &Path) {
+        let data = &self.nodes[self.primary].data;
+        for (from, name) in [(certificate, "server.crt"), (key, "server.key")] {
+            let to = data.join(name);
+            std::fs::copy(from, &to).unwrap();
+            std::fs::set_permissions(&to, Permissions::from_mode(0o600)).unwrap();
+            own(&to);
+        }
+        let access = "local all all trust\nlocal replication all trust\n\
+                      hostssl all all 127.0.0.0/8 scram-sha-256\n";
+        std::fs::write(data.join("pg_hba.conf"), access).unwrap();
+        let admin = self.admin();
+        admin.run("ALTER SYSTEM SET ssl TO on");
+        admin.run(&format!(
+            "ALTER SYSTEM SET listen_addresses TO '{}'",
+            Cluster::address()
+        ));
+        self.restart_primary(|_| ());
+    }
+
+    /// An address of this machine that no other test process has.
+    pub fn address() -> Ipv4Addr {
+        let process = std::process::id().to_be_bytes();
+        Ipv4Addr::new(127, 64 | (process[1] & 63), process[2], process[3])
     }
 
     /// Makes the other node a new standby of the primary.
@@ -172,6 +242,21 @@ impl Cluster {
         self.admin.as_ref().expect("the primary runs")
     }
 
+    /// Sets a setting, and waits until a new session has it.
+    pub fn set(&self, name: &str, value: &str) {
+        let admin = self.admin();
+        admin.run(&format!("ALTER SYSTEM SET {name} TO {value}"));
+        admin.run("SELECT pg_reload_conf()");
+        let wanted = value.trim_matches('\'');
+        let is = || -> String {
+            let admin = Admin::of(self.sockets());
+            admin.rows("SELECT current_setting($1)", &[&name])[0].get(0)
+        };
+        while is() != wanted {
+            std::thread::yield_now();
+        }
+    }
+
     /// The folder of the primary's socket.
     pub fn sockets(&self) -> &Path {
         &self.nodes[self.primary].sockets
@@ -179,6 +264,16 @@ impl Cluster {
 
     pub fn standby_sockets(&self) -> &Path {
         &self.nodes[1 - self.primary].sockets
+    }
+
+    /// The URL of a store in that schema, whichever node is the primary.
+    pub fn store_url(&self, schema: &str) -> String {
+        let sockets = [self.sockets(), self.standby_sockets()];
+        let hosts = sockets.map(|folder| folder.display().to_string().replace('/', "%2F"));
+        format!(
+            "postgres://{USER}@{}/postgres?target_session_attrs=read-write&schema={schema}",
+            hosts.join(",")
+        )
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -233,6 +328,7 @@ impl Cluster {
         std::fs::remove_file(file).unwrap();
         let lock = node.sockets.join(format!(".s.PGSQL.{PORT}.lock"));
         std::fs::remove_file(lock).unwrap();
+        remove_segment(&text);
     }
 
     /// Both nodes are killed. The primary runs again, or the standby takes over.
@@ -243,15 +339,8 @@ impl Cluster {
         self.kill(1 - self.primary);
         match standby_takes_over {
             true => {
-                self.primary = 1 - self.primary;
-                self.begin(self.primary);
-                let mut command = self.command("pg_ctl");
-                command
-                    .arg("promote")
-                    .arg("-w")
-                    .arg("-D")
-                    .arg(&self.nodes[self.primary].data);
-                run(&mut command);
+                self.begin(1 - self.primary);
+                self.promote();
                 self.attach_standby();
             }
             false => {
@@ -259,6 +348,45 @@ impl Cluster {
                 self.begin(1 - self.primary);
             }
         }
+        self.look();
+    }
+
+    fn promote(&mut self) {
+        self.primary = 1 - self.primary;
+        let mut command = self.command("pg_ctl");
+        command
+            .arg("promote")
+            .arg("-w")
+            .arg("-D")
+            .arg(&self.nodes[self.primary].data);
+        run(&mut command);
+    }
+
+    /// The primary is killed. The standby takes over, and has no standby itself.
+    pub fn fail_over(&mut self) {
+        self.admin = None;
+        self.kill(self.primary);
+        // It takes what was sent already. A receiver that stands still would keep the standby.
+        self.resume_standby();
+        self.promote();
+        self.admin = Some(Admin::of(self.sockets()));
+    }
+
+    /// Kills every process of the standby.
+    pub fn kill_standby(&mut self) {
+        self.paused = None;
+        self.kill(1 - self.primary);
+    }
+
+    /// The standby that was killed starts again, and follows.
+    pub fn start_standby(&mut self) {
+        self.begin(1 - self.primary);
+        self.look();
+    }
+
+    /// Attaches a standby after [`Cluster::fail_over`].
+    pub fn recover(&mut self) {
+        self.attach_standby();
         self.look();
     }
 
@@ -281,6 +409,20 @@ impl Drop for Cluster {
     }
 }
 
+/// A killed server leaves the segment of shared memory by which others see that its data are in
+/// use. The next start would remove it, but not without the file that named it. A system has room
+/// for some thousand. `text`: of postmaster.pid.
+fn remove_segment(text: &str) {
+    let id = text
+        .lines()
+        .nth(6)
+        .and_then(|line| line.split_whitespace().nth(1));
+    // A server that was killed early has none yet.
+    if let Some(id) = id {
+        run(Command::new("ipcrm").args(["-m", id]));
+    }
+}
+
 fn children_of(parent: Pid) -> Vec<Pid> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -294,8 +436,8 @@ fn children_of(parent: Pid) -> Vec<Pid> {
     numbers.filter(is_child).filter_map(Pid::from_raw).collect()
 }
 
-fn run(command: &mut Command) {
-    // Into a file: whoever is started keeps a pipe open.
+pub(crate) fn run(command: &mut Command) {
+    // Into a file: a program that is started keeps a pipe open.
     let log = tempfile::tempfile().unwrap();
     command.stdin(std::process::Stdio::null());
     command

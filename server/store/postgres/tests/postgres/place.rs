@@ -10,7 +10,11 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-const TABLES: [&str; 6] = ["store", "owner", "segment", "creation", "log", "piece"];
+const TABLES: [&str; 9] = [
+    "store", "owner", "segment", "creation", "log_0", "log_1", "log_2", "log_3", "piece",
+];
+/// The log's tables take turns often.
+const LOG_TABLE_BYTES: u64 = 1 << 10;
 /// Commits that change where a segment ends fail while the sequence is below a limit. A sequence
 /// is not rolled back.
 const FAULT: &str = "
@@ -38,7 +42,7 @@ pub struct PostgresPlace {
     can_lose_power: bool,
     schema: String,
     faults: Faults,
-    /// Those of the owners that live.
+    /// The proxies of the owners that live.
     proxies: RefCell<Vec<Proxy>>,
     has_faults: Cell<bool>,
     is_faulty: Cell<bool>,
@@ -94,7 +98,8 @@ impl Place for PostgresPlace {
             proxy.port, self.schema
         );
         self.proxies.borrow_mut().push(proxy);
-        let options = Options::new(Target::parse(&url).map_err(StoreError::Io)?);
+        let mut options = Options::new(Target::parse(&url).map_err(StoreError::Io)?);
+        options.log_table_bytes = LOG_TABLE_BYTES;
         let (store, segments) = PostgresStore::open(options)?;
         Ok(Opened {
             store: Box::new(store),
@@ -156,19 +161,26 @@ impl Place for PostgresPlace {
         self.run(&format!(
             "WITH next AS \
              (UPDATE {{s}}.store SET last_epoch = last_epoch + 1 RETURNING last_epoch) \
-             UPDATE {{s}}.segment SET epoch = last_epoch FROM next WHERE id IN ({})",
+             UPDATE {{s}}.segment SET epoch = last_epoch, owner = last_epoch FROM next \
+             WHERE id IN ({})",
             ids.join(", ")
         ));
     }
 
     fn damage(&self, bytes: &[u8]) {
-        let flip = "WITH found AS (UPDATE {s}.log \
-                    SET bytes = set_byte(bytes, $2, get_byte(bytes, $2) # 1) \
-                    WHERE bytes = $1 RETURNING 1) SELECT count(*) FROM found";
-        let flip = flip.replace("{s}", &self.schema);
         let middle = (bytes.len() / 2) as i32;
-        let rows = self.cluster().admin().rows(&flip, &[&bytes, &middle]);
-        assert_eq!(rows[0].get::<_, i64>(0), 1, "the bytes lie in one row");
+        let flip = |table: &str| -> i64 {
+            let flip = format!(
+                "WITH found AS (UPDATE {}.{table} \
+                 SET bytes = set_byte(bytes, $2, get_byte(bytes, $2) # 1) \
+                 WHERE bytes = $1 RETURNING 1) SELECT count(*) FROM found",
+                self.schema
+            );
+            self.cluster().admin().rows(&flip, &[&bytes, &middle])[0].get(0)
+        };
+        let logs = TABLES.iter().filter(|table| table.starts_with("log"));
+        let flipped: i64 = logs.map(|table| flip(table)).sum();
+        assert_eq!(flipped, 1, "the bytes lie in one row");
     }
 
     fn copy(&self) {

@@ -12,6 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
+/// A query that is not valid SQL.
+const NO_STATEMENT: &[u8] = b"Q\0\0\0\x0dno SQL..\0";
+
 /// Longer than any append takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -23,9 +26,11 @@ struct State {
     is_reply: bool,
     /// The reply that stands still never comes.
     loses_reply: bool,
-    /// How often what was held was let go.
+    /// The number of times that a held connection was let go.
     let_go: u64,
     cancel: Option<Cancel>,
+    /// The next BEGIN fails.
+    fails_begin: bool,
     /// The rest of appends whose clients are gone.
     late: Vec<(UnixStream, Vec<u8>)>,
 }
@@ -45,6 +50,17 @@ impl Faults {
 
     pub fn cancel(&self, cancel: Cancel) {
         self.state().cancel = Some(cancel);
+    }
+
+    /// Has the database refuse the next BEGIN. The statements after it then run outside of a
+    /// transaction.
+    pub fn fail_begin(&self) {
+        self.state().fails_begin = true;
+    }
+
+    fn fails(&self, kind: u8, bytes: &[u8]) -> bool {
+        let is_begin = kind == b'Q' && bytes[5..].starts_with(b"BEGIN");
+        is_begin && std::mem::take(&mut self.state().fails_begin)
     }
 
     pub fn is_held(&self) -> bool {
@@ -180,13 +196,13 @@ fn begin(shared: Arc<OfProcess>, client: TcpStream, server: UnixStream) {
     });
 }
 
-/// What the way forth tells the way back.
+/// The notes of the way forth for the way back.
 #[derive(Default)]
 struct Replies {
     holds: Mutex<bool>,
     /// The server's process of this connection.
     process: Mutex<i32>,
-    /// How many transactions have ended, in order or by an error.
+    /// The number of transactions that have ended, in order or by an error.
     ends: Mutex<u64>,
 }
 
@@ -263,6 +279,10 @@ impl Way {
             if resumes {
                 self.shared.cluster.lock().unwrap().resume_standby();
                 resumes = false;
+            }
+            if self.shared.faults.fails(kind, &bytes) {
+                server.write_all(NO_STATEMENT)?;
+                continue;
             }
             if kind == b'P' {
                 appending.extend(name_of_append(&bytes));

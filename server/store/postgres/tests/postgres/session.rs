@@ -1,14 +1,17 @@
-//! What a start refuses, and how a store meets the end of its session and of the database.
+//! Starts that are refused, and a store at the end of its session and of the database.
 
-use interweave_postgres_cluster::{Admin, Cluster, USER};
+use crate::proxy::{Faults, Proxy};
+use crate::suite::Stopping;
+use interweave_postgres_cluster::{Cluster, Pooler, USER};
 use interweave_store::{End, Record, RecoveredSegment, SegmentStore, StoreError};
 use interweave_store_postgres::{Options, PostgresStore, Target};
-use interweave_store_suite::records::{create, releases, small};
+use interweave_store_suite::records::{create, other, releases, small, REMOVE};
 use interweave_wire::protocol::Durability::{self, Synced, Written};
 use std::path::Path;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
-fn options(sockets: &Path, schema: &str) -> Options {
+pub fn options(sockets: &Path, schema: &str) -> Options {
     let url = format!(
         "postgres:///postgres?user={USER}&host={}&schema={schema}",
         sockets.display()
@@ -29,14 +32,14 @@ fn refusal(options: Options) -> String {
 
 type Answer = std::sync::mpsc::Receiver<Result<(), StoreError>>;
 
-fn append(store: &PostgresStore, group: Vec<Record>, durable: Durability) -> Answer {
+pub fn append(store: &PostgresStore, group: Vec<Record>, durable: Durability) -> Answer {
     let (done, answer) = channel();
     let done = move |result| done.send(result).unwrap_or(());
     store.append(group, durable, Box::new(done));
     answer
 }
 
-fn keep(store: &PostgresStore, group: Vec<Record>) {
+pub fn keep(store: &PostgresStore, group: Vec<Record>) {
     append(store, group, Synced).recv().unwrap().unwrap();
 }
 
@@ -58,30 +61,19 @@ fn at(version: u64) -> End {
     }
 }
 
-/// Sets a setting of the cluster, and waits until a new session has it.
-fn set(cluster: &Cluster, name: &str, value: &str) {
-    let admin = cluster.admin();
-    admin.run(&format!("ALTER SYSTEM SET {name} TO {value}"));
-    admin.run("SELECT pg_reload_conf()");
-    let wanted = value.trim_matches('\'');
-    let is = || -> String {
-        let admin = Admin::of(cluster.sockets());
-        admin.rows("SELECT current_setting($1)", &[&name])[0].get(0)
-    };
-    while is() != wanted {
-        std::thread::yield_now();
-    }
-}
-
 /// One cluster for all, because its start takes longer than what is done on it.
 #[test]
 fn starts_and_ends_of_sessions() {
-    let mut cluster = Cluster::start();
+    let shared = Arc::new(Mutex::new(Cluster::start()));
+    let _stopping = Stopping(Arc::clone(&shared));
+    a_statement_outside_of_its_transaction_does_nothing(&shared);
+    let mut cluster = shared.lock().unwrap();
     a_start_names_what_is_wrong(&cluster);
     a_newer_schema_is_refused(&cluster);
+    a_schema_may_have_any_name(&cluster);
+    a_pooler_that_shares_connections_is_refused(&cluster);
     a_commit_that_is_terminated_is_unknown_until_it_is_settled(&mut cluster);
     a_settle_that_does_not_reach_the_standby_decides_nothing(&mut cluster);
-    a_statement_outside_of_its_transaction_does_nothing(&cluster);
     a_store_continues_after_a_restart_of_the_database(&mut cluster);
     lost_commits_stop_the_store(&mut cluster);
 }
@@ -91,7 +83,7 @@ fn a_start_names_what_is_wrong(cluster: &Cluster) {
     let of_primary = || options(cluster.sockets(), schema);
     let standby = refusal(options(cluster.standby_sockets(), schema));
     assert!(standby.contains("this is a standby"), "{standby}");
-    set(cluster, "synchronous_standby_names", "''");
+    cluster.set("synchronous_standby_names", "''");
     let text = refusal(of_primary());
     assert!(
         text.contains("synchronous_standby_names = 'ANY 1 (*)'"),
@@ -100,19 +92,19 @@ fn a_start_names_what_is_wrong(cluster: &Cluster) {
     let mut alone = of_primary();
     alone.is_alone = true;
     drop(PostgresStore::open(alone).unwrap());
-    set(cluster, "synchronous_standby_names", "'nobody'");
+    cluster.set("synchronous_standby_names", "'nobody'");
     let text = refusal(of_primary());
     assert!(text.contains("none is attached"), "{text}");
-    set(cluster, "synchronous_standby_names", "'ANY 1 (*)'");
+    cluster.set("synchronous_standby_names", "'ANY 1 (*)'");
     for (name, line) in [
         ("fsync", "`fsync = on`"),
         ("full_page_writes", "`full_page_writes = on`"),
         ("synchronous_commit", "`synchronous_commit = on`"),
     ] {
-        set(cluster, name, "off");
+        cluster.set(name, "off");
         let text = refusal(of_primary());
         assert!(text.contains(line), "{text}");
-        set(cluster, name, "on");
+        cluster.set(name, "on");
     }
     drop(PostgresStore::open(of_primary()).unwrap());
 }
@@ -124,11 +116,26 @@ fn a_newer_schema_is_refused(cluster: &Cluster) {
         let update = format!("UPDATE versions.store SET schema_version = {version}");
         cluster.admin().run(&update);
     };
-    set(3);
+    set(7);
     let text = refusal(options(cluster.sockets(), "versions"));
-    assert!(text.contains("version 3"), "{text}");
-    set(2);
+    assert!(text.contains("version 7"), "{text}");
+    set(6);
     drop(open(cluster, "versions"));
+    // Version 4 does not know which servers were drained.
+    set(4);
+    let drops = "ALTER TABLE versions.owner DROP is_drained";
+    cluster.admin().run(drops);
+    drop(open(cluster, "versions"));
+    // Version 3 has no rules that servers share.
+    set(3);
+    cluster
+        .admin()
+        .run("DROP TABLE versions.access; ALTER TABLE versions.owner DROP rules_version");
+    cluster.admin().run(drops);
+    let (store, _) = open(cluster, "versions");
+    let mut rules = store.access().unwrap().unwrap();
+    assert_eq!(rules.newer(0), Ok(None));
+    drop(store);
     cluster
         .admin()
         .run("UPDATE versions.store SET timeline = 99");
@@ -136,16 +143,24 @@ fn a_newer_schema_is_refused(cluster: &Cluster) {
     assert!(text.contains("timeline"), "{text}");
 }
 
-/// The session that waits for the standby with a commit.
-fn waiting(admin: &Admin) -> i64 {
-    loop {
-        let found = "SELECT coalesce(max(pid), 0)::bigint FROM pg_stat_activity \
-                     WHERE wait_event = 'SyncRep'";
-        match admin.number(found) {
-            0 => std::thread::yield_now(),
-            pid => return pid,
-        }
+fn a_pooler_that_shares_connections_is_refused(cluster: &Cluster) {
+    for (mode, words) in [
+        ("transaction", "`pool_mode = session`"),
+        ("statement", "statement pooling mode"),
+    ] {
+        let pooler = Pooler::start(cluster.sockets(), mode);
+        let text = refusal(options(pooler.sockets(), "pooled"));
+        assert!(text.contains(words), "{mode}: {text}");
     }
+    let pooler = Pooler::start(cluster.sockets(), "transaction");
+    let target = options(pooler.sockets(), "pooled").target;
+    let found = PostgresStore::inspect(&target, false).unwrap();
+    let wrong = found.iter().filter(|checked| checked.mend.is_some());
+    let wrong: Vec<_> = wrong.map(|checked| checked.name).collect();
+    assert_eq!(wrong, ["pooler"]);
+    let pooler = Pooler::start(cluster.sockets(), "session");
+    let (store, _) = PostgresStore::open(options(pooler.sockets(), "pooled")).unwrap();
+    keep(&store, vec![create(1, Synced)]);
 }
 
 fn a_commit_that_is_terminated_is_unknown_until_it_is_settled(cluster: &mut Cluster) {
@@ -154,7 +169,7 @@ fn a_commit_that_is_terminated_is_unknown_until_it_is_settled(cluster: &mut Clus
     for (version, end_it) in [(1, "pg_terminate_backend"), (2, "pg_cancel_backend")] {
         cluster.pause_standby();
         let answer = append(&store, vec![small(1, version, 0)], Synced);
-        let pid = waiting(cluster.admin());
+        let pid = cluster.admin().waiting();
         cluster.admin().run(&format!("SELECT {end_it}({pid})"));
         let answer = answer.recv().unwrap();
         assert!(
@@ -172,6 +187,26 @@ fn a_commit_that_is_terminated_is_unknown_until_it_is_settled(cluster: &mut Clus
     keep(&store, vec![small(1, 3, 0)]);
 }
 
+/// A reserved word, capitals, quotes, and what the statements' own places look like.
+fn a_schema_may_have_any_name(cluster: &Cluster) {
+    for name in ["both", "Capital", "with%20%22quotes%22", "a.b;c", "{s}{n}"] {
+        let mut options = options(cluster.sockets(), name);
+        options.log_table_bytes = 1;
+        let (store, _) = PostgresStore::open(options.clone()).unwrap();
+        keep(&store, vec![create(1, Synced), small(1, 1, 0)]);
+        keep(&store, vec![create(2, Synced)]);
+        assert_eq!(end(&store, 1), Ok(at(1)), "{name}");
+        keep(&store, vec![other(2, REMOVE)]);
+        Box::new(store).close(true).unwrap();
+        let (store, segments) = PostgresStore::open(options).unwrap();
+        assert_eq!(releases(&segments[0]).len(), 1, "{name}");
+        Box::new(store).close(true).unwrap();
+    }
+    let named = "SELECT count(*) FROM pg_namespace WHERE nspname IN \
+                 ('both', 'Capital', 'with \"quotes\"', 'a.b;c', '{s}{n}')";
+    assert_eq!(cluster.admin().number(named), 5);
+}
+
 fn a_settle_that_does_not_reach_the_standby_decides_nothing(cluster: &mut Cluster) {
     let (store, _) = open(cluster, "settled");
     keep(&store, vec![create(1, Synced)]);
@@ -182,32 +217,49 @@ fn a_settle_that_does_not_reach_the_standby_decides_nothing(cluster: &mut Cluste
             .admin()
             .run(&format!("SELECT pg_cancel_backend({pid})"))
     };
-    cancel(waiting(cluster.admin()));
+    cancel(cluster.admin().waiting());
     assert!(answer.recv().unwrap().is_err());
     let (settled, ends) = channel();
     store.settle(
         vec![1],
         Box::new(move |result| settled.send(result).unwrap_or(())),
     );
-    cancel(waiting(cluster.admin()));
+    cancel(cluster.admin().waiting());
     let ends = ends.recv().unwrap();
     assert!(matches!(ends, Err(StoreError::Unknown(_))), "{ends:?}");
     cluster.resume_standby();
     assert_eq!(end(&store, 1), Ok(at(1)));
 }
 
-/// A cancelled BEGIN leaves the statements after it without a transaction.
-fn a_statement_outside_of_its_transaction_does_nothing(cluster: &Cluster) {
-    let (store, _) = open(cluster, "outside");
-    keep(&store, vec![create(1, Synced)]);
-    let head = "SELECT head FROM outside.segment";
-    assert_eq!(cluster.admin().number(head), 1);
-    cluster.admin().run(
-        "PREPARE moves AS UPDATE outside.segment SET head = 9 \
-         WHERE current_setting('interweave.transaction', true) = '1'; EXECUTE moves",
+/// A BEGIN that fails leaves the statements after it without a transaction.
+fn a_statement_outside_of_its_transaction_does_nothing(cluster: &Arc<Mutex<Cluster>>) {
+    let faults = Faults::default();
+    let proxy = Proxy::begin(faults.clone(), Arc::clone(cluster));
+    let url = format!(
+        "postgres://{USER}@127.0.0.1:{}/postgres?schema=outside",
+        proxy.port
     );
-    assert_eq!(cluster.admin().number(head), 1);
-    keep(&store, vec![small(1, 1, 0)]);
+    let (store, _) = PostgresStore::open(Options::new(Target::parse(&url).unwrap())).unwrap();
+    let content = || -> Vec<i64> {
+        let select = "SELECT (SELECT sum(head) FROM outside.segment)::bigint, \
+                      (SELECT count(*) FROM outside.segment), \
+                      (SELECT count(*) FROM outside.creation), \
+                      (SELECT count(*) FROM outside.log_0), \
+                      (SELECT sum(creations) FROM outside.owner)::bigint";
+        let row = &cluster.lock().unwrap().admin().rows(select, &[])[0];
+        (0..5).map(|index| row.get(index)).collect()
+    };
+    keep(&store, vec![create(1, Synced)]);
+    assert_eq!(content(), [1, 1, 1, 1, 1]);
+    for group in [vec![small(1, 1, 0)], vec![create(2, Synced)]] {
+        faults.fail_begin();
+        let answer = append(&store, group, Synced).recv().unwrap();
+        assert!(matches!(answer, Err(StoreError::Io(_))), "{answer:?}");
+        assert_eq!(content(), [1, 1, 1, 1, 1]);
+    }
+    keep(&store, vec![small(1, 1, 0), create(2, Synced)]);
+    assert_eq!(content(), [3, 2, 2, 3, 2]);
+    proxy.end();
 }
 
 fn a_store_continues_after_a_restart_of_the_database(cluster: &mut Cluster) {

@@ -6,7 +6,7 @@ use interweave_store_suite::{all, run_one, Ability, Outcome};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Stops the cluster at the end of a test: the threads of proxies keep it alive.
-struct Stopping(Arc<Mutex<Cluster>>);
+pub struct Stopping(pub Arc<Mutex<Cluster>>);
 
 impl Drop for Stopping {
     fn drop(&mut self) {

@@ -4,6 +4,7 @@ use super::{asked, ensure, heard, kept, Case, Held, Owner};
 use crate::place::{Ability, Crash, Make};
 use crate::records::{diff, head, releases, small};
 use interweave_store::{Checkpoint, Next, Piece, SegmentStore};
+use interweave_wire::protocol::{CheckpointHead, MAX_PATH};
 use std::sync::mpsc::channel;
 
 pub const CASES: &[Case] = &[
@@ -26,7 +27,8 @@ pub const CASES: &[Case] = &[
         run: in_pieces,
     },
     Case {
-        name: "a checkpoint of an earlier version, or of no segment, is refused",
+        name:
+            "a checkpoint of an earlier version, of no segment, or with too long a path is refused",
         promises: "STORE-6",
         needs: &[Ability::Keep],
         run: what_cannot_be_saved,
@@ -156,5 +158,15 @@ fn what_cannot_be_saved(make: Make<'_>) -> Held {
             format!("a checkpoint of segment {id} at version {version} was taken")
         })?;
     }
+    let too_long = heard(&owner.checkpoint(Checkpoint {
+        head: CheckpointHead {
+            path: "/".repeat(MAX_PATH as usize + 1),
+            ..head(1, 3, 1)
+        },
+        diff: diff(1, 3, 50, 90),
+    }))?;
+    ensure(too_long.is_err(), || {
+        "a checkpoint with a path that is too long was taken".to_string()
+    })?;
     with_versions(&owner, 4..=4)
 }

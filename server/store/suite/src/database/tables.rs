@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use interweave_store::{creator_of, End, Piece, Record, RecoveredSegment, StoreError};
 use interweave_wire::protocol::{
-    CheckpointHead, Durability, IdentityField, LogBody, LogCreate, LogKind, LogRelease,
+    CheckpointHead, Durability, IdentityField, LogBody, LogCreate, LogKind, LogRelease, MAX_PATH,
 };
 use std::collections::hash_map::DefaultHasher;
 use std::collections::BTreeMap;
@@ -148,6 +148,9 @@ impl Row {
         mut head: CheckpointHead,
         (diff, pieces): (Bytes, Vec<Piece>),
     ) -> Result<(), StoreError> {
+        if head.path.len() > MAX_PATH as usize {
+            return refused("the checkpoint's head is too long".to_string());
+        }
         let saved = self.checkpoint.as_ref();
         if saved.is_some_and(|(before, _)| before.at.number > head.at.number) {
             return refused("a checkpoint before the last one".to_string());

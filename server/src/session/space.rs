@@ -1,0 +1,380 @@
+//! A server that shares its store with others: its standing among them, segments that it looks for,
+//! and segments that another server has claimed. Implements the server's part of spec/space.md.
+
+use super::config::{ns, Config};
+use super::effect::Effect;
+use super::engine::{stopping, Engine};
+use super::following::Following;
+use super::message::{Incoming, Request, ServerMessage};
+use super::recovery::Rebuilt;
+use super::segment::Life;
+use super::storing;
+use super::wire::{At, Unanswered};
+use interweave_store::{Elsewhere, Sought, StoreError};
+use interweave_wire::fields::field;
+use interweave_wire::planted::{self, Defect};
+use interweave_wire::protocol::{ErrorCode, FieldKey, MessageType, OpenSegment, RedirectField};
+use interweave_wire::Rejection;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many renewals are asked for in a lease.
+const RENEWALS: u64 = 4;
+/// After a renewal that failed, the next one follows in so many parts of a lease.
+const AGAIN: u64 = 16;
+
+/// The engine's part of what several servers agree on.
+#[derive(Debug)]
+pub struct Space {
+    lease_ns: u64,
+    /// The server has standing until then [SPACE-2].
+    until_ns: u64,
+    /// When the next renewal is asked for. None: one is on its way.
+    renews_ns: Option<u64>,
+    /// The requests that wait for the store to say where the segment of a path is.
+    seeking: BTreeMap<String, Vec<(At, Incoming)>>,
+    /// The segments of other servers that are followed, by their paths.
+    pub following: BTreeMap<String, Following>,
+    /// The segments that are being handed over.
+    pub handing: BTreeSet<u32>,
+    /// Nothing is claimed or created any more [SPACE-24].
+    is_drained: bool,
+    /// The last renewal that was asked for says so.
+    says_drained: bool,
+    /// The requests to drain that wait until the store knows it.
+    draining: Vec<At>,
+}
+
+impl Space {
+    /// Of a server that has joined a space. It has no standing yet.
+    pub fn begin(config: &Config) -> Option<Space> {
+        Some(Space {
+            lease_ns: ns(config.space_lease_ms?),
+            until_ns: 0,
+            renews_ns: Some(0),
+            seeking: BTreeMap::new(),
+            following: BTreeMap::new(),
+            handing: BTreeSet::new(),
+            is_drained: false,
+            says_drained: false,
+            draining: Vec::new(),
+        })
+    }
+
+    /// When there is something to do: a renewal, the end of the standing, a segment that is
+    /// followed.
+    pub fn next_ns(&self) -> Option<u64> {
+        let ends_ns = (self.until_ns > 0).then_some(self.until_ns);
+        let followed_ns = self.following.values().filter_map(Following::next_ns).min();
+        let next = [self.renews_ns, ends_ns, followed_ns];
+        next.into_iter().flatten().min()
+    }
+
+    pub fn has_standing(&self) -> bool {
+        self.until_ns > 0
+    }
+
+    /// Whether nothing is looked for, and nothing handed over.
+    pub fn is_idle(&self) -> bool {
+        self.seeking.is_empty() && self.handing.is_empty()
+    }
+}
+
+/// A segment that the store has looked for, ready to be served.
+pub enum Found {
+    Here(Box<Rebuilt>),
+    Elsewhere(Elsewhere),
+    Earlier,
+    Absent,
+}
+
+impl Found {
+    /// Rebuilds a segment that was claimed. That takes long for a large one, so it is done before
+    /// the engine is told. `copy`: what was read of the segment before.
+    pub fn of(sought: Sought, copy: impl FnOnce() -> Option<Rebuilt>) -> Result<Found, StoreError> {
+        Ok(match sought {
+            Sought::Here(found) => Found::Here(Box::new(Rebuilt::of(*found))),
+            Sought::Followed(since) => match copy().and_then(|copy| copy.with(*since)) {
+                Some(rebuilt) => Found::Here(Box::new(rebuilt)),
+                None => {
+                    let text = "the segment was followed, and the copy is gone; ask again";
+                    return Err(StoreError::Io(text.to_string()));
+                }
+            },
+            Sought::Elsewhere(elsewhere) => Found::Elsewhere(elsewhere),
+            Sought::Earlier => Found::Earlier,
+            Sought::Absent => Found::Absent,
+        })
+    }
+}
+
+impl Engine {
+    /// Whether the server may be asked for segments [SPACE-2].
+    pub fn has_standing(&self) -> bool {
+        self.space.as_ref().is_none_or(Space::has_standing)
+    }
+
+    /// Asks for a renewal that is due, and ends a standing that was not renewed.
+    pub(super) fn watch_space(&mut self, now_ns: u64) {
+        let Some(space) = &mut self.space else {
+            return;
+        };
+        if space.renews_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+            space.renews_ns = None;
+            space.says_drained = space.is_drained;
+            self.journal.push(Effect::Renew {
+                is_drained: space.is_drained,
+            });
+        }
+        if space.has_standing() && space.until_ns <= now_ns {
+            if planted::is_in(Defect::StandingKept) {
+                space.until_ns = u64::MAX;
+                return;
+            }
+            space.until_ns = 0;
+            self.wire.close_all();
+            self.forget_closed();
+        }
+        self.watch_followed(now_ns);
+    }
+
+    /// Takes the store's answer to a renewal that was asked for at that time.
+    pub fn renewed(&mut self, now_ns: u64, asked_ns: u64, result: Result<(), StoreError>) {
+        // The standing may have ended before the answer came.
+        self.advance(now_ns);
+        let Some(space) = &mut self.space else {
+            return;
+        };
+        match result {
+            Ok(()) => {
+                let until_ns = asked_ns + space.lease_ns / 10 * 9;
+                if until_ns > now_ns {
+                    space.until_ns = until_ns;
+                }
+                space.renews_ns = Some(asked_ns + space.lease_ns / RENEWALS);
+                self.tell_drained(now_ns);
+            }
+            Err(error) => {
+                space.renews_ns = Some(now_ns + space.lease_ns / AGAIN);
+                self.journal.store_stopped(error);
+            }
+        }
+        self.advance(now_ns);
+    }
+
+    /// Whether a request waits until the store has said where its segment is. An error is its
+    /// answer.
+    pub(super) fn seeks_first(&mut self, at: At, incoming: &Incoming) -> Result<bool, Rejection> {
+        let path = match &incoming.request {
+            Request::OpenSegment(r) => &r.path,
+            Request::RemoveSegment(r) => &r.path,
+            Request::HandOver(r) => &r.path,
+            _ => return Ok(false),
+        };
+        if self.space.is_none() || self.segments.number_at(path).is_some() {
+            return Ok(false);
+        }
+        // A client that may not know of the segment is not told who has it.
+        self.check_permitted(at, &incoming.request)?;
+        if self.stopping {
+            return Err(stopping());
+        }
+        self.wire.await_answer(at, Unanswered::Store)?;
+        self.seek(path.clone(), at, incoming.clone());
+        Ok(true)
+    }
+
+    /// REQUIRES: the request is awaited on the wire.
+    pub(super) fn seek(&mut self, path: String, at: At, incoming: Incoming) {
+        if let Some(space) = &mut self.space {
+            let claims = !space.is_drained;
+            let waiting = space.seeking.entry(path.clone()).or_default();
+            waiting.push((at, incoming));
+            if waiting.len() == 1 {
+                self.journal.push(Effect::Seek { path, claims });
+            }
+        }
+    }
+
+    /// The store says where the segment is. Those that wait for it are answered.
+    pub fn sought(&mut self, now_ns: u64, path: &str, found: Result<Found, StoreError>) {
+        self.advance(now_ns);
+        let space = self.space.as_mut();
+        let waiting = space.and_then(|space| space.seeking.remove(path));
+        let answer = match found {
+            Ok(Found::Here(rebuilt)) => {
+                self.take_over(*rebuilt);
+                None
+            }
+            Ok(Found::Absent) => self.check_claims().err(),
+            Ok(Found::Elsewhere(elsewhere)) => Some(elsewhere_rejection(path, &elsewhere)),
+            Ok(Found::Earlier) => Some(earlier_rejection(path)),
+            Err(error) => Some(storing::rejection(&error)),
+        };
+        for (at, incoming) in waiting.into_iter().flatten() {
+            if self.wire.answered(at.connection, at.stream).is_none() {
+                continue;
+            }
+            let answered = match &answer {
+                Some(rejection) => Err(rejection.clone()),
+                None => self.dispatch_and_audit(at, &incoming),
+            };
+            if let Err(rejection) = answered {
+                self.wire.counters.errors += 1;
+                self.wire.refuse(at.connection, at.stream, &rejection);
+            }
+        }
+        self.forget_closed();
+    }
+
+    /// Serves a segment that this server has claimed.
+    fn take_over(&mut self, mut rebuilt: Rebuilt) {
+        if planted::is_in(Defect::TakeoverForgets) {
+            rebuilt.forget_releases();
+        }
+        let mut begun = Vec::new();
+        let path = rebuilt.path().to_string();
+        // The remark about damage is in the answer to whoever asks.
+        let _ = self.recover_segment(rebuilt, &mut begun);
+        self.log_incarnations(begun);
+        self.followed_until_now(&path);
+    }
+
+    /// DRAIN: this server claims and creates nothing from now on. The answer waits until the other
+    /// servers can know it.
+    pub(super) fn drain(&mut self, at: At) -> Result<(), Rejection> {
+        self.member()?;
+        self.wire.await_answer(at, Unanswered::Store)?;
+        let now_ns = self.wire.now_ns();
+        if let Some(space) = &mut self.space {
+            space.is_drained = true;
+            space.draining.push(at);
+            space.renews_ns = space.renews_ns.map(|_| now_ns);
+        }
+        self.watch_space(now_ns);
+        Ok(())
+    }
+
+    /// A renewal is in the store. If it does not say yet that the server was drained, the next one
+    /// follows at once.
+    fn tell_drained(&mut self, now_ns: u64) {
+        let Some(space) = self.space.as_mut().filter(|s| !s.draining.is_empty()) else {
+            return;
+        };
+        if !space.says_drained {
+            space.renews_ns = Some(now_ns);
+            return;
+        }
+        for at in std::mem::take(&mut space.draining) {
+            if self.wire.answered(at.connection, at.stream).is_some() {
+                let done = ServerMessage::new(MessageType::Done, at.stream, &());
+                self.wire.send(at.connection, done);
+            }
+        }
+    }
+
+    /// Refuses to claim or to create a segment, if the server was drained.
+    pub(super) fn check_claims(&self) -> Result<(), Rejection> {
+        match self.space.as_ref().is_some_and(|space| space.is_drained) {
+            false => Ok(()),
+            true => {
+                let text = "this server was drained, and no other server of its space takes \
+                            segments now; ask again when one does";
+                Err(Rejection::new(ErrorCode::Stopping, text))
+            }
+        }
+    }
+
+    /// Another server has claimed these segments: whoever has them open asks anew [SPACE-15].
+    pub(super) fn lose_segments(&mut self, ids: &[u64]) {
+        let number = |id: &u64| self.segments.with_id(*id).map(|s| s.number);
+        let numbers: Vec<u32> = ids.iter().filter_map(number).collect();
+        for number in numbers {
+            // The answer to its hand-over tells what becomes of it.
+            let segment = self.segments.get(number);
+            if segment.is_none_or(|s| s.life == Life::Giving) {
+                continue;
+            }
+            self.stop_handing(number, &lost());
+            let Some(segment) = self.take_out(number) else {
+                continue;
+            };
+            if let Life::ToRemove(removal) = &segment.life {
+                let At {
+                    connection, stream, ..
+                } = removal.at;
+                self.wire.refuse_awaiting(connection, stream, &lost());
+            }
+            let creators = segment.users.creators.iter().map(|creator| creator.0);
+            for connection in creators.chain(segment.users.clients.iter().copied()) {
+                self.wire.close(connection);
+            }
+        }
+    }
+
+    /// A segment was to be created, and another server has made one of its path meanwhile: those
+    /// that wait for it are sent there.
+    pub(super) fn path_taken(&mut self, number: u32) {
+        let Some(segment) = self.take_out(number) else {
+            return;
+        };
+        debug_assert!(segment.life == Life::Creating);
+        let path = segment.path.to_string();
+        for &(connection, stream, read_only) in &segment.users.creators {
+            let Some(session) = self.wire.connection(connection).and_then(|c| c.session) else {
+                continue;
+            };
+            let open = OpenSegment {
+                path: path.clone(),
+                create: true,
+                read_only,
+                durable: segment.durable,
+                quota_bytes: segment.quota_bytes,
+                fields: Vec::new(),
+            };
+            let at = At {
+                connection,
+                session,
+                stream,
+            };
+            self.seek(
+                path.clone(),
+                at,
+                Incoming::of(stream, Request::OpenSegment(open)),
+            );
+        }
+    }
+}
+
+/// Makes the answer to a hand-over or removal of a segment that another server has claimed.
+fn lost() -> Rejection {
+    let text = "another server has claimed the segment meanwhile; ask again";
+    Rejection::new(ErrorCode::Stopping, text)
+}
+
+/// Makes the answer to a client that must not be sent to this server itself [SPACE-17].
+fn earlier_rejection(path: &str) -> Rejection {
+    let text = format!(
+        "segment {path} was this server's before it was started again; it is served when the lease \
+         of the start before is over: ask again in a moment"
+    );
+    Rejection::new(ErrorCode::Stopping, text)
+}
+
+/// Makes the answer to a client that is sent on [SPACE-9].
+pub(super) fn elsewhere_rejection(path: &str, elsewhere: &Elsewhere) -> Rejection {
+    let Elsewhere { address, tls_name } = elsewhere.clone();
+    let name = match tls_name.is_empty() {
+        true => String::new(),
+        false => format!(" (its TLS name is {tls_name})"),
+    };
+    let text = format!("another server of this space has segment {path}: {address}{name}");
+    let redirect = RedirectField {
+        address,
+        tls_name,
+        relay: false,
+    };
+    Rejection {
+        field: Some(Box::new(field(FieldKey::Redirect, &redirect))),
+        ..Rejection::new(ErrorCode::Redirected, text)
+    }
+}

@@ -1,0 +1,432 @@
+//! A segment moves from one server of a space to another one (spec/space.md).
+
+use super::keeping::{hello_keeping, kept, recalls};
+use super::space::{claimed, elsewhere, member, sought, PATH};
+use super::*;
+use crate::session::Read;
+use interweave_store::{Elsewhere, Given, Sought, StoreError};
+use interweave_wire::fields::field;
+use interweave_wire::protocol::{FieldKey, MovingField};
+
+const OTHER: u64 = 77;
+
+/// The connection opens the segment, which the member claims; its number.
+fn opened_by(world: &mut World, connection: u64) -> u32 {
+    let opening = world.send(connection, open(PATH, Durability::Synced));
+    sought(world, Ok(claimed(Durability::Synced)));
+    world.store_all();
+    world.answer(opening).body::<SegmentOpened>().segment
+}
+
+/// A member with the segment, which the clients 1 and 2 have open; its number. Client 9 is an
+/// operator.
+fn owner(world: &mut World) -> u32 {
+    for connection in [1, 2, 9] {
+        world.hello(connection);
+    }
+    let number = opened_by(world, 1);
+    world.ask(2, open(PATH, Durability::Synced));
+    number
+}
+
+/// Clients 1 and 2 follow SEGMENT_MOVED.
+fn owner_of_followers(world: &mut World) -> u32 {
+    for connection in [1, 2] {
+        let peer = Peer::default();
+        let (now_ns, id) = (world.now_ns(), session_of(connection));
+        world.engine.connected(now_ns, connection, id, peer);
+        let moving = MovingField {
+            follows_moves: true,
+        };
+        let greeting = Hello {
+            fields: vec![field(FieldKey::Moving, &moving)],
+            ..hello([0; 16])
+        };
+        let welcome = world.ask(connection, Request::Hello(greeting));
+        assert_eq!(welcome.type_, MessageType::Welcome);
+    }
+    world.hello(9);
+    let number = opened_by(world, 1);
+    world.ask(2, open(PATH, Durability::Synced));
+    number
+}
+
+fn hand_over(deadline_ms: u32) -> Request {
+    Request::HandOver(HandOver {
+        path: PATH.to_string(),
+        member: OTHER,
+        deadline_ms,
+    })
+}
+
+fn follow() -> Request {
+    Request::FollowSegment(FollowSegment {
+        path: PATH.to_string(),
+    })
+}
+
+fn follow_other() -> Request {
+    Request::FollowSegment(FollowSegment {
+        path: "/other".to_string(),
+    })
+}
+
+/// Drains the server; the store renews its lease.
+fn drained(world: &mut World) {
+    let draining = world.send(9, Request::Drain);
+    assert!(world.says_drained);
+    super::space::renew(world, Ok(()));
+    assert_eq!(world.answer(draining).type_, MessageType::Done);
+}
+
+fn to() -> Given {
+    Given::To(Elsewhere {
+        address: "b.example:7747".to_string(),
+        tls_name: "b".to_string(),
+    })
+}
+
+fn given(world: &mut World, given: Result<Given, StoreError>) {
+    let (number, member) = world.gives.remove(0);
+    assert_eq!(member, OTHER);
+    let now_ns = world.now_ns();
+    world.engine.given(now_ns, number, given);
+    world.drain();
+}
+
+fn followed(world: &mut World, read: Read) {
+    let path = world.follows.remove(0);
+    let now_ns = world.now_ns();
+    world.engine.followed(now_ns, &path, Ok(read));
+    world.drain();
+}
+
+#[test]
+fn space_19_a_segment_is_given_away_when_its_writer_has_ended_and_nobody_else_was_granted() {
+    let mut world = member();
+    let number = owner(&mut world);
+    let grant = world.lock(1, number);
+    let handing = world.send(9, hand_over(10_000));
+    let waiting = world.send(2, acquire_writer(number, 60_000));
+    assert!(world.gives.is_empty(), "somebody writes");
+    let release = world.release(1, number, &grant, 1);
+    assert!(world.gives.is_empty(), "the release is not durable yet");
+    world.store_all();
+    let released = world.answer(release);
+    assert_eq!(released.type_, MessageType::WriterReleased);
+    assert!(
+        world.try_answer(waiting).is_none(),
+        "nobody is granted the lock"
+    );
+    assert_eq!(world.gives, [(number, OTHER)]);
+    assert_eq!(world.closed, [1, 2], "they hear nothing more of it here");
+    given(&mut world, Ok(to()));
+    assert_eq!(world.answer(handing).type_, MessageType::Done);
+    assert!(world.engine.is_idle());
+    world.hello(3);
+    let opening = world.send(3, open(PATH, Durability::Synced));
+    sought(&mut world, Ok(elsewhere()));
+    assert_eq!(world.answer(opening).error(), ErrorCode::Redirected);
+}
+
+#[test]
+fn space_19_a_strict_reader_is_waited_for() {
+    let mut world = member();
+    let number = owner(&mut world);
+    let strict = Request::AcquireReader(AcquireReader {
+        segment: number,
+        have: stamp(0, 0),
+        model: CoherenceModel::Strict,
+        x: 0.0,
+        fresh: false,
+        deadline_ms: 0,
+    });
+    assert_eq!(world.ask(2, strict).type_, MessageType::ReaderAcquired);
+    world.send(9, hand_over(10_000));
+    assert!(world.gives.is_empty());
+    world.ask(2, Request::ReleaseReader(ReleaseReader { segment: number }));
+    assert_eq!(world.gives, [(number, OTHER)]);
+}
+
+#[test]
+fn space_19_a_grant_that_a_client_keeps_is_recalled() {
+    let mut world = member();
+    hello_keeping(&mut world, 1, [0; 16]);
+    world.hello(9);
+    let number = opened_by(&mut world, 1);
+    let grant = kept(&mut world, number);
+    world.send(9, hand_over(10_000));
+    assert!(world.gives.is_empty());
+    assert_eq!(recalls(&mut world), [grant.fence]);
+    let abort = AbortWriter {
+        segment: number,
+        fence: grant.fence,
+    };
+    world.ask(1, Request::AbortWriter(abort));
+    assert_eq!(world.gives, [(number, OTHER)]);
+}
+
+#[test]
+fn space_19_an_owner_whose_segment_is_found_damaged_says_so() {
+    let mut world = member();
+    let number = owner(&mut world);
+    let grant = world.lock(1, number);
+    let handing = world.send(9, hand_over(10_000));
+    world.release(1, number, &grant, 1);
+    let damage = StoreError::Damaged {
+        file: "log_1".to_string(),
+        offset: 7,
+        what: "a bad checksum".to_string(),
+    };
+    let release = world.asked.remove(0);
+    world.stored(&release, Err(damage));
+    assert_eq!(world.answer(handing).error(), ErrorCode::Damaged);
+    assert!(world.gives.is_empty() && world.engine.is_idle());
+}
+
+#[test]
+fn space_19_an_owner_whose_writer_does_not_end_in_time_grants_again() {
+    let mut world = member();
+    let number = owner(&mut world);
+    let grant = world.lock(1, number);
+    let handing = world.send(9, hand_over(1_000));
+    let waiting = world.send(2, acquire_writer(number, 60_000));
+    world.pass_talking(1_000, &[1, 2, 9]);
+    assert_eq!(world.answer(handing).error(), ErrorCode::TimedOut);
+    let abort = AbortWriter {
+        segment: number,
+        fence: grant.fence,
+    };
+    world.ask(1, Request::AbortWriter(abort));
+    let granted = world.answer(waiting);
+    assert_eq!(granted.type_, MessageType::WriterAcquired);
+    assert!(world.gives.is_empty() && world.closed.is_empty());
+}
+
+#[test]
+fn space_19_nothing_is_given_away_for_somebody_who_has_gone() {
+    let mut world = member();
+    let number = owner(&mut world);
+    let grant = world.lock(1, number);
+    world.send(9, hand_over(10_000));
+    world.engine.disconnected(world.now_ns(), 9);
+    let release = world.release(1, number, &grant, 1);
+    world.store_all();
+    world.answer(release);
+    assert!(world.gives.is_empty());
+    world.lock(2, number);
+}
+
+#[test]
+fn space_20_requests_wait_while_the_store_gives_the_segment_away() {
+    let mut world = member();
+    let number = owner_of_followers(&mut world);
+    let subscribe = Request::Subscribe(Subscribe {
+        segment: number,
+        have: stamp(0, 0),
+        model: CoherenceModel::Full,
+        x: 0.0,
+        push: false,
+        push_bytes: 0,
+    });
+    world.ask(2, subscribe);
+    world.send(9, hand_over(10_000));
+    let told = world.notifications(2, MessageType::NotRecent);
+    assert_eq!(told.len(), 1, "its copy is not confirmed any more");
+    let reading = world.send(2, acquire_reader(number, stamp(0, 0), CoherenceModel::Full));
+    assert!(world.try_answer(reading).is_none());
+    given(&mut world, Ok(Given::Not("it has ended".to_string())));
+    let acquired = world.answer(reading);
+    assert_eq!(acquired.type_, MessageType::ReaderAcquired);
+    assert!(world.closed.is_empty());
+    world.lock(1, number);
+}
+
+#[test]
+fn space_23_clients_that_follow_are_sent_on_over_connections_that_stay() {
+    let mut world = member();
+    let number = owner_of_followers(&mut world);
+    let grant = world.lock(1, number);
+    world.send(9, hand_over(10_000));
+    let queued = world.send(2, acquire_writer(number, 60_000));
+    let release = world.release(1, number, &grant, 1);
+    world.store_all();
+    world.answer(release);
+    let crossing = world.send(1, acquire_writer(number, 60_000));
+    given(&mut world, Ok(to()));
+    assert_eq!(world.answer(queued).error(), ErrorCode::Redirected);
+    assert_eq!(world.answer(crossing).error(), ErrorCode::Redirected);
+    for connection in [1, 2] {
+        let told = world.notifications(connection, MessageType::SegmentMoved);
+        let moved: SegmentMoved = told[0].body();
+        assert_eq!((moved.segment, &*moved.address), (number, "b.example:7747"));
+        assert_eq!(moved.tls_name, "b");
+    }
+    let late = world.ask(2, acquire_reader(number, stamp(0, 0), CoherenceModel::Full));
+    assert_eq!(late.error(), ErrorCode::Redirected);
+    let close = Request::CloseSegment(CloseSegment { segment: number });
+    assert_eq!(world.ask(2, close).type_, MessageType::Done);
+    assert!(world.closed.is_empty());
+}
+
+#[test]
+fn space_22_a_segment_of_which_nobody_knows_whether_it_was_given_is_sought_again() {
+    let mut world = member();
+    owner(&mut world);
+    let handing = world.send(9, hand_over(10_000));
+    world.hello(3);
+    let opening = world.send(3, open(PATH, Durability::Synced));
+    given(&mut world, Err(StoreError::Io("no connection".to_string())));
+    assert_eq!(world.answer(handing).error(), ErrorCode::StoreFull);
+    assert!(world.try_answer(opening).is_none());
+    sought(&mut world, Ok(claimed(Durability::Synced)));
+    let opened = world.answer(opening);
+    assert_eq!(opened.type_, MessageType::SegmentOpened);
+    world.store_all();
+    assert!(world.engine.is_idle());
+}
+
+#[test]
+fn space_21_a_memory_segment_is_saved_before_it_is_given_away() {
+    let mut world = member();
+    world.hello(1);
+    world.hello(9);
+    let opening = world.send(1, open(PATH, Durability::Memory));
+    sought(&mut world, Ok(Sought::Absent));
+    world.store_all();
+    let number = world.answer(opening).body::<SegmentOpened>().segment;
+    let grant = world.lock(1, number);
+    let release = world.release(1, number, &grant, 1);
+    world.answer(release);
+    world.send(9, hand_over(10_000));
+    assert!(world.gives.is_empty());
+    assert!(matches!(world.asked[0], Asked::Checkpoint(..)));
+    world.store_all();
+    assert_eq!(world.gives, [(number, OTHER)]);
+}
+
+#[test]
+fn space_18_a_segment_is_read_on_until_it_is_claimed() {
+    let mut world = member();
+    world.hello(9);
+    let asked = world.send(9, follow());
+    assert_eq!(world.follows, [PATH]);
+    followed(&mut world, Read::Bytes(64 << 20));
+    assert!(
+        world.try_answer(asked).is_none(),
+        "much may have come meanwhile"
+    );
+    followed(&mut world, Read::Bytes(0));
+    let answer: SegmentFollowed = world.answer(asked).body();
+    assert_eq!((answer.owned, answer.read_bytes), (false, 64 << 20));
+    assert_eq!(answer.member, FIRST_FENCE >> 32);
+    world.pass_talking(500, &[9]);
+    followed(&mut world, Read::Bytes(10));
+    // It was given to this server.
+    let asked = world.send(9, follow());
+    followed(&mut world, Read::Free);
+    sought(&mut world, Ok(claimed(Durability::Synced)));
+    assert!(world.answer(asked).body::<SegmentFollowed>().owned);
+    assert_eq!(world.unfollowed, [PATH]);
+    assert!(world.engine.is_idle());
+}
+
+#[test]
+fn space_21_a_request_during_a_reading_is_answered_by_the_next_one() {
+    let mut world = member();
+    world.hello(9);
+    let before = world.send(9, follow());
+    // The reading that is under way does not see that the segment was given to this server.
+    let after = world.send(9, follow());
+    followed(&mut world, Read::Bytes(10));
+    assert!(!world.answer(before).body::<SegmentFollowed>().owned);
+    assert!(world.try_answer(after).is_none());
+    followed(&mut world, Read::Free);
+    sought(&mut world, Ok(claimed(Durability::Synced)));
+    assert!(world.answer(after).body::<SegmentFollowed>().owned);
+    assert!(world.engine.is_idle());
+}
+
+#[test]
+fn space_18_a_segment_that_nobody_asks_for_any_more_is_let_go() {
+    let mut world = member();
+    world.hello(9);
+    world.send(9, follow());
+    followed(&mut world, Read::Bytes(10));
+    for _ in 0..60 {
+        world.pass_talking(500, &[9]);
+        if world.renewals > 0 {
+            super::space::renew(&mut world, Ok(()));
+        }
+        if !world.follows.is_empty() {
+            followed(&mut world, Read::Bytes(0));
+        }
+    }
+    assert_eq!(world.unfollowed, [PATH]);
+    assert!(world.follows.is_empty());
+}
+
+#[test]
+fn space_18_few_segments_are_followed_at_a_time() {
+    let mut world = member();
+    world.hello(9);
+    let one = |number: u32| {
+        Request::FollowSegment(FollowSegment {
+            path: format!("/{number}"),
+        })
+    };
+    for number in 0..4 {
+        world.send(9, one(number));
+    }
+    assert_eq!(world.ask(9, one(4)).error(), ErrorCode::TooLarge);
+}
+
+#[test]
+fn space_24_a_drained_server_claims_and_creates_nothing() {
+    let mut world = member();
+    owner(&mut world);
+    drained(&mut world);
+    world.hello(3);
+    let other = world.send(3, open("/other", Durability::Synced));
+    assert_eq!(world.claims, [true, false]);
+    sought(&mut world, Ok(Sought::Absent));
+    assert_eq!(world.answer(other).error(), ErrorCode::Stopping);
+    drained(&mut world);
+    assert_eq!(world.ask(9, follow_other()).error(), ErrorCode::Stopping);
+    let mine = world.ask(3, open(PATH, Durability::Synced));
+    assert_eq!(
+        mine.type_,
+        MessageType::SegmentOpened,
+        "what it has it serves"
+    );
+}
+
+#[test]
+fn space_24_a_drain_is_answered_when_a_renewal_has_said_so() {
+    let mut world = member();
+    world.hello(9);
+    // A renewal that was asked for before does not say it yet.
+    world.pass(600);
+    let draining = world.send(9, Request::Drain);
+    assert!(!world.says_drained);
+    super::space::renew(&mut world, Ok(()));
+    assert!(world.try_answer(draining).is_none());
+    // Nor does one that failed.
+    assert!(world.says_drained, "the next one follows at once");
+    super::space::renew(&mut world, Err(StoreError::Io("away".to_string())));
+    assert!(world.try_answer(draining).is_none());
+    world.pass(200);
+    super::space::renew(&mut world, Ok(()));
+    assert_eq!(world.answer(draining).type_, MessageType::Done);
+    world.pass(600);
+    assert!(world.says_drained, "each renewal says so");
+}
+
+#[test]
+fn a_server_that_shares_its_store_with_nobody_moves_nothing() {
+    let mut world = World::new(true);
+    world.hello(9);
+    for request in [follow(), hand_over(0), Request::Drain] {
+        assert_eq!(world.ask(9, request).error(), ErrorCode::Unimplemented);
+    }
+}

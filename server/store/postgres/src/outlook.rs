@@ -1,0 +1,47 @@
+//! Looks whether the database can be reached and has its standby, so that /healthz can tell also
+//! while nobody writes.
+//!
+//! It has a connection of its own: an append may be waiting for a standby that has gone.
+
+use crate::checks;
+use crate::connection::Connection;
+use crate::shared::Shared;
+use crate::store::Options;
+use interweave_store::StoreError;
+use std::time::Duration;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+/// A database that says nothing for so long counts as one that cannot be reached.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Looks again and again, until it is dropped.
+pub async fn look_out(options: &Options, shared: &Shared) {
+    let mut connection = None;
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        let looking = look(options, shared, &mut connection);
+        let silent = || StoreError::Io(format!("PostgreSQL has said nothing for {PATIENCE:?}"));
+        let looked = tokio::time::timeout(PATIENCE, looking).await;
+        let looked = looked.unwrap_or_else(|_| Err(silent()));
+        if looked.is_err() {
+            connection = None;
+        }
+        shared.saw(looked);
+    }
+}
+
+async fn look(
+    options: &Options,
+    shared: &Shared,
+    connection: &mut Option<Connection>,
+) -> Result<(), StoreError> {
+    match connection.as_ref().filter(|c| !c.is_closed()) {
+        Some(connection) if options.is_alone => connection.run("SELECT 1").await,
+        Some(connection) => checks::check_standby(connection).await,
+        None => {
+            *connection = Some(checks::connect(options, &shared.timeline).await?);
+            Ok(())
+        }
+    }
+}

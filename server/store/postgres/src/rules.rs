@@ -1,0 +1,212 @@
+//! Rules and tokens that the servers share: versions in a table [SPACE-40..45].
+
+use crate::checks;
+use crate::connection::Connection;
+use crate::schema;
+use crate::shared::Shared;
+use crate::store::Options;
+use crate::target::Target;
+use crate::threads;
+use crate::transaction;
+use interweave_store::{AccessSource, SharedAccess, StoreError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_postgres::Row;
+
+/// A look that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// So many versions are kept.
+const KEPT: i64 = 64;
+
+const NEWER: &str = "
+SELECT version, rules, tokens FROM {s}.access WHERE version > $1 ORDER BY version DESC LIMIT 1";
+
+const TAKEN: &str = "UPDATE {s}.owner SET rules_version = $1 WHERE epoch = $2";
+
+/// Two writers of one version meet at the primary key.
+const WRITE: &str = "
+INSERT INTO {s}.access (version, rules, tokens, note)
+SELECT $1::bigint + 1, $2::bytea, $3::bytea, $4::text
+WHERE coalesce((SELECT max(version) FROM {s}.access), 0) = $1
+ON CONFLICT DO NOTHING";
+
+const HISTORY: &str = "
+SELECT version, to_char(made_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), made_by,
+  note, coalesce(octet_length(rules), -1)::bigint, coalesce(octet_length(tokens), -1)::bigint
+FROM {s}.access ORDER BY version DESC";
+
+/// The versions of a server.
+pub struct Source {
+    options: Options,
+    shared: Arc<Shared>,
+    epoch: u64,
+    runtime: Runtime,
+    connection: Option<Connection>,
+    /// What the server's row says. None: that is not known.
+    told: Option<u64>,
+}
+
+impl Source {
+    pub fn of(options: &Options, shared: &Arc<Shared>, epoch: u64) -> Result<Source, StoreError> {
+        Ok(Source {
+            options: Options {
+                // Rules are read without a standby.
+                is_alone: true,
+                ..options.clone()
+            },
+            shared: Arc::clone(shared),
+            epoch,
+            runtime: threads::event_loop()?,
+            connection: None,
+            told: None,
+        })
+    }
+}
+
+impl AccessSource for Source {
+    fn newer(&mut self, taken: u64) -> Result<Option<SharedAccess>, StoreError> {
+        let Source {
+            options,
+            shared,
+            epoch,
+            runtime,
+            connection,
+            told,
+        } = self;
+        let look = async {
+            if connection.as_ref().is_none_or(Connection::is_closed) {
+                *connection = None;
+                *connection = Some(checks::connect(options, &shared.timeline).await?);
+            }
+            let connection = connection.as_ref().ok_or(StoreError::Closed)?;
+            if *told != Some(taken) {
+                let columns = (taken as i64, *epoch as i64);
+                connection.execute(TAKEN, &[&columns.0, &columns.1]).await?;
+                *told = Some(taken);
+            }
+            let rows = connection.rows(NEWER, &[&(taken as i64)]).await?;
+            Ok(rows.first().map(access_in))
+        };
+        let looked = runtime.block_on(async { tokio::time::timeout(PATIENCE, look).await });
+        let looked = looked.unwrap_or_else(|_| {
+            let text = "the database gives no answer to a look for shared rules";
+            Err(StoreError::Io(text.to_string()))
+        });
+        if looked.is_err() {
+            self.connection = None;
+        }
+        looked
+    }
+}
+
+fn access_in(row: &Row) -> SharedAccess {
+    SharedAccess {
+        version: row.get::<_, i64>(0) as u64,
+        rules: row.get(1),
+        tokens: row.get(2),
+    }
+}
+
+/// A version as the history shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Past {
+    pub version: u64,
+    /// When it was written, by the database's clock: `2026-01-31T12:00:00Z`.
+    pub at: String,
+    /// The role of the database that wrote it.
+    pub by: String,
+    pub note: String,
+    /// None: it has no such text.
+    pub rules_bytes: Option<u64>,
+    pub tokens_bytes: Option<u64>,
+}
+
+/// The shared rules of a store, for a person who looks at them or writes them.
+pub struct SharedRules {
+    runtime: Runtime,
+    connection: Connection,
+}
+
+impl SharedRules {
+    /// Connects to the database. An error: it is not a primary, or no server of this version has
+    /// made its tables.
+    pub fn open(target: &Target) -> Result<SharedRules, StoreError> {
+        let runtime = threads::event_loop()?;
+        let connection = runtime.block_on(async {
+            let connection = Connection::open(target).await?;
+            checks::check(&connection, true).await?;
+            match schema::state(&connection).await? {
+                Some((version, _)) if version >= schema::WITH_RULES => Ok(connection),
+                _ => Err(StoreError::Io(format!(
+                    "the schema {} has no table of shared rules; start a server of this version on \
+                     it once",
+                    target.schema
+                ))),
+            }
+        })?;
+        Ok(SharedRules {
+            runtime,
+            connection,
+        })
+    }
+
+    /// The newest version. None: the store has no rules.
+    pub fn newest(&self) -> Result<Option<SharedAccess>, StoreError> {
+        let rows = self.connection.rows(NEWER, &[&0_i64]);
+        let rows = self.runtime.block_on(rows)?;
+        Ok(rows.first().map(access_in))
+    }
+
+    /// All versions that are kept, the newest first.
+    pub fn history(&self) -> Result<Vec<Past>, StoreError> {
+        let rows = self.runtime.block_on(self.connection.rows(HISTORY, &[]))?;
+        let bytes = |row: &Row, index| u64::try_from(row.get::<_, i64>(index)).ok();
+        let past = |row: &Row| Past {
+            version: row.get::<_, i64>(0) as u64,
+            at: row.get(1),
+            by: row.get(2),
+            note: row.get(3),
+            rules_bytes: bytes(row, 4),
+            tokens_bytes: bytes(row, 5),
+        };
+        Ok(rows.iter().map(past).collect())
+    }
+
+    /// Writes the version after `access.version`, which must be the newest (0: the store
+    /// has none). False: the store has a newer one, and nothing was written. REQUIRES: the texts
+    /// parse.
+    pub fn write(&self, access: &SharedAccess, note: &str) -> Result<bool, StoreError> {
+        self.runtime.block_on(self.try_to_write(access, note))
+    }
+
+    async fn try_to_write(&self, access: &SharedAccess, note: &str) -> Result<bool, StoreError> {
+        let connection = &self.connection;
+        let notices = connection.notices.count();
+        connection.run(&transaction::begin(true)).await?;
+        let SharedAccess {
+            version,
+            rules,
+            tokens,
+        } = access;
+        let before = *version as i64;
+        let written = connection
+            .execute(WRITE, &[&before, rules, tokens, &note])
+            .await?;
+        if written == 0 {
+            connection.run("ROLLBACK").await?;
+            return Ok(false);
+        }
+        let older = "DELETE FROM {s}.access WHERE version <= $1";
+        connection.execute(older, &[&(before + 1 - KEPT)]).await?;
+        connection.run("COMMIT").await?;
+        match connection.notices.since(notices) {
+            None => Ok(true),
+            Some(notice) => Err(StoreError::Io(format!(
+                "version {} is written, but perhaps not on the standby: {notice}; look at it with \
+                 `interweave rules history`",
+                before + 1
+            ))),
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Servers that share the store (spec/space.md).
+
+use crate::session::{append, keep, options};
+use crate::{drains, given, roll};
+use interweave_postgres_cluster::Cluster;
+use interweave_store::{Elsewhere, RecoveredSegment, SegmentStore, Sought, StoreError};
+use interweave_store_postgres::{Member, PostgresStore};
+use interweave_store_suite::records::{create, other, releases, small};
+use interweave_wire::protocol::Durability::{Synced, Written};
+use interweave_wire::protocol::{LogBody, LogKind};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+pub const LEASE: Duration = Duration::from_millis(400);
+
+pub fn address(name: &str) -> Elsewhere {
+    Elsewhere {
+        address: format!("{name}.example:7747"),
+        tls_name: String::new(),
+    }
+}
+
+fn try_to_join(
+    sockets: &Path,
+    schema: &str,
+    (name, lease): (&str, Duration),
+) -> Result<PostgresStore, StoreError> {
+    let mut options = options(sockets, schema);
+    options.member = Some(Member {
+        at: address(name),
+        lease,
+    });
+    let (store, found) = PostgresStore::open(options)?;
+    assert!(found.is_empty(), "joining claims nothing");
+    Ok(store)
+}
+
+pub fn join(sockets: &Path, schema: &str, name: &str) -> PostgresStore {
+    try_to_join(sockets, schema, (name, LEASE)).unwrap()
+}
+
+/// A server that the others do not find over while a test runs.
+pub fn join_for_long(sockets: &Path, schema: &str, name: &str) -> PostgresStore {
+    try_to_join(sockets, schema, (name, Duration::from_secs(600))).unwrap()
+}
+
+pub fn seek(store: &PostgresStore, segment: u64) -> Result<Sought, StoreError> {
+    look_for(store, segment, true)
+}
+
+/// As a server does, which claims segments or was drained.
+pub fn look_for(store: &PostgresStore, segment: u64, claims: bool) -> Result<Sought, StoreError> {
+    let (seek, sought) = channel();
+    let path = format!("/segment/{segment}");
+    store.seek(&path, claims, Box::new(move |r| seek.send(r).unwrap_or(())));
+    sought.recv().unwrap()
+}
+
+pub fn here(sought: Result<Sought, StoreError>) -> RecoveredSegment {
+    match sought.unwrap() {
+        Sought::Here(segment) => *segment,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn is_at(sought: Result<Sought, StoreError>, name: &str) -> bool {
+    matches!(sought.unwrap(), Sought::Elsewhere(at) if at == address(name))
+}
+
+pub fn renew(store: &PostgresStore) -> Result<(), StoreError> {
+    renew_as(store, false)
+}
+
+/// As a server that was drained, or was not.
+pub fn renew_as(store: &PostgresStore, is_drained: bool) -> Result<(), StoreError> {
+    let (done, renewed) = channel();
+    store.renew(is_drained, Box::new(move |r| done.send(r).unwrap_or(())));
+    renewed.recv().unwrap()
+}
+
+/// Looks at the others, as a server does, until the segment is this one's.
+pub fn take_over(store: &PostgresStore, segment: u64) -> RecoveredSegment {
+    loop {
+        renew(store).unwrap();
+        if let Sought::Here(segment) = seek(store, segment).unwrap() {
+            return *segment;
+        }
+    }
+}
+
+#[test]
+fn a_store_that_servers_share() {
+    let mut cluster = Cluster::start();
+    a_segment_has_one_owner_until_that_stops(&cluster);
+    a_server_that_renews_is_not_over(&cluster);
+    a_server_that_is_over_loses_its_segments_and_stops(&cluster);
+    a_server_that_is_started_again_is_not_sent_to_itself(&cluster);
+    a_server_whose_records_are_gone_does_not_end_as_if_nothing_were_lost(&cluster);
+    a_renewal_that_was_lost_has_a_number_that_does_not_come_again(&cluster);
+    one_of_several_makes_the_tables(&cluster);
+    two_servers_that_create_a_path_make_one_segment(&cluster);
+    a_removed_path_is_free(&cluster);
+    given::a_segment_that_was_followed_is_read_on_by_its_next_owner(&cluster);
+    given::a_followed_segment_is_read_anew_where_the_log_has_not_all(&cluster);
+    given::a_segment_is_given_to_members_alone(&cluster);
+    given::a_segment_is_whole_at_a_server_that_had_been_late(&cluster);
+    drains::nobody_is_sent_to_a_drained_server(&cluster);
+    drains::a_drained_server_is_given_nothing_and_keeps_what_it_has(&cluster);
+    a_server_that_shares_and_one_that_does_not(&cluster);
+    roll::servers_are_seen_as_they_come_and_go(&cluster);
+    roll::a_server_that_has_its_store_alone_sees_the_database(&cluster);
+    a_lease_is_renewed_on_the_standby(&mut cluster);
+    roll::a_missing_standby_is_told(&cluster);
+}
+
+/// [STORE-14] [SPACE-1] [SPACE-5] [SPACE-7]
+fn a_segment_has_one_owner_until_that_stops(cluster: &Cluster) {
+    let (one, two) = (
+        join(cluster.sockets(), "one", "a"),
+        join(cluster.sockets(), "one", "b"),
+    );
+    assert_ne!(one.owner_epoch(), two.owner_epoch());
+    assert_eq!(one.identity().space, two.identity().space);
+    assert!(matches!(seek(&two, 1), Ok(Sought::Absent)));
+    keep(&one, vec![create(1, Synced), small(1, 1, 0)]);
+    assert!(is_at(seek(&two, 1), "a"));
+    Box::new(one).close(true).unwrap();
+    let found = here(seek(&two, 1));
+    assert!(found.clean && found.damage.is_none());
+    assert!(
+        found.epoch > two.owner_epoch(),
+        "a claim has an epoch of its own"
+    );
+    assert_eq!(
+        releases(&found).last().map(|(version, _)| *version),
+        Some(1)
+    );
+    keep(&two, vec![small(1, 2, 0)]);
+    let three = join(cluster.sockets(), "one", "c");
+    assert!(is_at(seek(&three, 1), "b"));
+}
+
+/// [SPACE-3]
+fn a_server_that_renews_is_not_over(cluster: &Cluster) {
+    let (one, two) = (
+        join(cluster.sockets(), "renews", "a"),
+        join(cluster.sockets(), "renews", "b"),
+    );
+    keep(&one, vec![create(1, Synced)]);
+    let until = Instant::now() + 3 * LEASE;
+    while Instant::now() < until {
+        renew(&one).unwrap();
+        renew(&two).unwrap();
+        assert!(is_at(seek(&two, 1), "a"));
+    }
+}
+
+/// [SPACE-3] [SPACE-4] [STORE-12] [STORE-15]
+fn a_server_that_is_over_loses_its_segments_and_stops(cluster: &Cluster) {
+    let (one, two) = (
+        join(cluster.sockets(), "over", "a"),
+        join(cluster.sockets(), "over", "b"),
+    );
+    keep(
+        &one,
+        vec![create(1, Synced), create(2, Synced), small(1, 1, 0)],
+    );
+    let begun = Instant::now();
+    let found = take_over(&two, 1);
+    assert!(begun.elapsed() >= LEASE);
+    assert!(!found.clean);
+    keep(&two, vec![small(1, 2, 0)]);
+    // A segment that nobody has claimed yet takes its appends, and the claim sees them.
+    keep(&one, vec![small(2, 1, 0)]);
+    let refused = append(&one, vec![small(1, 2, 1)], Synced).recv().unwrap();
+    assert!(refused.is_err());
+    assert!(matches!(renew(&one), Err(StoreError::Fenced(_))));
+    assert!(is_at(seek(&one, 1), "b"));
+    assert!(seek(&one, 2).is_err(), "it claims nothing any more");
+    let second = here(seek(&two, 2));
+    assert_eq!(
+        releases(&second).len(),
+        1,
+        "at once: the row of its owner is gone"
+    );
+    assert!(matches!(
+        append(&one, vec![create(3, Synced)], Synced)
+            .recv()
+            .unwrap(),
+        Err(StoreError::Fenced(_))
+    ));
+}
+
+/// [SPACE-17]
+fn a_server_that_is_started_again_is_not_sent_to_itself(cluster: &Cluster) {
+    let one = join(cluster.sockets(), "again", "a");
+    keep(&one, vec![create(1, Synced)]);
+    let again = join(cluster.sockets(), "again", "a");
+    assert!(matches!(seek(&again, 1), Ok(Sought::Earlier)));
+    take_over(&again, 1);
+}
+
+/// [STORE-2] [LOG-7]
+fn a_server_whose_records_are_gone_does_not_end_as_if_nothing_were_lost(cluster: &Cluster) {
+    let one = join(cluster.sockets(), "gone", "a");
+    keep(&one, vec![create(1, Written), small(1, 1, 0)]);
+    // As after a crash that took the last record.
+    let last = "DELETE FROM gone.log_0 WHERE number = 2; UPDATE gone.segment SET head = 1, \
+                crc = (SELECT crc FROM gone.log_0 WHERE number = 1), version = 0";
+    cluster.admin().run(last);
+    let ended = Box::new(one).close(true);
+    assert!(matches!(ended, Err(StoreError::Io(_))), "{ended:?}");
+    let two = join(cluster.sockets(), "gone", "b");
+    let found = take_over(&two, 1);
+    assert!(!found.clean && found.damage.is_none(), "{:?}", found.damage);
+}
+
+/// Servers may be started together on a database that is new.
+fn one_of_several_makes_the_tables(cluster: &Cluster) {
+    for round in 0..4 {
+        let schema = format!("new_{round}");
+        let sockets = cluster.sockets();
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c"] {
+                let schema = &schema;
+                scope.spawn(move || join(sockets, schema, name));
+            }
+        });
+    }
+}
+
+/// [SPACE-8] [STORE-14]
+fn two_servers_that_create_a_path_make_one_segment(cluster: &Cluster) {
+    let (one, two) = (
+        join(cluster.sockets(), "path", "a"),
+        join(cluster.sockets(), "path", "b"),
+    );
+    keep(&one, vec![create(1, Synced)]);
+    let mut same = create(7, Synced);
+    if let LogBody::Create(create) = &mut same.body {
+        create.path = "/segment/1".to_string();
+    }
+    // Another creation that is appended together with it is kept.
+    let refused = append(&two, vec![same], Synced);
+    let kept = append(&two, vec![create(2, Synced)], Synced);
+    assert_eq!(refused.recv().unwrap(), Err(StoreError::PathTaken(7)));
+    kept.recv().unwrap().unwrap();
+    assert!(is_at(seek(&two, 1), "a"));
+    assert!(is_at(seek(&one, 2), "b"));
+}
+
+fn a_removed_path_is_free(cluster: &Cluster) {
+    let (one, two) = (
+        join(cluster.sockets(), "free", "a"),
+        join(cluster.sockets(), "free", "b"),
+    );
+    keep(&one, vec![create(1, Synced)]);
+    let removal = other(1, LogBody::Other(LogKind::Remove as i32));
+    keep(&one, vec![removal]);
+    assert!(matches!(seek(&two, 1), Ok(Sought::Absent)));
+    let mut again = create(9, Synced);
+    if let LogBody::Create(create) = &mut again.body {
+        create.path = "/segment/1".to_string();
+    }
+    keep(&two, vec![again]);
+    assert!(is_at(seek(&one, 1), "b"));
+}
+
+/// [STORE-1]
+fn a_server_that_shares_and_one_that_does_not(cluster: &Cluster) {
+    let (alone, _) = PostgresStore::open(options(cluster.sockets(), "alone")).unwrap();
+    keep(&alone, vec![create(1, Synced)]);
+    let refused = try_to_join(cluster.sockets(), "alone", ("a", LEASE));
+    let text = refused.map(drop).unwrap_err().to_string();
+    assert!(text.contains("--advertise"), "{text}");
+    Box::new(alone).close(true).unwrap();
+    let member = join(cluster.sockets(), "alone", "a");
+    assert!(here(seek(&member, 1)).clean);
+    // A server that does not share takes everything.
+    let (_alone, found) = PostgresStore::open(options(cluster.sockets(), "alone")).unwrap();
+    assert_eq!(found.len(), 1);
+    assert!(matches!(renew(&member), Err(StoreError::Fenced(_))));
+}
+
+/// [SPACE-1]
+fn a_renewal_that_was_lost_has_a_number_that_does_not_come_again(cluster: &Cluster) {
+    let one = join(cluster.sockets(), "lost", "a");
+    let counter = || cluster.admin().number("SELECT counter FROM lost.owner");
+    renew(&one).unwrap();
+    renew(&one).unwrap();
+    let seen = counter();
+    // As after the promotion of a standby that lacks the last renewal.
+    let admin = cluster.admin();
+    admin.run("UPDATE lost.owner SET counter = counter - 1");
+    renew(&one).unwrap();
+    assert!(counter() > seen, "{seen} would seem to have stood still");
+}
+
+/// [SPACE-2] [STORE-15]
+fn a_lease_is_renewed_on_the_standby(cluster: &mut Cluster) {
+    let one = join(cluster.sockets(), "standby", "a");
+    cluster.pause_standby();
+    let (done, renewed) = channel();
+    one.renew(false, Box::new(move |r| done.send(r).unwrap_or(())));
+    assert!(renewed.recv_timeout(LEASE).is_err(), "it waits");
+    cluster.resume_standby();
+    renewed.recv().unwrap().unwrap();
+    cluster
+        .admin()
+        .run("ALTER ROLE iw RESET synchronous_commit");
+}

@@ -1,0 +1,93 @@
+//! The other servers of a space, as this one has seen them: which of them are over [SPACE-3].
+//!
+//! No clock of the store or of another machine counts. A server is over when the looks of a whole
+//! lease have found the same counter, by the clock of the one who looks.
+
+use interweave_wire::planted::{self, Defect};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Another server's row at the last looks.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    counter: i64,
+    /// A look that found this counter had its answer then, and no earlier one did.
+    since: Instant,
+}
+
+/// The other servers, as this one has seen them. Threads may share it.
+#[derive(Debug, Default)]
+pub struct Watch(Mutex<HashMap<i64, Seen>>);
+
+impl Watch {
+    /// Takes note of a look that was asked for and answered at these times. It has found that
+    /// epoch's counter. Returns whether the other server is over.
+    pub fn saw(&self, place: (i64, i64), lease: Duration, look: (Instant, Instant)) -> bool {
+        let lease = match planted::is_in(Defect::OverTooSoon) {
+            true => lease / 2,
+            false => lease,
+        };
+        self.unseen(place, look) >= lease
+    }
+
+    /// The same. Returns for how long the counter of the server of that epoch was the same.
+    pub fn unseen(
+        &self,
+        (epoch, counter): (i64, i64),
+        (asked, answered): (Instant, Instant),
+    ) -> Duration {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = all.entry(epoch).or_insert(Seen {
+            counter,
+            since: answered,
+        });
+        if seen.counter != counter {
+            *seen = Seen {
+                counter,
+                since: answered,
+            };
+        }
+        asked.saturating_duration_since(seen.since)
+    }
+
+    /// Forgets the servers that have no row any more.
+    pub fn forget_all_but(&self, epochs: &[i64]) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|epoch, _| epochs.contains(epoch));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(2);
+
+    /// A look that was asked for then, and took 100 ms.
+    fn look(begin: Instant, at_ms: u64) -> (Instant, Instant) {
+        let asked = begin + Duration::from_millis(at_ms);
+        (asked, asked + Duration::from_millis(100))
+    }
+
+    #[test]
+    fn space_3_a_server_is_over_when_its_counter_was_the_same_for_a_lease_of_looks() {
+        let (watch, begin) = (Watch::default(), Instant::now());
+        let saw = |counter, at_ms| watch.saw((7, counter), LEASE, look(begin, at_ms));
+        assert!(!saw(4, 0));
+        assert!(!saw(4, 2_000), "the first look's answer came at 100 ms");
+        assert!(!saw(5, 2_100), "it has changed");
+        assert!(!saw(5, 4_199));
+        assert!(saw(5, 4_200));
+        // A counter that goes back has changed: a standby was promoted that lacked renewals.
+        assert!(!saw(3, 4_300));
+    }
+
+    #[test]
+    fn space_3_a_server_that_came_back_is_watched_anew() {
+        let (watch, begin) = (Watch::default(), Instant::now());
+        assert!(!watch.saw((7, 4), LEASE, look(begin, 0)));
+        watch.forget_all_but(&[]);
+        assert!(!watch.saw((7, 4), LEASE, look(begin, 9_000)));
+    }
+}
