@@ -1,7 +1,7 @@
 //! `interweave cp`: segments to other paths or servers, each at one version.
 
 use clap::Args;
-use interweave_wire::mip::Address;
+use interweave_wire::mip::Servers;
 use interweave_wire::segment_file::durability_text;
 use interweave_wire::Url;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::list::server_and_prefix;
 use crate::output::{counted, object, print_json, size_text, text};
 use crate::pattern::{fixed_part, is_pattern, matches};
-use crate::remote::{address_text, Remote};
+use crate::remote::{servers_text, Remote};
 use crate::serve::bytes_or_none;
 use crate::target::Target;
 use crate::whole_segment::{make, Wish};
@@ -57,7 +57,7 @@ pub struct CopyArgs {
 pub fn run(args: CopyArgs) -> Result<(), Failure> {
     let from = whole(&args.from)?;
     let to = server_and_prefix(Some(&args.to))?;
-    let mut source = Remote::connect(&from.server)?;
+    let mut source = Remote::connect(&from.servers)?;
     let paths = paths_of(&mut source, &from)?;
     if paths.is_empty() {
         return Err(none_matches(&from));
@@ -66,18 +66,18 @@ pub fn run(args: CopyArgs) -> Result<(), Failure> {
     if many && to.path != "/" {
         return Err(Failure::new(format!(
             "many segments keep their paths; name only the server {}",
-            address_text(&to.server)
+            servers_text(&to.servers)
         )));
     }
-    let mut destination = Remote::connect(&to.server)?;
+    let mut destination = Remote::connect(&to.servers)?;
     let mut copied = Vec::new();
     for path in paths {
-        let url = |server: &Address, path: &str| Url {
-            server: server.clone(),
+        let url = |servers: &Servers, path: &str| Url {
+            servers: servers.clone(),
             path: path.to_string(),
         };
         let end = if to.path == "/" { &path } else { &to.path };
-        let (one, end) = (url(&from.server, &path), url(&to.server, end));
+        let (one, end) = (url(&from.servers, &path), url(&to.servers, end));
         copied.push(copy(&args, &mut source, &one, &mut destination, &end)?);
     }
     if args.json {
@@ -112,7 +112,7 @@ pub fn paths_of(remote: &mut Remote, url: &Url) -> Result<Vec<String>, Failure> 
 pub fn none_matches(url: &Url) -> Failure {
     Failure::new(format!(
         "no segment of {} matches {}; interweave ls lists them",
-        address_text(&url.server),
+        servers_text(&url.servers),
         url.path
     ))
 }
@@ -133,10 +133,10 @@ fn copy(
         quota_bytes: args.quota.unwrap_or(opened.quota_bytes),
         replace: args.replace,
     };
-    let is_same = from.server == to.server;
+    let is_same = from.servers == to.servers;
     let slot_text = |text: &str| match text.starts_with('/') && !is_same {
         // A path alone would lead to a segment of the other server.
-        true => format!("{}{text}", from.server),
+        true => format!("{}{text}", from.servers),
         false => text.to_string(),
     };
     let durable = make(destination, to, view.segment(), slot_text, &wish)?;

@@ -1,7 +1,7 @@
 //! Which server a command asks when its argument names none: IW_SERVER, else the one on this
 //! machine.
 
-use interweave_wire::mip::Address;
+use interweave_wire::mip::Servers;
 
 use crate::failure::Failure;
 
@@ -22,7 +22,8 @@ pub fn is_chosen() -> bool {
     variable().is_some()
 }
 
-/// Returns the server's text, without a path: `[iw://|iws://]HOST[:PORT]` or `unix:FILE`.
+/// Returns the server's text, without a path: `[iw://|iws://]HOST[:PORT]`, several such servers
+/// with commas between, or `unix:FILE`.
 pub fn text() -> Result<String, Failure> {
     match variable() {
         Some(value) => checked(&value),
@@ -48,13 +49,13 @@ fn checked(value: &str) -> Result<String, Failure> {
     let server = value.strip_suffix('/').unwrap_or(value);
     let is_server = match server.strip_prefix("unix:") {
         Some(file) => !file.is_empty() && !file.contains(":/"),
-        None => Address::parse(server).is_some(),
+        None => Servers::parse(server).is_ok(),
     };
     match is_server {
         true => Ok(server.to_string()),
         false => Err(Failure::new(format!(
-            "{VARIABLE}={value} does not name a server; write [iw://|iws://]HOST[:PORT] or \
-             unix:FILE, without a segment"
+            "{VARIABLE}={value} does not name a server; write \
+             [iw://|iws://]HOST[:PORT][,HOST[:PORT]...] or unix:FILE, without a segment"
         ))),
     }
 }
@@ -69,6 +70,7 @@ mod tests {
             ("127.0.0.1", "127.0.0.1/a#b"),
             ("iws://sim.example:9/", "iws://sim.example:9/a#b"),
             ("[::1]:7", "[::1]:7/a#b"),
+            ("iws://a,b:9", "iws://a,b:9/a#b"),
             ("unix:/run/iw.sock", "unix:/run/iw.sock:/a#b"),
         ] {
             assert_eq!(at(&checked(server).unwrap(), "/a#b"), joined);
@@ -77,7 +79,15 @@ mod tests {
 
     #[test]
     fn what_is_more_or_less_than_a_server_is_refused() {
-        for value in ["host/a", "host:x", "unix:", "unix:/f:/a", "http://host"] {
+        for value in [
+            "host/a",
+            "host:x",
+            "unix:",
+            "unix:/f:/a",
+            "http://host",
+            "a,a:7747",
+            "a,",
+        ] {
             let refused = checked(value).unwrap_err().to_string();
             assert!(
                 refused.contains(&format!("IW_SERVER={value} ")),

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::interrupt::Unfinished;
 use crate::list::server_and_prefix;
 use crate::output::{counted, object, print_json, size_text, text};
-use crate::remote::{address_text, Remote};
+use crate::remote::{servers_text, Remote};
 use crate::serve::bytes_or_none;
 use crate::store_copy::progress;
 use crate::token_file::now;
@@ -110,13 +110,13 @@ pub fn run_export(args: ExportArgs) -> Result<(), Failure> {
             args.file.display()
         )));
     }
-    let mut remote = Remote::connect(&url.server)?;
+    let mut remote = Remote::connect(&url.servers)?;
     let (view, opened) = remote.fetch_with_options(&url)?;
     let head = SegmentHead {
         path: url.path.clone(),
         durable: opened.durable,
         quota_bytes: opened.quota_bytes,
-        server: address_text(&url.server),
+        server: servers_text(&url.servers),
         program: format!("interweave {}", env!("CARGO_PKG_VERSION")),
         written: now(),
     };
@@ -252,7 +252,7 @@ pub fn run_import(args: ImportArgs) -> Result<(), Failure> {
         bytes: file.len() as u64,
     };
     if !args.check {
-        let mut remote = Remote::connect(&url.server)?;
+        let mut remote = Remote::connect(&url.servers)?;
         let wish = Wish {
             durable: durability::of_copy(args.durability, head.durable),
             quota_bytes,

@@ -13,6 +13,8 @@ pub struct Failure {
     text: String,
     /// The text is whole lines, shown as they are.
     already_worded: bool,
+    /// A connection was lost, or the server may not serve for a moment.
+    may_pass: bool,
 }
 
 impl Failure {
@@ -20,6 +22,7 @@ impl Failure {
         Failure {
             text: text.into(),
             already_worded: false,
+            may_pass: false,
         }
     }
 
@@ -32,6 +35,18 @@ impl Failure {
         &self.text
     }
 
+    pub fn that_may_pass(self) -> Self {
+        Failure {
+            may_pass: true,
+            ..self
+        }
+    }
+
+    /// Whether another attempt may do better.
+    pub fn may_pass(&self) -> bool {
+        self.may_pass
+    }
+
     /// Names the file, then the error.
     pub fn at(path: &Path, error: impl fmt::Display) -> Self {
         Failure::new(format!("{}: {error}", path.display()))
@@ -41,6 +56,7 @@ impl Failure {
         Failure {
             text: text.into(),
             already_worded: true,
+            may_pass: false,
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn run(args: GetArgs) -> Result<(), Failure> {
             args.target
         )));
     };
-    let view = Remote::connect(&target.url.server)?.fetch(&target.url)?;
+    let view = Remote::connect(&target.url.servers)?.fetch(&target.url)?;
     let block = view.block(block)?;
     print_json(&view.render_place(&block, &target.place, args.elements)?);
     say(&view);

@@ -7,6 +7,7 @@ mod compile;
 mod cp;
 mod default_server;
 mod doctor;
+mod drain;
 mod durability;
 mod export;
 mod failure;
@@ -15,20 +16,24 @@ mod http;
 mod interrupt;
 mod list;
 mod manual;
+mod moving;
 mod output;
 mod pattern;
 mod rank_output;
 mod remote;
 mod remove;
 mod rules;
+mod rules_shared;
 mod run;
 mod serve;
 mod serve_audit;
 mod serve_config;
 mod serve_init;
+mod serve_space;
 mod serve_tls;
 mod set;
 mod show;
+mod status;
 mod store_copy;
 mod target;
 mod token;
@@ -66,13 +71,15 @@ enum Command {
     /// Make, list and revoke the tokens by which a server knows its clients
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// Ask a rules file what it allows
+    /// Ask a rules file what it allows, and give rules to all servers of a store
     #[command(subcommand)]
     Rules(rules::RulesCommand),
     /// Turn .x files into types of a language
     Compile(compile::CompileArgs),
     /// List a server's segments
     Ls(list::ListArgs),
+    /// Show the servers of a space and their store, and whether all is well
+    Status(status::StatusArgs),
     /// Show a segment's types and values
     Show(show::ShowArgs),
     /// Print a line for every new version
@@ -85,6 +92,12 @@ enum Command {
     Set(set::SetArgs),
     /// Remove segments
     Rm(remove::RemoveArgs),
+    /// Give a segment to another server of its space, while programs use it
+    Move(moving::MoveArgs),
+    /// Move all segments of a server to the other servers of its space, before it is stopped
+    Drain(drain::DrainArgs),
+    /// Move segments until each server of a space has as many as the others
+    Rebalance(drain::RebalanceArgs),
     /// Copy segments, also to another server
     Cp(cp::CopyArgs),
     /// Write a segment to a file
@@ -117,6 +130,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => return serve.run(),
         Command::Run(run) => return run.run(),
         Command::Rules(command) => return rules::run(command),
+        Command::Status(args) => return status::run(&args),
         Command::Cert(command) => cert::run(command),
         Command::Token(command) => token::run(command),
         Command::Compile(args) => compile::run(args),
@@ -127,6 +141,9 @@ fn main() -> ExitCode {
         Command::Get(args) => get::run(args),
         Command::Set(args) => set::run(args),
         Command::Rm(args) => remove::run(args),
+        Command::Move(args) => moving::run(args),
+        Command::Drain(args) => drain::run_drain(args),
+        Command::Rebalance(args) => drain::run_rebalance(args),
         Command::Cp(args) => cp::run(args),
         Command::Export(args) => export::run_export(args),
         Command::Import(args) => export::run_import(args),

@@ -3,17 +3,20 @@
 //! says what to do.
 
 use std::io;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use interweave_server::client::{
-    Client, ClientError, Copy, Greeting, Notification, OpenOptions, OwnTokens,
+    Client, ClientError, Copy, Greeting, Notification, OpenOptions, Ring, WriterLock, MOST_HOPS,
 };
-use interweave_wire::mip::{Address, HostAndPort};
+use interweave_wire::fields::field;
+use interweave_wire::mip::{Address, HostAndPort, Servers};
 use interweave_wire::protocol::{
-    AccessReloaded, CoherenceModel, ErrorCode, SegmentInfo, SegmentOpened, MAX_TOKEN,
+    AccessReloaded, CoherenceModel, ErrorCode, FieldKey, ListedPlace, MemberList, RedirectField,
+    SegmentFollowed, SegmentInfo, SegmentMoved, SegmentOpened, SegmentPlace, MAX_TOKEN,
 };
-use interweave_wire::{value, DiffBuilder, Url};
+use interweave_wire::{value, DiffBuilder, Rejection, Url};
 
 use crate::failure::Failure;
 use crate::view::View;
@@ -22,6 +25,9 @@ use crate::view::View;
 const PUSH_BYTES: u64 = 16 << 20;
 /// How long a watcher waits for a notification before it waits again.
 const AWHILE: Duration = Duration::from_secs(3600);
+
+/// The time between two attempts to connect again.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A change of one value: what `set` makes of its arguments, under the writer lock.
 pub struct Change {
@@ -44,44 +50,139 @@ pub enum Event {
 
 pub struct Remote {
     client: Client,
+    ring: Ring,
+    /// The server that welcomed this client.
     server: Address,
-    own_tokens: OwnTokens,
+    /// How another server named this one. Its certificate has that name.
+    sent_to: Option<RedirectField>,
 }
 
 impl Remote {
-    pub fn connect(server: &Address) -> Result<Remote, Failure> {
-        let token = std::env::var("IW_TOKEN").unwrap_or_default();
-        if token.len() > MAX_TOKEN as usize {
+    /// Connects to the first server that welcomes this client.
+    pub fn connect(servers: &Servers) -> Result<Remote, Failure> {
+        if token().len() > MAX_TOKEN as usize {
             return Err(Failure::new(format!(
                 "IW_TOKEN is longer than {MAX_TOKEN} bytes"
             )));
         }
-        let mut own = OwnTokens::default();
-        Remote::greet(server, token, &mut own).map_err(|error| failure_at(server, &error))
-    }
-
-    fn greet(server: &Address, token: String, own: &mut OwnTokens) -> Result<Remote, ClientError> {
-        let greeting = Greeting {
-            token,
-            client: format!("interweave {} (Rust)", env!("CARGO_PKG_VERSION")),
-            ..Greeting::default()
-        };
+        let mut ring = Ring::new(servers.clone());
+        let connected = ring.connect(&greeting());
+        let (client, server) = connected.map_err(|error| failure_at(servers.first(), &error))?;
         Ok(Remote {
-            client: Client::connect_knowing(server, greeting, own)?,
-            server: server.clone(),
-            own_tokens: own.clone(),
+            client,
+            ring,
+            server,
+            sent_to: None,
         })
     }
 
-    /// A connection in place of one that was lost.
-    pub fn again(&mut self) -> Result<Remote, ClientError> {
-        let token = std::env::var("IW_TOKEN").unwrap_or_default();
-        Remote::greet(&self.server, token, &mut self.own_tokens)
+    /// The server that welcomed this client.
+    pub fn server(&self) -> &Address {
+        &self.server
+    }
+
+    /// Makes a request about a segment, and goes where its servers send it [SPACE-10]. From then on
+    /// the connection is that of the segment's owner.
+    fn where_it_is<T>(
+        &mut self,
+        mut request: impl FnMut(&mut Client) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        for _ in 0..MOST_HOPS {
+            let error = match request(&mut self.client) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let Some(to) = error.redirect() else {
+                return Err(error);
+            };
+            self.client = self.ring.follow(&self.client, &to, greeting())?;
+        }
+        request(&mut self.client)
+    }
+
+    /// Connects in place of a connection that was lost, to the server that welcomed this client or
+    /// to the next one that does. After an error nothing has changed.
+    pub fn connect_again(&mut self) -> Result<(), ClientError> {
+        match &self.sent_to {
+            Some(to) => self.client = self.ring.follow(&self.client, to, greeting())?,
+            None => (self.client, self.server) = self.ring.connect(&greeting())?,
+        }
+        Ok(())
+    }
+
+    /// The same. Waits while the server is away, or may not serve for a moment [SPACE-2].
+    pub fn connect_again_within(&mut self, patience: Duration) -> Result<(), Failure> {
+        let until = Instant::now() + patience;
+        loop {
+            match self.connect_again() {
+                Err(error) if error.is_lost() && Instant::now() < until => sleep(PAUSE),
+                connected => return connected.map_err(|error| self.failure(error)),
+            }
+        }
     }
 
     pub fn list(&mut self, prefix: &str) -> Result<Vec<SegmentInfo>, Failure> {
         let listed = self.client.list(prefix);
         listed.map_err(|error| self.failure(error))
+    }
+
+    /// The id of the space that the server belongs to.
+    pub fn space(&self) -> Result<Option<[u8; 16]>, Failure> {
+        self.client.space().map_err(|error| self.failure(error))
+    }
+
+    pub fn follow_segment(&mut self, path: &str) -> Result<SegmentFollowed, Failure> {
+        let followed = self.client.follow_segment(path);
+        followed.map_err(|error| self.failure(error))
+    }
+
+    /// Has the owner hand the segment over, wherever it is.
+    pub fn hand_over(&mut self, path: &str, member: u64, wait: Duration) -> Result<(), Failure> {
+        let done = self.where_it_is(|client| client.hand_over(path, member, wait));
+        done.map_err(|error| self.failure(error))
+    }
+
+    /// The same, with the place of each. A server of before has all of them itself.
+    pub fn places(&mut self, prefix: &str) -> Result<Vec<ListedPlace>, Failure> {
+        let place = |segment| ListedPlace {
+            segment,
+            place: SegmentPlace::Here,
+            address: String::new(),
+            tls_name: String::new(),
+        };
+        match self.client.places(prefix) {
+            Ok(places) => Ok(places),
+            Err(ClientError::Unexpected(_)) => {
+                Ok(self.list(prefix)?.into_iter().map(place).collect())
+            }
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
+    /// The servers of the space, as this one sees them.
+    pub fn members(&mut self) -> Result<MemberList, Failure> {
+        let members = self.client.members();
+        members.map_err(|error| self.failure(error))
+    }
+
+    pub fn drain(&mut self) -> Result<(), Failure> {
+        self.client.drain().map_err(|error| self.failure(error))
+    }
+
+    /// Connects to another server of the space.
+    pub fn sent_to(&mut self, to: &RedirectField) -> Result<Remote, Failure> {
+        let followed = self.ring.follow(&self.client, to, greeting());
+        let client = followed.map_err(|error| self.failure(error))?;
+        let is_secure = matches!(self.server, Address::Tcp { secure: true, .. });
+        let scheme = if is_secure { "iws" } else { "iw" };
+        let server = Address::parse(&format!("{scheme}://{}", to.address));
+        let server = server.unwrap_or_else(|| self.server.clone());
+        Ok(Remote {
+            client,
+            ring: Ring::new(server.clone().into()),
+            server,
+            sent_to: Some(to.clone()),
+        })
     }
 
     pub fn reload_access(&mut self) -> Result<AccessReloaded, Failure> {
@@ -91,7 +192,7 @@ impl Remote {
 
     /// Whether the server has stopped the segment because of damage.
     pub fn is_damaged(&mut self, path: &str) -> Result<bool, Failure> {
-        match self.client.open(path, &OpenOptions::reading()) {
+        match self.where_it_is(|client| client.open(path, &OpenOptions::reading())) {
             Ok(opened) => {
                 let closed = self.client.close(opened.segment);
                 closed.map_err(|error| self.failure(error)).map(|()| false)
@@ -103,13 +204,11 @@ impl Remote {
 
     /// Returns false, and not an error, if the segment does not exist.
     pub fn remove(&mut self, url: &Url, if_exists: bool) -> Result<bool, Failure> {
-        let listed = if_exists.then(|| self.list(&url.path)).transpose()?;
-        if listed.is_some_and(|found| !found.iter().any(|segment| segment.path == url.path)) {
-            return Ok(false);
+        match self.where_it_is(|client| client.remove(&url.path)) {
+            Ok(()) => Ok(true),
+            Err(error) if if_exists && error.code() == Some(ErrorCode::NoSegment) => Ok(false),
+            Err(error) => Err(self.failure(error)),
         }
-        let removed = self.client.remove(&url.path);
-        removed.map_err(|error| self.failure(error))?;
-        Ok(true)
     }
 
     pub fn client(&mut self) -> &mut Client {
@@ -118,7 +217,7 @@ impl Remote {
 
     /// A copy of the newest version, and how its segment was made.
     pub fn fetch_with_options(&mut self, url: &Url) -> Result<(View, SegmentOpened), Failure> {
-        let opened = self.client.open(&url.path, &OpenOptions::reading());
+        let opened = self.where_it_is(|client| client.open(&url.path, &OpenOptions::reading()));
         let opened = opened.map_err(|error| self.failure(error))?;
         let mut copy = Copy::new(opened.segment);
         let fetched = copy.fetch(&mut self.client);
@@ -133,7 +232,7 @@ impl Remote {
     }
 
     fn open_and_fetch(&mut self, url: &Url, options: &OpenOptions) -> Result<View, ClientError> {
-        let mut copy = Copy::open(&mut self.client, &url.path, options)?;
+        let mut copy = self.where_it_is(|client| Copy::open(client, &url.path, options))?;
         copy.fetch(&mut self.client)?;
         Ok(View::new(url.clone(), copy))
     }
@@ -148,6 +247,37 @@ impl Remote {
 
     /// Waits until the segment changes, and brings the view up to date.
     pub fn next_event(&mut self, view: &mut View) -> Result<Event, ClientError> {
+        let mut moves = 0;
+        loop {
+            let error = match self.event_here(view) {
+                Ok(Some(event)) => return Ok(event),
+                Ok(None) => continue,
+                Err(error) => error,
+            };
+            moves += 1;
+            let to = error.redirect().filter(|_| moves <= MOST_HOPS);
+            self.go_along(view, &to.ok_or(error)?, &OpenOptions::reading())?;
+            let (copy, model) = (&view.copy, CoherenceModel::Full);
+            self.client.subscribe(copy, model, 0.0, PUSH_BYTES)?;
+        }
+    }
+
+    /// Opens the segment of the view where it is now [SPACE-23].
+    fn go_along(
+        &mut self,
+        view: &mut View,
+        to: &RedirectField,
+        options: &OpenOptions,
+    ) -> Result<(), ClientError> {
+        self.client = self.ring.follow(&self.client, to, greeting())?;
+        let opened = self.where_it_is(|client| client.open(&view.url.path, options));
+        view.copy.reopened(opened?.segment);
+        Ok(())
+    }
+
+    /// The same, at the present server. None: nothing was heard for a while. An error with a
+    /// redirect: the segment moved.
+    fn event_here(&mut self, view: &mut View) -> Result<Option<Event>, ClientError> {
         let before = view.copy.stamp().clone();
         loop {
             match self.client.next_notification(AWHILE)? {
@@ -159,12 +289,14 @@ impl Remote {
                     }
                 }
                 Some(Notification::NotRecent(_)) => view.copy.fetch(&mut self.client)?,
-                Some(Notification::SegmentGone(_)) => return Ok(Event::Removed),
-                Some(Notification::Goodbye) => return Ok(Event::Goodbye),
-                Some(Notification::WriterLost(_)) | None => {}
+                Some(Notification::SegmentGone(_)) => return Ok(Some(Event::Removed)),
+                Some(Notification::Goodbye) => return Ok(Some(Event::Goodbye)),
+                Some(Notification::SegmentMoved(to)) => return Err(moved(to)),
+                Some(Notification::WriterLost(_)) => {}
+                None => return Ok(None),
             }
             if *view.copy.stamp() != before {
-                return Ok(Event::Newer);
+                return Ok(Some(Event::Newer));
             }
         }
     }
@@ -183,8 +315,8 @@ impl Remote {
         };
         let opened = self.open_and_fetch(url, &writing);
         let mut view = opened.map_err(|error| self.failure(error))?;
-        let locked = view.copy.lock(&mut self.client, timeout, 1);
-        let lock = locked.map_err(|error| self.failure(error))?;
+        let lock = self.locked(&mut view, timeout, &writing);
+        let lock = lock.map_err(|error| self.failure(error))?;
         match decide(&view) {
             Ok(change) => {
                 let diff = diff_of(&view, lock.grant.now.number, change);
@@ -199,9 +331,60 @@ impl Remote {
         }
     }
 
-    pub fn failure(&self, error: ClientError) -> Failure {
-        failure_at(&self.server, &error)
+    /// Takes the writer lock, wherever the segment moves meanwhile.
+    fn locked(
+        &mut self,
+        view: &mut View,
+        timeout: Duration,
+        options: &OpenOptions,
+    ) -> Result<WriterLock, ClientError> {
+        let mut moves = 0;
+        loop {
+            let error = match view.copy.lock(&mut self.client, timeout, 1) {
+                Ok(lock) => return Ok(lock),
+                Err(error) => error,
+            };
+            moves += 1;
+            let to = error.redirect().filter(|_| moves <= MOST_HOPS);
+            self.go_along(view, &to.ok_or(error)?, options)?;
+        }
     }
+
+    pub fn failure(&self, error: ClientError) -> Failure {
+        let failure = failure_at(&self.server, &error);
+        match error.is_lost() {
+            true => failure.that_may_pass(),
+            false => failure,
+        }
+    }
+}
+
+/// The token that this user shows, or none.
+fn token() -> String {
+    std::env::var("IW_TOKEN").unwrap_or_default()
+}
+
+fn greeting() -> Greeting {
+    Greeting {
+        token: token(),
+        client: format!("interweave {} (Rust)", env!("CARGO_PKG_VERSION")),
+        follows_moves: true,
+        ..Greeting::default()
+    }
+}
+
+/// The error of a request about a segment that has moved.
+fn moved(to: SegmentMoved) -> ClientError {
+    let redirect = RedirectField {
+        address: to.address,
+        tls_name: to.tls_name,
+        relay: false,
+    };
+    let text = format!("the segment has moved to {}", redirect.address);
+    ClientError::Refused(Rejection {
+        field: Some(Box::new(field(FieldKey::Redirect, &redirect))),
+        ..Rejection::new(ErrorCode::Redirected, text)
+    })
 }
 
 /// Names the server and what to do.
@@ -214,6 +397,8 @@ pub fn failure_at(server: &Address, error: &ClientError) -> Failure {
         }
         ClientError::Refused(rejection) => format!("{server}: {}", rejection.text),
         ClientError::Unreachable(error) => unreachable_text(&server, error),
+        // It names each server.
+        several @ ClientError::NotWelcomed(_) => several.to_string(),
         other => format!("{server}: {other}"),
     })
 }
@@ -256,6 +441,15 @@ pub fn address_text(address: &Address) -> String {
         }
         Address::Unix { file } => format!("unix:{file}"),
     }
+}
+
+/// The same of the servers of a URL, with commas between.
+pub fn servers_text(servers: &Servers) -> String {
+    let mut texts = servers.iter().map(address_text);
+    let first = texts.next().unwrap_or_default();
+    texts.fold(first, |all, next| {
+        all + "," + next.trim_start_matches("iws://")
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::cp::{none_matches, paths_of};
 use crate::failure::Failure;
 use crate::output::{counted, object, print_json, print_text, text};
 use crate::pattern::is_pattern;
-use crate::remote::{address_text, Remote};
+use crate::remote::{servers_text, Remote};
 use crate::target::Target;
 
 const EXAMPLES: &str = "\
@@ -52,7 +52,7 @@ pub fn run(args: RemoveArgs) -> Result<(), Failure> {
             "rm removes whole segments; a block is freed by a program (IW_free)",
         ));
     }
-    let mut remote = Remote::connect(&target.url.server)?;
+    let mut remote = Remote::connect(&target.url.servers)?;
     if is_pattern(&target.url.path) && !args.exact {
         return remove_many(&args, &mut remote, &target.url);
     }
@@ -96,7 +96,7 @@ fn remove_many(args: &RemoveArgs, remote: &mut Remote, url: &Url) -> Result<(), 
         return Err(Failure::new("nothing was removed"));
     }
     let one = |path: &str| Url {
-        server: url.server.clone(),
+        servers: url.servers.clone(),
         path: path.to_string(),
     };
     let mut removed = Vec::new();
@@ -124,7 +124,7 @@ fn remove_many(args: &RemoveArgs, remote: &mut Remote, url: &Url) -> Result<(), 
 /// Asks at a terminal. Elsewhere nobody can answer.
 fn agreed(count: usize, url: &Url) -> Result<bool, Failure> {
     let segments = counted(count as u64, "segment");
-    let server = address_text(&url.server);
+    let server = servers_text(&url.servers);
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(Failure::new(format!(
             "{segments} of {server} would be removed by {}; say --yes, or --dry-run to see which",

@@ -1,4 +1,5 @@
-//! `interweave rules`: asks a rules file as a server would, and has a server read its files.
+//! `interweave rules`: asks a rules file as a server would, has a server read its files, and puts
+//! rules into a store for all its servers.
 
 use clap::{Args, Subcommand};
 use interweave_access::{Identity, Operation, Rules};
@@ -8,9 +9,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::failure::Failure;
-use crate::list::server_and_prefix;
+use crate::list::one_server;
 use crate::output::print_text;
 use crate::remote::Remote;
+use crate::rules_shared;
 
 /// A file that does not parse, or arguments that make no question.
 const NO_ANSWER: u8 = 2;
@@ -45,6 +47,15 @@ pub enum RulesCommand {
     /// Have a running server read its tokens and rules files now, and say what became of it
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(ReloadArgs),
+    /// Put rules and tokens into a store, for all its servers
+    #[command(after_help = rules_shared::PUSH_EXAMPLES)]
+    Push(rules_shared::PushArgs),
+    /// Print the rules, or the tokens, that the servers of a store share
+    #[command(after_help = rules_shared::SHOW_EXAMPLES)]
+    Show(rules_shared::ShowArgs),
+    /// List the versions of the rules that the servers of a store share
+    #[command(after_help = rules_shared::HISTORY_EXAMPLES)]
+    History(rules_shared::HistoryArgs),
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +102,9 @@ pub fn run(command: RulesCommand) -> ExitCode {
     let args = match command {
         RulesCommand::Check(args) => args,
         RulesCommand::Reload(args) => return reload(&args),
+        RulesCommand::Push(args) => return ended(rules_shared::push(&args)),
+        RulesCommand::Show(args) => return ended(rules_shared::show(&args)),
+        RulesCommand::History(args) => return ended(rules_shared::history(&args)),
     };
     match check(&args) {
         Ok(is_allowed) => ExitCode::from(u8::from(!is_allowed)),
@@ -101,13 +115,19 @@ pub fn run(command: RulesCommand) -> ExitCode {
     }
 }
 
+fn ended(done: Result<(), Failure>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprint!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn reload(args: &ReloadArgs) -> ExitCode {
-    let reloaded = server_and_prefix(args.server.as_deref()).and_then(|url| match &*url.path {
-        "/" => Remote::connect(&url.server)?.reload_access(),
-        path => Err(Failure::new(format!(
-            "rules are those of a whole server; leave {path} away"
-        ))),
-    });
+    let server = one_server(args.server.as_deref(), "a reload of rules");
+    let reloaded = server.and_then(|server| Remote::connect(&server)?.reload_access());
     let reloaded = match reloaded {
         Ok(reloaded) => reloaded,
         Err(failure) => {

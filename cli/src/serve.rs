@@ -2,6 +2,7 @@
 
 use crate::serve_audit::AuditArgs;
 use crate::serve_init::InitArgs;
+use crate::serve_space::SpaceArgs;
 use crate::serve_tls::{self, TlsArgs};
 use clap::{Args, ValueEnum};
 use interweave_server::net::{
@@ -41,8 +42,8 @@ pub struct Serve {
     /// hosts reach needs --tls required, and --client-ca, --tokens or --rules
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7747")]
     listen: Vec<ListenAddress>,
-    /// Where the viewer, /healthz, /metrics and WebSockets are: HOST:PORT, or none. An address that
-    /// other hosts reach needs what --listen needs there
+    /// Where the viewer, /healthz, /readyz, /metrics and WebSockets are: HOST:PORT, or none. An
+    /// address that other hosts reach needs what --listen needs there
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7748", value_parser = http)]
     http: Http,
     /// A page that may also ask over HTTP, like http://localhost:3000; may be given again. Pages of
@@ -105,6 +106,8 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
     #[command(flatten)]
+    space: SpaceArgs,
+    #[command(flatten)]
     tls: TlsArgs,
     #[command(flatten)]
     init: InitArgs,
@@ -126,6 +129,11 @@ struct AccessArgs {
     /// a client that is let in may do everything
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
+    /// The rules and tokens are those in the store, which all its servers share: `interweave rules
+    /// push` puts them there. They hold also without this option if the store has some
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false,
+          default_missing_value = "true", value_name = "true|false")]
+    shared_rules: bool,
     /// Let in the programs of this user alone, which find a token that the server makes at its
     /// start. This is the default without --tokens and --rules
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_value_t = false,
@@ -146,10 +154,17 @@ impl AccessArgs {
     /// Whether the server makes a token of its own [OWN-1]. An error: two options contradict.
     fn makes_token(&self) -> Result<bool, String> {
         let file = match (&self.tokens, &self.rules) {
+            _ if self.shared_rules => Some("--shared-rules"),
             (Some(_), _) => Some("--tokens"),
             (None, Some(_)) => Some("--rules"),
             (None, None) => None,
         };
+        if self.shared_rules && (self.tokens.is_some() || self.rules.is_some()) {
+            let text =
+                "--shared-rules says that the store has rules and tokens: leave --rules and \
+                        --tokens out";
+            return Err(text.to_string());
+        }
         let wished = match (self.own_token, self.insecure) {
             (true, true) => return Err("choose one of --own-token and --insecure".to_string()),
             (true, false) => Some("--own-token is for servers without tokens and rules"),
@@ -222,7 +237,7 @@ fn http(text: &str) -> Result<Http, String> {
 }
 
 /// Seconds, with a fraction or without, as milliseconds.
-fn milliseconds(text: &str) -> Result<u32, String> {
+pub fn milliseconds(text: &str) -> Result<u32, String> {
     let seconds: f64 = text
         .parse()
         .map_err(|_| format!("{text:?} is not a number of seconds, like 10 or 0.5"))?;
@@ -306,6 +321,7 @@ impl Serve {
         let access = AccessOptions {
             tokens: self.access.tokens.take(),
             rules: self.access.rules.take(),
+            needs_shared: self.access.shared_rules,
         };
         access.check()?;
         let opened = self.open_store()?;
@@ -355,6 +371,7 @@ impl Serve {
             max_diff_bytes: self.max_quota.saturating_add(1 << 30),
             tuning: self.tuning(),
             stored: opened.stored,
+            space_lease_ms: self.space.lease_ms(),
             first_fence: opened.epoch << 32,
             identity: opened.store.identity(),
             ..Config::default()
@@ -373,7 +390,22 @@ impl Serve {
     }
 
     fn open_store(&self) -> Result<Opened, String> {
-        if self.store.as_deref() == Some("memory") {
+        let store = self.store.as_deref().unwrap_or_default();
+        let scheme = store.split_once("://").map(|(scheme, _)| scheme);
+        if matches!(scheme, Some("postgres" | "postgresql")) {
+            return self.open_postgres(store);
+        }
+        self.space.check_alone()?;
+        if self.store_alone {
+            return Err("--store-alone is for a store on PostgreSQL; leave it out".to_string());
+        }
+        if let Some(scheme) = scheme {
+            return Err(format!(
+                "--store {scheme}://...: a store is a directory, `memory`, or a database as \
+                 postgres://USER@HOST/DATABASE"
+            ));
+        }
+        if store == "memory" {
             tracing::info!("the store is memory: segments are lost when the server stops");
             return Ok(Opened {
                 store: Box::new(MemoryStore::new()),
@@ -381,20 +413,6 @@ impl Serve {
                 stored: false,
                 epoch: net::random_epoch(),
             });
-        }
-        let url = self.store.as_deref().filter(|store| store.contains("://"));
-        if let Some(url) = url.filter(|url| is_postgres(url)) {
-            return self.open_postgres(url);
-        }
-        if let Some(url) = url {
-            let scheme = url.split("://").next().unwrap_or_default();
-            return Err(format!(
-                "--store {scheme}://...: a store is a directory, `memory`, or a database as \
-                 postgres://USER@HOST/DATABASE"
-            ));
-        }
-        if self.store_alone {
-            return Err("--store-alone is for a store on PostgreSQL; leave it out".to_string());
         }
         let directory = match &self.store {
             Some(directory) => PathBuf::from(directory),
@@ -426,6 +444,7 @@ impl Serve {
         }
         let mut options = PostgresOptions::new(target);
         options.is_alone = self.store_alone;
+        options.member = self.space.member();
         let opened = PostgresStore::open(options);
         let (store, recovered) = opened.map_err(|error| format!("the store at {name}: {error}"))?;
         Ok(Opened {
@@ -435,10 +454,6 @@ impl Serve {
             stored: true,
         })
     }
-}
-
-fn is_postgres(url: &str) -> bool {
-    url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
 
 /// A store with so many bytes is read with memory that is used again.

@@ -51,7 +51,7 @@ pub fn run(args: SetArgs) -> Result<(), Failure> {
     if !(args.timeout >= 0.0 && args.timeout <= 1e6) {
         return Err(Failure::new("--timeout is a number of seconds, 0 or more"));
     }
-    let mut remote = Remote::connect(&target.url.server)?;
+    let mut remote = Remote::connect(&target.url.servers)?;
     let version = remote.change(&target.url, Duration::from_secs_f64(args.timeout), |view| {
         let block = view.block(block)?;
         let place = view.locate_to_set(&block, &target.place)?;

@@ -41,7 +41,7 @@ pub struct ShowArgs {
 
 pub fn run(args: ShowArgs) -> Result<(), Failure> {
     let target = Target::parse(&args.target)?;
-    let mut remote = Remote::connect(&target.url.server)?;
+    let mut remote = Remote::connect(&target.url.servers)?;
     let view = remote.fetch(&target.url)?;
     let chosen = match &target.block {
         Some(block) => vec![view.block(block)?],

@@ -281,7 +281,7 @@ impl View {
             0 => self.url_text(),
             slot => match self.segment().slots().get(slot as usize - 1) {
                 Some(path) if path.starts_with('/') => {
-                    format!("{}{path}", self.url.server)
+                    format!("{}{path}", self.url.servers)
                 }
                 Some(url) => url.clone(),
                 None => "?".to_string(),

@@ -41,7 +41,7 @@ pub struct WatchArgs {
 
 pub fn run(args: WatchArgs) -> Result<(), Failure> {
     let target = Target::parse(&args.target)?;
-    let mut remote = Remote::connect(&target.url.server)?;
+    let mut remote = Remote::connect(&target.url.servers)?;
     let watched = remote.watch(&target.url);
     let mut view = watched.map_err(|error| remote.failure(error))?;
     // A missing block is reported at once, not at the next change.
@@ -88,15 +88,17 @@ fn shown_value(view: &View, target: &Target) -> Result<Option<Json>, Failure> {
     view.render_place(&block, &target.place, 16).map(Some)
 }
 
-/// Connects again, however long that takes; tells whether there is another version now.
+/// Connects again, however long that takes; tells whether there is another version now. Says what
+/// happened at each server of a list, once.
 fn go_on(remote: &mut Remote, view: &mut View, why: &str) -> Result<bool, Failure> {
     eprintln!("interweave: {why}; waiting for a server there");
     let mut pause = FIRST_PAUSE;
+    let mut said = false;
     loop {
         match watch_again(remote, view) {
-            Ok((connected, fetched)) => {
+            Ok(fetched) => {
                 let newer = fetched.copy.stamp() != view.copy.stamp();
-                (*remote, *view) = (connected, fetched);
+                *view = fetched;
                 eprintln!(
                     "interweave: connected again; {} is at version {}",
                     view.url_text(),
@@ -105,6 +107,10 @@ fn go_on(remote: &mut Remote, view: &mut View, why: &str) -> Result<bool, Failur
                 return Ok(newer);
             }
             Err(error) if error.is_lost() => {
+                if let (ClientError::NotWelcomed(_), false) = (&error, said) {
+                    eprintln!("interweave: {error}");
+                    said = true;
+                }
                 std::thread::sleep(pause);
                 pause = LONGEST_PAUSE.min(pause * 2);
             }
@@ -113,10 +119,9 @@ fn go_on(remote: &mut Remote, view: &mut View, why: &str) -> Result<bool, Failur
     }
 }
 
-fn watch_again(remote: &mut Remote, view: &View) -> Result<(Remote, View), ClientError> {
-    let mut again = remote.again()?;
-    let fetched = again.watch(&view.url)?;
-    Ok((again, fetched))
+fn watch_again(remote: &mut Remote, view: &View) -> Result<View, ClientError> {
+    remote.connect_again()?;
+    remote.watch(&view.url)
 }
 
 fn report(args: &WatchArgs, version: u64, diff_bytes: u64, seconds: f64, value: Option<Json>) {

@@ -83,7 +83,7 @@ fn own_tokens(subject: &Subject) -> Finding {
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         found.extend(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()));
     }
-    let wanted = match &subject.server {
+    let wanted = match subject.server() {
         Address::Tcp { port, .. } => own_token::file_name(*port),
         Address::Unix { .. } => {
             return Finding::ok("IW_TOKEN is not set; a Unix socket needs none")

@@ -6,6 +6,7 @@
 
 mod check;
 mod client;
+mod database;
 mod library;
 mod server;
 mod store;
@@ -22,9 +23,10 @@ use crate::colour::{self, Colour};
 use crate::default_server;
 use crate::failure::Failure;
 use crate::http;
-use crate::list::server_and_prefix;
+use crate::list::whole_servers;
 use crate::output::{clean, object, print_json, print_painted, text};
 use check::{Check, Finding, Group, Level};
+use database::Database;
 use subject::Subject;
 
 const GROUPS: &[Group] = &[
@@ -44,6 +46,10 @@ const GROUPS: &[Group] = &[
         name: "store",
         checks: store::CHECKS,
     },
+    Group {
+        name: "database",
+        checks: database::CHECKS,
+    },
 ];
 
 const EXAMPLES: &str = "\
@@ -51,6 +57,7 @@ Examples:
   interweave doctor                             this machine, its server and its store
   interweave doctor iws://sim.example.org       another server
   interweave doctor --store /var/lib/interweave a store, all of whose log is read
+  interweave doctor --store postgres://interweave@db.example/interweave
   interweave doctor --only log --only sync-time --store /var/lib/interweave
   interweave doctor --list                      what is looked at
   interweave doctor --json
@@ -61,12 +68,16 @@ nothing.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DoctorArgs {
-    /// [iw://|iws://]HOST[:PORT], or unix:FILE [default: IW_SERVER, else 127.0.0.1]
+    /// [iw://|iws://]HOST[:PORT][,HOST...], or unix:FILE [default: IW_SERVER, else 127.0.0.1]
     #[arg(value_name = "SERVER")]
     server: Option<String>,
-    /// The store's folder [default: that of `interweave serve`]
-    #[arg(long, value_name = "DIR")]
-    store: Option<PathBuf>,
+    /// The store: a folder, or a database as postgres://USER@HOST/DATABASE [default: the folder of
+    /// `interweave serve`]
+    #[arg(long, value_name = "DIR|URL")]
+    store: Option<String>,
+    /// With a store on PostgreSQL: no synchronous standby is wanted
+    #[arg(long)]
+    store_alone: bool,
     /// Where the server has HTTP [default: port 7748 for a server at its default port]
     #[arg(long, value_name = "HOST:PORT", value_parser = http::parse_address)]
     http: Option<http::Place>,
@@ -79,6 +90,17 @@ pub struct DoctorArgs {
     /// One JSON object
     #[arg(long)]
     json: bool,
+}
+
+impl DoctorArgs {
+    /// None: the store is a folder.
+    fn database(&self) -> Option<Database> {
+        let url = self.store.as_ref().filter(|store| store.contains("://"))?;
+        Some(Database {
+            url: url.clone(),
+            is_alone: self.store_alone,
+        })
+    }
 }
 
 fn all() -> impl Iterator<Item = (&'static str, &'static Check)> {
@@ -99,7 +121,13 @@ fn check_name(name: &str) -> Result<String, String> {
 pub fn run(args: DoctorArgs) -> Result<(), Failure> {
     let is_meant =
         |check: &Check| args.only.is_empty() || args.only.iter().any(|o| o == check.name);
-    let chosen = all().filter(|(_, check)| is_meant(check));
+    // Without --only and --list, of the two kinds of stores the one that is there.
+    let other = match args.database() {
+        Some(_) => "store",
+        None => "database",
+    };
+    let is_other = |group: &str| group == other && args.only.is_empty() && !args.list;
+    let chosen = all().filter(|(group, check)| is_meant(check) && !is_other(group));
     if args.list {
         print_list(chosen, args.json);
         return Ok(());
@@ -113,19 +141,11 @@ pub fn run(args: DoctorArgs) -> Result<(), Failure> {
 }
 
 fn subject_of(args: &DoctorArgs) -> Result<Subject, Failure> {
-    let url = server_and_prefix(args.server.as_deref())?;
-    if url.path != "/" {
-        return Err(Failure::new(format!(
-            "doctor looks at a whole server; leave {} away",
-            url.path
-        )));
-    }
-    let http = args
-        .http
-        .clone()
-        .or_else(|| http::place_beside(&url.server));
-    let store = args.store.clone().or_else(crate::serve::default_store);
-    let mut subject = Subject::new(url.server, http, store);
+    let servers = whole_servers(args.server.as_deref(), "doctor")?;
+    let folder = args.store.as_ref().map(PathBuf::from);
+    let store = folder.or_else(crate::serve::default_store);
+    let mut subject = Subject::new(servers, args.http.clone(), store);
+    subject.database = args.database();
     subject.server_is_named = args.server.is_some() || default_server::is_chosen();
     subject.store_is_named = args.store.is_some();
     Ok(subject)
@@ -143,7 +163,7 @@ fn print_list(checks: impl Iterator<Item = (&'static str, &'static Check)>, json
         return print_json(&Json::Array(rows.collect()));
     }
     for (group, check) in checks {
-        print_painted(&format!("{group:<8}{:<18}{}\n", check.name, check.looks_at));
+        print_painted(&format!("{group:<9}{:<19}{}\n", check.name, check.looks_at));
     }
 }
 
@@ -186,9 +206,9 @@ impl Report {
         let word = finding.level.word();
         let level = colour::out(colour_of(finding.level), &format!("{word:<8}"));
         // The server may have said it [FIELD-8].
-        out += &format!("  {level} {:<17} {}\n", check.name, clean(&finding.found));
+        out += &format!("  {level} {:<18} {}\n", check.name, clean(&finding.found));
         if !finding.mend.is_empty() {
-            out += &format!("{:29}do: {}\n", "", clean(&finding.mend));
+            out += &format!("{:30}do: {}\n", "", clean(&finding.mend));
         }
         print_painted(&out);
     }

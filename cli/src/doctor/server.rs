@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use interweave_server::client::{ClientError, OpenOptions};
 use interweave_wire::mip::Address;
-use interweave_wire::protocol::{ErrorCode, PROTOCOL_VERSION_MAX};
+use interweave_wire::protocol::{ErrorCode, NOT_KNOWN, PROTOCOL_VERSION_MAX};
 
 use super::check::{Check, Finding};
 use super::subject::{variable, Connected, Subject};
@@ -62,18 +62,16 @@ fn connected(subject: &Subject) -> Result<&Connected, Finding> {
 }
 
 fn connection(subject: &Subject) -> Finding {
-    let name = address_text(&subject.server);
+    let name = address_text(subject.server());
     match subject.connected() {
         Ok(connected) => Finding::ok(format!(
             "{name} answers in {:.1} ms",
             connected.greeted_in.as_secs_f64() * 1e3
         )),
         // It answers, and the check `identity` says what.
-        Err(ClientError::Refused(why)) if is_about_identity(why.code) => {
-            Finding::ok(format!("{name} answers"))
-        }
+        Err(error) if is_about_identity(error) => Finding::ok(format!("{name} answers")),
         Err(error) => {
-            let text = failure_at(&subject.server, error).text().to_string();
+            let text = failure_at(subject.server(), error).text().to_string();
             let mend = "start one (`interweave serve`), or name another: `interweave doctor \
                         SERVER`, or IW_SERVER";
             let nobody_there = matches!(error, ClientError::Unreachable(_));
@@ -85,8 +83,8 @@ fn connection(subject: &Subject) -> Finding {
     }
 }
 
-fn is_about_identity(code: ErrorCode) -> bool {
-    code == ErrorCode::Denied
+fn is_about_identity(error: &ClientError) -> bool {
+    error.code() == Some(ErrorCode::Denied)
 }
 
 fn versions(subject: &Subject) -> Finding {
@@ -114,7 +112,7 @@ fn versions(subject: &Subject) -> Finding {
 }
 
 fn encryption(subject: &Subject) -> Finding {
-    match &subject.server {
+    match subject.server() {
         Address::Unix { .. } => Finding::ok("a Unix socket, which stays on this machine"),
         Address::Tcp { secure: true, .. } => match subject.connected() {
             Ok(_) => Finding::ok("TLS, and the server's certificate is trusted"),
@@ -141,8 +139,11 @@ fn identity(subject: &Subject) -> Finding {
         None => "no IW_TOKEN",
     };
     match subject.connected() {
-        Err(ClientError::Refused(why)) if is_about_identity(why.code) => Finding::problem(
-            format!("with {shown}: {}", why.text),
+        Err(error) if is_about_identity(error) => Finding::problem(
+            format!(
+                "with {shown}: {}",
+                failure_at(subject.server(), error).text()
+            ),
             "set IW_TOKEN to a token that `interweave token new` made for this server, or to none \
              for the server of this user",
         ),
@@ -166,9 +167,11 @@ fn segments(subject: &Subject) -> Finding {
         Err(skipped) => return skipped,
     };
     let mut client = connected.client.borrow_mut();
-    let Ok(listed) = client.list("/") else {
+    let Ok(mut listed) = client.list("/") else {
         return Finding::skipped("segments cannot be listed");
     };
+    // To open a segment of another server would claim it, or lead there [SPACE-35].
+    listed.retain(|segment| segment.clients != NOT_KNOWN);
     let mut damaged = Vec::new();
     // The list shows damaged segments as empty.
     let empty = listed
@@ -198,11 +201,11 @@ fn segments(subject: &Subject) -> Finding {
 
 fn ask(subject: &Subject, path: &str) -> Result<http::Answer, Finding> {
     connected(subject)?;
-    let Some(place) = &subject.http else {
+    let Some(place) = subject.http() else {
         let text = "it is not known where the server has HTTP; --http HOST:PORT says so";
         return Err(Finding::skipped(text));
     };
-    http::get(place, path).map_err(|error| {
+    http::get(&place, path).map_err(|error| {
         Finding::note(
             format!("HTTP at {}:{}: {error}", place.host, place.port),
             "name the right place with --http HOST:PORT, or serve with --http",

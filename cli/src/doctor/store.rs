@@ -55,6 +55,7 @@ const MUCH_TO_READ: u64 = 1 << 30;
 
 fn there(subject: &Subject) -> Result<&Path, Finding> {
     match &subject.store {
+        _ if subject.database.is_some() => Err(Finding::skipped("the store is a database")),
         Some(folder) if folder.is_dir() => Ok(folder),
         Some(_) => Err(Finding::skipped("the folder is not there")),
         None => Err(Finding::skipped(
@@ -64,6 +65,9 @@ fn there(subject: &Subject) -> Result<&Path, Finding> {
 }
 
 fn folder(subject: &Subject) -> Finding {
+    if subject.database.is_some() {
+        return Finding::skipped("the store is a database");
+    }
     let Some(folder) = &subject.store else {
         return Finding::note(
             "no home directory was found to keep segments in",

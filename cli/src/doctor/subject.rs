@@ -5,39 +5,74 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use interweave_server::client::{Client, ClientError, Greeting};
-use interweave_wire::mip::Address;
+use interweave_server::client::{Client, ClientError, Greeting, Ring};
+use interweave_store_postgres::Checked;
+use interweave_wire::mip::{Address, Servers};
 
-use crate::http::Place;
+use super::database::Database;
+use crate::http::{place_beside, Place};
 
 /// A server that answered the hello.
 pub struct Connected {
+    pub server: Address,
     pub greeted_in: Duration,
     pub client: std::cell::RefCell<Client>,
 }
 
 pub struct Subject {
-    pub server: Address,
+    servers: Servers,
     /// The user named the server, so it should be there.
     pub server_is_named: bool,
-    /// Where the server answers HTTP.
-    pub http: Option<Place>,
+    /// Where the server answers HTTP, if the user named that.
+    named_http: Option<Place>,
     /// None if the user has no home directory and named no folder.
     pub store: Option<PathBuf>,
     pub store_is_named: bool,
+    /// The store, if it is a database. Then no folder is one.
+    pub database: Option<Database>,
+    inspected: OnceCell<Result<Vec<Checked>, String>>,
     connected: OnceCell<Result<Connected, ClientError>>,
 }
 
 impl Subject {
-    pub fn new(server: Address, http: Option<Place>, store: Option<PathBuf>) -> Subject {
+    pub fn new(servers: Servers, http: Option<Place>, store: Option<PathBuf>) -> Subject {
         Subject {
-            server,
+            servers,
             server_is_named: false,
-            http,
+            named_http: http,
             store,
             store_is_named: false,
+            database: None,
+            inspected: OnceCell::new(),
             connected: OnceCell::new(),
         }
+    }
+
+    /// Returns the findings about the database. None: the store is a folder.
+    pub fn inspected(&self) -> Option<&Result<Vec<Checked>, String>> {
+        let database = self.database.as_ref()?;
+        Some(self.inspected.get_or_init(|| database.inspect()))
+    }
+
+    /// The server that is looked at: the first that welcomes this client, or else the last that was
+    /// asked.
+    pub fn server(&self) -> &Address {
+        match self.servers.only() {
+            Some(only) => only,
+            None => match self.connected() {
+                Ok(connected) => &connected.server,
+                Err(ClientError::NotWelcomed(asked)) => {
+                    asked.last().map_or(self.servers.first(), |(last, _)| last)
+                }
+                Err(_) => self.servers.first(),
+            },
+        }
+    }
+
+    /// Where the server answers HTTP. None: nobody can tell without being told.
+    pub fn http(&self) -> Option<Place> {
+        let named = self.named_http.clone();
+        named.or_else(|| place_beside(self.server()))
     }
 
     pub fn connected(&self) -> &Result<Connected, ClientError> {
@@ -48,8 +83,9 @@ impl Subject {
                 ..Greeting::default()
             };
             let begun = Instant::now();
-            let client = Client::connect(&self.server, greeting)?;
+            let (client, server) = Ring::new(self.servers.clone()).connect(&greeting)?;
             Ok(Connected {
+                server,
                 greeted_in: begun.elapsed(),
                 client: client.into(),
             })

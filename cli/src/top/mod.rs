@@ -69,8 +69,8 @@ const CONTROL_D: u8 = 4;
 /// One server, looked at again and again.
 struct Watched {
     remote: Remote,
-    name: String,
     prefix: String,
+    /// As the user named it.
     http: Option<http::Place>,
     before: Option<Sample>,
     now: Sample,
@@ -83,8 +83,21 @@ impl Watched {
         Ok(())
     }
 
+    /// Looks again on another connection. Numbers of two servers are not compared.
+    fn connect_and_look(&mut self) -> Result<(), Failure> {
+        let asked = self.remote.server().clone();
+        let connected = self.remote.connect_again();
+        connected.map_err(|error| self.remote.failure(error))?;
+        self.look()?;
+        if *self.remote.server() != asked {
+            self.before = None;
+        }
+        Ok(())
+    }
+
     fn summary(&self) -> Vec<String> {
-        table::summary(&self.name, self.before.as_ref(), &self.now)
+        let name = address_text(self.remote.server());
+        table::summary(&name, self.before.as_ref(), &self.now)
     }
 
     fn lines(&self, sort: Sort, most: usize) -> Vec<String> {
@@ -92,23 +105,19 @@ impl Watched {
     }
 
     fn object(&self, sort: Sort) -> Json {
-        object::of(&self.name, self.before.as_ref(), &self.now, sort)
+        let name = address_text(self.remote.server());
+        object::of(&name, self.before.as_ref(), &self.now, sort)
     }
 }
 
 pub fn run(args: TopArgs) -> Result<(), Failure> {
     let url = server_and_prefix(args.server.as_deref())?;
-    let http = args
-        .http
-        .clone()
-        .or_else(|| http::place_beside(&url.server));
-    let mut remote = Remote::connect(&url.server)?;
-    let now = sample::take(&mut remote, &url.path, http.as_ref())?;
+    let mut remote = Remote::connect(&url.servers)?;
+    let now = sample::take(&mut remote, &url.path, args.http.as_ref())?;
     let mut watched = Watched {
         remote,
-        name: address_text(&url.server),
         prefix: url.path,
-        http,
+        http: args.http.clone(),
         before: None,
         now,
     };
@@ -172,16 +181,8 @@ fn again(watched: &mut Watched) -> Option<String> {
     let Err(first) = watched.look() else {
         return None;
     };
-    match watched.remote.again() {
-        Ok(remote) => {
-            watched.remote = remote;
-            watched
-                .look()
-                .err()
-                .map(|failure| failure.text().to_string())
-        }
-        Err(_) => Some(format!("{}; trying again", first.text())),
-    }
+    let failed = watched.connect_and_look().err();
+    failed.map(|_| format!("{}; trying again", first.text()))
 }
 
 /// Lines that fit into so many columns and lines.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use interweave_wire::protocol::SegmentInfo;
+use interweave_wire::protocol::{SegmentInfo, NOT_KNOWN};
 
 use crate::failure::Failure;
 use crate::http;
@@ -19,16 +19,20 @@ pub struct Sample {
     pub numbers: Result<Numbers, String>,
 }
 
+/// Asks the server now. `place`: where it has HTTP, if the user named that.
 pub fn take(
     remote: &mut Remote,
     prefix: &str,
     place: Option<&http::Place>,
 ) -> Result<Sample, Failure> {
-    let segments = remote.list(prefix)?;
+    let beside = http::place_beside(remote.server());
+    let mut segments = remote.list(prefix)?;
+    // Another server knows how busy its segments are [SPACE-35].
+    segments.retain(|segment| segment.clients != NOT_KNOWN);
     Ok(Sample {
         at: Instant::now(),
         segments,
-        numbers: numbers(place),
+        numbers: numbers(place.or(beside.as_ref())),
     })
 }
 

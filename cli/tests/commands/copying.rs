@@ -8,7 +8,7 @@ use interweave_wire::protocol::{
     Durability, Field, MessageType, MoreSerials, Primitive, SequenceBody, SerialsGranted, TypeBody,
     TypeDescriptor,
 };
-use interweave_wire::{varint, DiffBuilder, Pointer, TypeTable};
+use interweave_wire::{DiffBuilder, Pointer, TypeTable};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -91,13 +91,8 @@ fn make_nodes(client: &mut Client, path: &str) {
         run.extend(to.to_bytes());
     }
     diff.change(head, &run);
-    let mut run = Vec::new();
-    varint::put(0, &mut run);
-    varint::put(3, &mut run);
-    [1i32, -2, 3]
-        .iter()
-        .for_each(|n| run.extend_from_slice(&n.to_le_bytes()));
-    diff.change(values, &run);
+    let numbers: Vec<u8> = [1i32, -2, 3].iter().flat_map(|n| n.to_le_bytes()).collect();
+    diff.set(values, 3, &numbers);
     copy.release(client, &lock, diff.finish())
         .expect("a version");
     let lock = copy.lock(client, PATIENT, 2).expect("the lock");

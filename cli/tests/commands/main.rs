@@ -14,6 +14,8 @@ mod run;
 #[allow(dead_code)]
 #[path = "../serve/server.rs"]
 mod server;
+mod several;
+mod status;
 mod top;
 mod values;
 mod watch;

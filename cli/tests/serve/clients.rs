@@ -4,7 +4,6 @@ use crate::server::Server;
 use bytes::Bytes;
 use interweave_server::client::{Client, ClientError, Copy, Greeting, OpenOptions, WriterLock};
 use interweave_wire::protocol::{Durability, ErrorCode, Primitive, SessionId};
-use interweave_wire::{varint, DiffBuilder};
 use std::time::Duration;
 
 pub const PATIENT: Duration = Duration::from_secs(30);
@@ -39,24 +38,8 @@ pub fn open(client: &mut Client, path: &str, durable: Durability) -> Copy {
 /// From the lock's version to the next: the block of `count` ints, made if it is not there, all
 /// with that value.
 pub fn all_equal(copy: &Copy, lock: &WriterLock, count: u64, value: i32) -> Bytes {
-    let base = lock.grant.now.number;
-    let mut diff = DiffBuilder::new(base, base + 1);
-    let serial = match copy.segment().block_by_name(NAME) {
-        Some(block) => block.serial,
-        None => {
-            let serial = lock.grant.first_serial;
-            diff.add_block(serial, Primitive::Int as u32, count, NAME);
-            serial
-        }
-    };
-    let mut runs = Vec::new();
-    varint::put(0, &mut runs);
-    varint::put(count, &mut runs);
-    for _ in 0..count {
-        runs.extend_from_slice(&value.to_le_bytes());
-    }
-    diff.change(serial, &runs);
-    diff.finish()
+    let values: Vec<u8> = (0..count).flat_map(|_| value.to_le_bytes()).collect();
+    copy.set_block(lock, (NAME, Primitive::Int as u32), count, &values)
 }
 
 /// Lock, change, release; the new version. A full store leaves the lock with its holder, who gives
@@ -72,7 +55,7 @@ pub fn write(
     let diff = all_equal(copy, &lock, count, value);
     let released = copy.release(client, &lock, diff);
     if let Err(error) = &released {
-        if error.code() == Some(ErrorCode::StoreFull) {
+        if let Some(ErrorCode::StoreFull | ErrorCode::StoreAlone) = error.code() {
             copy.abort(client, &lock)?;
         }
     }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a test waits for what must come.
 const PATIENT: Duration = Duration::from_secs(20);
@@ -70,6 +70,13 @@ impl Server {
         Server::run(command, "memory", options)
     }
 
+    /// With that file of the passwords of databases.
+    pub fn with_passwords(file: &Path, store: &str) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
+        command.env("PGPASSFILE", file);
+        Server::run(command, store, &[])
+    }
+
     /// Keeps nothing, and makes a token of its own, in that runtime folder.
     pub fn with_own_token(runtime: &Directory, options: &[&str]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interweave"));
@@ -87,7 +94,7 @@ impl Server {
 
     /// Lets everybody in, unless the options say otherwise.
     fn run(command: Command, store: &str, options: &[&str]) -> Server {
-        let says_who = |option: &&str| matches!(*option, "--tokens" | "--rules");
+        let says_who = |option: &&str| matches!(*option, "--tokens" | "--rules" | "--shared-rules");
         let who = match options.iter().any(says_who) {
             true => &[][..],
             false => &["--insecure"],
@@ -161,6 +168,12 @@ impl Server {
         words.iter().collect()
     }
 
+    /// Whether it has ended by itself. For the tests of spaces.
+    #[allow(dead_code)]
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("its state").is_some()
+    }
+
     /// SIGKILL.
     pub fn kill(&mut self) {
         self.child.kill().expect("a signal");
@@ -170,6 +183,11 @@ impl Server {
     /// SIGTERM; how it ended.
     pub fn stop(&mut self) -> ExitStatus {
         self.signal("-TERM");
+        self.end()
+    }
+
+    /// Waits for its end.
+    pub fn end(&mut self) -> ExitStatus {
         self.child.wait().expect("its end")
     }
 
@@ -196,14 +214,36 @@ impl Server {
 
     /// What HTTP answers: status line and body.
     pub fn get(&self, path: &str, host: &str) -> (String, String) {
+        self.ask_http(&format!("GET {path}"), host, "")
+    }
+
+    /// The same, to any request.
+    pub fn ask_http(&self, request: &str, host: &str, body: &str) -> (String, String) {
         let mut stream = TcpStream::connect(self.http).expect("HTTP is there");
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let length = body.len();
+        let request = format!(
+            "{request} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
+        );
         stream.write_all(request.as_bytes()).expect("it is sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
         let status = head.lines().next().unwrap_or_default();
         (status.to_string(), body.to_string())
+    }
+
+    /// Waits until the page answers with that code and these words.
+    pub fn answers(&self, path: &str, (code, words): (u32, &str)) {
+        let until = Instant::now() + PATIENT;
+        let is_so = |(status, body): &(String, String)| {
+            status.contains(&format!(" {code} ")) && body.contains(words)
+        };
+        let mut answer = self.get(path, "127.0.0.1");
+        while !is_so(&answer) {
+            assert!(Instant::now() < until, "{path}: {answer:?}");
+            answer = self.get(path, "127.0.0.1");
+        }
     }
 
     /// A number of /metrics.

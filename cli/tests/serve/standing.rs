@@ -1,4 +1,4 @@
-//! Which certificates a connection stands on, and what ends it when they change [NET-7].
+//! The certificates that a connection stands on, and its end when they change [NET-7].
 
 use crate::clients::open;
 use crate::routes::with_a_stranger;

@@ -39,6 +39,7 @@ pub const NUMBERS: &[&str] = &[
     "EINTERNAL",
     "ESEGMENT_LOST",
     "EREDIRECTED",
+    "ESTORE_ALONE",
     "CREATE",
     "READ_ONLY",
     "MEMORY",

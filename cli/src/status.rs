@@ -1,0 +1,229 @@
+//! `interweave status`: the servers of a space and their store, and whether all is well.
+
+use clap::Args;
+use interweave_wire::protocol::{MemberInfo, MemberList, MemberState, StoreState};
+use interweave_wire::Json;
+use std::process::ExitCode;
+
+use crate::failure::Failure;
+use crate::list::whole_servers;
+use crate::output::{counted, object, print_json, print_text, text, Table};
+use crate::remote::{address_text, Remote};
+
+/// The server could not be asked.
+const NO_ANSWER: u8 = 2;
+
+const EXAMPLES: &str = "\
+Examples:
+  interweave status                        the server of IW_SERVER, else the one on this machine
+  interweave status iws://a.example        the space of that server, as that server sees it
+  interweave status --json | jq .troubles
+  interweave status --quiet || page-me     in a script
+
+The exit status is 0 if all is well, 1 if something is wrong, which standard error names, and 2 if
+the server does not answer. Numbers of segments and the state of the store need a rule that allows
+`metrics`.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct StatusArgs {
+    /// [iw://]HOST[:PORT][,HOST...], or unix:FILE [default: IW_SERVER, else 127.0.0.1]
+    #[arg(value_name = "SERVER")]
+    server: Option<String>,
+    /// One JSON object
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    /// Only what is wrong
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub fn run(args: &StatusArgs) -> ExitCode {
+    let (server, list) = match ask(args) {
+        Ok(asked) => asked,
+        Err(failure) => {
+            eprint!("{failure}");
+            return ExitCode::from(NO_ANSWER);
+        }
+    };
+    let troubles = troubles(&list);
+    if args.json {
+        print_json(&as_json(&server, &list, &troubles));
+    } else {
+        if !args.quiet {
+            print_all(&server, &list);
+        }
+        for trouble in &troubles {
+            eprint!("{}", Failure::new(trouble.clone()));
+        }
+    }
+    ExitCode::from(u8::from(!troubles.is_empty()))
+}
+
+/// The server's address, and its answer.
+fn ask(args: &StatusArgs) -> Result<(String, MemberList), Failure> {
+    let mut remote = Remote::connect(&whole_servers(args.server.as_deref(), "a status")?)?;
+    let list = remote.members()?;
+    Ok((address_text(remote.server()), list))
+}
+
+fn state_text(state: MemberState) -> &'static str {
+    match state {
+        MemberState::Standing => "standing",
+        MemberState::Silent => "silent",
+        MemberState::Over => "over",
+        MemberState::Ended => "ended",
+        MemberState::Drained => "drained",
+    }
+}
+
+/// The server's address. One that shares its store with nobody is known by where it was asked.
+fn address_of<'a>(member: &'a MemberInfo, asked: &'a str) -> &'a str {
+    match member.address.is_empty() {
+        true => asked,
+        false => &member.address,
+    }
+}
+
+fn print_all(server: &str, list: &MemberList) {
+    let mut table = Table::new(&[
+        "SERVER", "NUMBER", "STATE", "LEASE", "SEGMENTS", "RULES", "",
+    ]);
+    for member in &list.members {
+        let told = |number: u64| match list.tells_all {
+            true => number.to_string(),
+            false => "-".to_string(),
+        };
+        let version = match member.rules_version {
+            0 => "-".to_string(),
+            version => told(version),
+        };
+        table.row(vec![
+            address_of(member, server).to_string(),
+            member.number.to_string(),
+            state_text(member.state).to_string(),
+            match member.lease_ms {
+                0 => "-".to_string(),
+                lease_ms => format!("{} s", f64::from(lease_ms) / 1000.0),
+            },
+            told(member.segments),
+            version,
+            if member.is_asked { "asked" } else { "" }.to_string(),
+        ]);
+    }
+    table.print();
+    if !list.shares_store {
+        print_text("the server shares its store with nobody\n");
+    }
+    if !list.tells_all {
+        print_text("a rule that allows `metrics` shows numbers of segments and the store\n");
+        return;
+    }
+    print_text(&format!("store: {}\n", store_text(&list.store)));
+    if list.unowned > 0 {
+        let segments = counted(list.unowned, "segment");
+        print_text(&format!(
+            "{segments} without a server: the first that is asked for one of them claims it\n"
+        ));
+    }
+}
+
+fn store_text(store: &StoreState) -> String {
+    if store.primary.is_empty() {
+        return store.kind.clone();
+    }
+    let standbys = match store.wants_standby {
+        true => counted(store.standbys.into(), "synchronous standby"),
+        false => "no standby wanted".to_string(),
+    };
+    let StoreState {
+        kind,
+        primary,
+        timeline,
+        ..
+    } = store;
+    format!("{kind}, primary {primary}, timeline {timeline}, {standbys}")
+}
+
+/// A line for everything that is not as it should be.
+fn troubles(list: &MemberList) -> Vec<String> {
+    let mut all = Vec::new();
+    for member in &list.members {
+        let MemberInfo {
+            address,
+            number,
+            segments,
+            ..
+        } = member;
+        let name = format!("server {address} (number {number})");
+        match member.state {
+            MemberState::Silent => all.push(format!(
+                "{name} has not renewed its lease: look at its log, and at its way to the database"
+            )),
+            MemberState::Over => all.push(format!(
+                "{name} is over, with {}: start it again; others take its segments over meanwhile",
+                counted(*segments, "segment")
+            )),
+            MemberState::Standing | MemberState::Drained
+                if member.rules_version != list.rules_version =>
+            {
+                all.push(format!(
+                    "{name} has version {} of the rules, and the store has {}: look at its log",
+                    member.rules_version, list.rules_version
+                ));
+            }
+            MemberState::Standing | MemberState::Drained | MemberState::Ended => {}
+        }
+    }
+    let store = &list.store;
+    if !store.trouble.is_empty() {
+        all.push(format!("the store: {}", store.trouble));
+    }
+    all
+}
+
+fn as_json(server: &str, list: &MemberList, troubles: &[String]) -> Json {
+    let member = |member: &MemberInfo| {
+        let known = |number: u64| match list.tells_all {
+            true => Json::from(number),
+            false => Json::Null,
+        };
+        object(vec![
+            ("address", text(address_of(member, server))),
+            ("tls_name", text(&member.tls_name)),
+            ("number", Json::from(member.number)),
+            ("state", text(state_text(member.state))),
+            ("lease_ms", Json::from(u64::from(member.lease_ms))),
+            ("asked", Json::Bool(member.is_asked)),
+            ("segments", known(member.segments)),
+            ("rules_version", known(member.rules_version)),
+        ])
+    };
+    let store = match list.tells_all {
+        true => object(vec![
+            ("kind", text(&list.store.kind)),
+            ("primary", text(&list.store.primary)),
+            ("timeline", Json::from(list.store.timeline)),
+            ("standbys", Json::from(u64::from(list.store.standbys))),
+            ("wants_standby", Json::Bool(list.store.wants_standby)),
+            ("trouble", text(&list.store.trouble)),
+        ]),
+        false => Json::Null,
+    };
+    object(vec![
+        ("server", text(server)),
+        ("shares_store", Json::Bool(list.shares_store)),
+        ("well", Json::Bool(troubles.is_empty())),
+        (
+            "troubles",
+            Json::Array(troubles.iter().map(|one| text(one)).collect()),
+        ),
+        (
+            "members",
+            Json::Array(list.members.iter().map(member).collect()),
+        ),
+        ("unowned", Json::from(list.unowned)),
+        ("rules_version", Json::from(list.rules_version)),
+        ("store", store),
+    ])
+}

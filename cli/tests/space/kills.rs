@@ -1,0 +1,261 @@
+//! Kills of owners under writers: nothing that was acknowledged is lost, nothing is applied twice,
+//! and no read is stale.
+
+use crate::clients::PATIENT;
+use crate::member::{new_port, Member};
+use crate::wanderer::Wanderer;
+use interweave_postgres_cluster::Cluster;
+use interweave_wire::mip::Address;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SERVERS: usize = 3;
+/// Of servers whose death is to be seen soon. A busy machine may keep a server from renewing it.
+pub const LEASE: &str = "1";
+const WRITERS: usize = 8;
+const SEGMENTS: usize = 16;
+
+/// A segment, as its writer and the reader tell of it.
+pub struct Spot {
+    pub path: String,
+    /// The newest version that was acknowledged.
+    acknowledged: AtomicU64,
+    /// When it was written last, and the longest pause since somebody asked.
+    written: Mutex<(Instant, Duration)>,
+}
+
+impl Spot {
+    fn was_written(&self, version: u64) {
+        self.acknowledged.store(version, Ordering::SeqCst);
+        let mut written = self.written.lock().expect("no writer has failed");
+        let now = Instant::now();
+        written.1 = written.1.max(now - written.0);
+        written.0 = now;
+    }
+
+    /// The longest pause between two releases since the last call.
+    fn take_pause(&self) -> Duration {
+        let mut written = self.written.lock().expect("no writer has failed");
+        std::mem::take(&mut written.1)
+    }
+}
+
+pub struct World {
+    pub spots: Vec<Spot>,
+    servers: Vec<Address>,
+    is_over: AtomicBool,
+    reads: AtomicU64,
+}
+
+impl World {
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    fn wanderer(&self, segment: usize) -> Wanderer {
+        Wanderer::new(&self.spots[segment].path, self.servers.clone(), segment)
+    }
+
+    /// The only writer of some segments.
+    fn write(&self, writer: usize) {
+        let own: Vec<usize> = (writer..SEGMENTS).step_by(WRITERS).collect();
+        let mut wanderers: Vec<Wanderer> = own.iter().map(|&s| self.wanderer(s)).collect();
+        while !self.is_over() {
+            for (&segment, wanderer) in own.iter().zip(&mut wanderers) {
+                if let Ok(version) = wanderer.write() {
+                    self.spots[segment].was_written(version);
+                }
+            }
+        }
+    }
+
+    /// No read is older than what was acknowledged before it was asked for.
+    fn read(&self) {
+        let mut wanderers: Vec<Wanderer> = (0..SEGMENTS).map(|s| self.wanderer(s)).collect();
+        while !self.is_over() {
+            for (spot, wanderer) in self.spots.iter().zip(&mut wanderers) {
+                let floor = spot.acknowledged.load(Ordering::SeqCst);
+                if let Ok(version) = wanderer.read() {
+                    assert!(version >= floor, "{}: {version} after {floor}", spot.path);
+                    self.reads.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        }
+    }
+
+    pub fn forget_pauses(&self) {
+        for spot in &self.spots {
+            spot.take_pause();
+        }
+    }
+
+    /// Waits until each segment was written after now.
+    pub fn wait_for_all(&self) {
+        let begun = Instant::now();
+        for spot in &self.spots {
+            let is_written = || spot.written.lock().expect("no writer has failed").0 > begun;
+            while !is_written() {
+                let (path, waited) = (&spot.path, begun.elapsed());
+                assert!(waited < PATIENT, "{path} is not written since the kill");
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+/// IW_KILLS: how many.
+fn kills(default: usize) -> usize {
+    std::env::var("IW_KILLS").map_or(default, |n| n.parse().expect("a number"))
+}
+
+/// The servers of a space.
+pub struct Servers {
+    schema: &'static str,
+    lease: &'static str,
+    pub members: Vec<Member>,
+}
+
+impl Servers {
+    fn start(cluster: &Cluster, schema: &'static str, lease: &'static str) -> Servers {
+        let start = |_| Member::secure(cluster, (schema, new_port()), lease);
+        Servers {
+            schema,
+            lease,
+            members: (0..SERVERS).map(start).collect(),
+        }
+    }
+
+    pub fn start_again(&mut self, cluster: &Cluster, index: usize) {
+        let port = self.members[index].port();
+        self.members[index] = Member::secure(cluster, (self.schema, port), self.lease);
+    }
+
+    /// The primary is killed. Servers that end are started again, as an operator's service manager
+    /// does.
+    fn fail_over(&mut self, cluster: &mut Cluster) {
+        cluster.fail_over();
+        cluster.recover();
+        for index in 0..self.members.len() {
+            if self.members[index].server.has_ended() {
+                self.start_again(cluster, index);
+            }
+        }
+    }
+}
+
+/// Writes and reads on a space of its own, while `disturb` does something so often. Prints the
+/// pauses.
+pub fn campaign(
+    (kind, schema, lease): (&str, &'static str, &'static str),
+    count: usize,
+    mut disturb: impl FnMut(usize, &mut Cluster, &mut Servers, &World),
+) {
+    let mut cluster = Cluster::start();
+    let mut servers = Servers::start(&cluster, schema, lease);
+    let spot = |number| Spot {
+        path: format!("/kills/{number}"),
+        acknowledged: AtomicU64::new(0),
+        written: Mutex::new((Instant::now(), Duration::ZERO)),
+    };
+    let world = World {
+        spots: (0..SEGMENTS).map(spot).collect(),
+        servers: servers.members.iter().map(|m| m.address.clone()).collect(),
+        is_over: AtomicBool::new(false),
+        reads: AtomicU64::new(0),
+    };
+    let mut pauses = Vec::new();
+    thread::scope(|scope| {
+        let ends = Ends(&world);
+        for writer in 0..WRITERS {
+            let world = &world;
+            scope.spawn(move || world.write(writer));
+        }
+        scope.spawn(|| world.read());
+        world.wait_for_all();
+        for number in 0..count {
+            world.forget_pauses();
+            disturb(number, &mut cluster, &mut servers, &world);
+            world.wait_for_all();
+            pauses.extend(world.spots.iter().map(Spot::take_pause).max());
+        }
+        drop(ends);
+    });
+    report((kind, count), &world, pauses);
+}
+
+fn report((kind, count): (&str, usize), world: &World, mut pauses: Vec<Duration>) {
+    let written = world.spots.iter();
+    let written = written.map(|s| s.acknowledged.load(Ordering::SeqCst));
+    let reads = world.reads.load(Ordering::SeqCst);
+    pauses.sort_unstable();
+    let (median, worst) = (pauses[pauses.len() / 2], pauses[pauses.len() - 1]);
+    println!(
+        "{count} {kind}: {} releases, {reads} reads; lost 0, double 0, stale 0; longest \
+         pause of a segment: median {} ms, worst {} ms",
+        written.sum::<u64>(),
+        median.as_millis(),
+        worst.as_millis()
+    );
+}
+
+#[test]
+fn killed_owners() {
+    let mut killed = None;
+    campaign(
+        ("kills of owners", "owners", LEASE),
+        kills(3),
+        |number, cluster, servers, world| {
+            if let Some(index) = killed {
+                servers.start_again(cluster, index);
+                world.wait_for_all();
+                world.forget_pauses();
+            }
+            let index = number % SERVERS;
+            servers.members[index].server.kill();
+            killed = Some(index);
+        },
+    );
+}
+
+/// The primary of the database is killed, the standby takes over, and gets a standby of its own.
+#[test]
+fn killed_primaries() {
+    let space = ("kills of primaries", "primaries", LEASE);
+    campaign(space, kills(1), |_, cluster, servers, _| {
+        servers.fail_over(cluster);
+    });
+}
+
+/// Nothing is written without the standby: releases wait until it is back, and a server that cannot
+/// renew its lease closes connections. No server ends.
+#[test]
+fn killed_standbys() {
+    let space = ("standbys", "standbys", LEASE);
+    campaign(space, kills(1), |_, cluster, servers, _| {
+        cluster.kill_standby();
+        cluster.start_standby();
+        for member in &mut servers.members {
+            assert!(!member.server.has_ended());
+        }
+    });
+}
+
+#[test]
+fn killed_owners_with_primaries() {
+    let space = ("kills of owners and primaries", "together", LEASE);
+    campaign(space, kills(1), |number, cluster, servers, _| {
+        servers.members[number % SERVERS].server.kill();
+        servers.fail_over(cluster);
+    });
+}
+
+/// Ends writers and readers, also after a failure.
+struct Ends<'a>(&'a World);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,19 @@
+//! Servers that share a database of PostgreSQL (spec/space.md): a primary and a standby, servers as
+//! processes, clients over their sockets.
+
+// Each target uses a part of them.
+#[allow(dead_code)]
+#[path = "../serve/clients.rs"]
+mod clients;
+mod followers;
+mod kills;
+mod member;
+mod moves;
+mod native_agent;
+mod native_hosts;
+mod pair;
+mod rules;
+#[allow(dead_code)]
+#[path = "../serve/server.rs"]
+mod server;
+mod wanderer;
