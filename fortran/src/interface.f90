@@ -10,9 +10,9 @@ module interweave_interface
   public :: IW_EROLLED_BACK, IW_ESTORE_FULL, IW_EQUOTA, IW_ETOO_LARGE, IW_ENO_MEMORY, IW_EBAD_POINTER
   public :: IW_EBAD_VALUE, IW_EBAD_ARGUMENT, IW_EFORKED, IW_ESTRAY_WRITE, IW_EREAD_ONLY, IW_ESTALE
   public :: IW_ESTOPPING, IW_EREMOVED, IW_EDAMAGED, IW_ECANCELLED, IW_EINTERNAL, IW_ESEGMENT_LOST
-  public :: IW_EREDIRECTED, IW_CREATE, IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED, IW_FRESH
-  public :: IW_FULL, IW_STRICT, IW_NULL, IW_DELTA, IW_TEMPORAL, IW_DIFF, IW_CONNECTED, IW_DISCONNECTED
-  public :: IW_LOST, IW_open_options, IW_copy_state, IW_stats_t
+  public :: IW_EREDIRECTED, IW_ESTORE_ALONE, IW_CREATE, IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED
+  public :: IW_FRESH, IW_FULL, IW_STRICT, IW_NULL, IW_DELTA, IW_TEMPORAL, IW_DIFF, IW_CONNECTED
+  public :: IW_DISCONNECTED, IW_LOST, IW_open_options, IW_copy_state, IW_stats_t
   public :: error_names
 
   ! What functions return that are integers: 0, or one of these.
@@ -87,9 +87,11 @@ module interweave_interface
   integer(c_int), parameter :: IW_ESEGMENT_LOST = -34
   ! Another server has the segment; the text says its address.
   integer(c_int), parameter :: IW_EREDIRECTED = -35
+  ! The database has no synchronous standby: reads continue, writes fail.
+  integer(c_int), parameter :: IW_ESTORE_ALONE = -36
 
   ! The error -n is error_names(n).
-  character(len=16), parameter :: error_names(35) = (/ character(len=16) :: &
+  character(len=16), parameter :: error_names(36) = (/ character(len=16) :: &
     'UNIMPLEMENTED', &
     'MALFORMED', &
     'VERSION_MISMATCH', &
@@ -124,7 +126,8 @@ module interweave_interface
     'CANCELLED', &
     'INTERNAL', &
     'SEGMENT_LOST', &
-    'REDIRECTED' /)
+    'REDIRECTED', &
+    'STORE_ALONE' /)
 
   ! IW_open_options.flags
 

@@ -29,16 +29,15 @@ Result result_of(const platform::TlsResult& tls, const std::string& server) {
               "; name a certificate that the server takes in IW_CERT and its key in IW_KEY, or in "
               "the options cert and key"};
     case TlsTrouble::not_tls:
-      return {error_code::UNREACHABLE, "the server " + server +
-                                           " does not answer with TLS: " + tls.text +
-                                           "; use iw://, or start the server with --tls-cert"};
+      return {error_code::UNREACHABLE, "it does not answer with TLS: " + tls.text +
+                                           " (use iw://, or start the server with --tls-cert)"};
     case TlsTrouble::shortage:
       return {error_code::NO_MEMORY,
               "no secure connection to " + server + " can be made: " + tls.text};
     case TlsTrouble::timed_out:
       break;
   }
-  return {error_code::UNREACHABLE, "the server " + server + " cannot be reached: " + tls.text};
+  return {error_code::UNREACHABLE, tls.text};
 }
 
 }  // namespace iw::client

@@ -8,7 +8,7 @@
 
 namespace iw::client {
 
-// `server` is the server's URL without a path.
+// `server` is the server's URL without a path. UNREACHABLE says only why.
 types::Result result_of(const platform::TlsResult& tls, const std::string& server);
 
 }  // namespace iw::client

@@ -3,56 +3,31 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "client/own_token_fixture.h"
 
 namespace iw::client {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* variable = "XDG_RUNTIME_DIR";
 constexpr const char* token = "iw_of_the_test";
 
 class OwnTokenFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "own_token.XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    runtime_ = name;
-    const char* const before = std::getenv(variable);
-    was_set_ = before != nullptr;
-    if (was_set_) before_ = before;
-    setenv(variable, name.c_str(), 1);
-    fs::create_directory(runtime_ / "interweave");
-    set_mode(runtime_ / "interweave", 0700);
-    std::ofstream(file()) << token << '\n';
-    set_mode(file(), 0600);
-  }
-  void TearDown() override {
-    if (was_set_) {
-      setenv(variable, before_.c_str(), 1);
-    } else {
-      unsetenv(variable);
-    }
-    fs::remove_all(runtime_);
-  }
+  OwnTokenFile() { folder_.write(7, token); }
 
-  [[nodiscard]] fs::path file() const { return runtime_ / "interweave" / "7.token"; }
-  static void set_mode(const fs::path& path, unsigned mode) {
-    fs::permissions(path, static_cast<fs::perms>(mode));
-  }
+  [[nodiscard]] fs::path file() const { return folder_.file(7); }
   static std::string shown(const std::string& url, bool is_to_loopback_v4 = true) {
     types::Url server;
     EXPECT_TRUE(types::parse_url(url, server).ok()) << url;
     return OwnTokens().find(server, is_to_loopback_v4).text;
   }
 
-  fs::path runtime_;
-  std::string before_;
-  bool was_set_ = false;
+  const OwnTokenFolder folder_;
 };
 
 // [OWN-3]
@@ -73,15 +48,15 @@ TEST_F(OwnTokenFile, IsShownAtOneAddressAlone) {
 
 // [OWN-2] [OWN-3]
 TEST_F(OwnTokenFile, IsTakenFromAPrivateFileInAPrivateFolder) {
-  set_mode(file(), 0644);
+  OwnTokenFolder::set_mode(file(), 0644);
   EXPECT_EQ(shown("iw://127.0.0.1:7/x"), "");
-  set_mode(file(), 0600);
-  set_mode(runtime_ / "interweave", 0755);
+  OwnTokenFolder::set_mode(file(), 0600);
+  OwnTokenFolder::set_mode(folder_.path(), 0755);
   EXPECT_EQ(shown("iw://127.0.0.1:7/x"), "");
-  set_mode(runtime_ / "interweave", 0700);
+  OwnTokenFolder::set_mode(folder_.path(), 0700);
   EXPECT_EQ(shown("iw://127.0.0.1:7/x"), token);
-  fs::rename(file(), runtime_ / "elsewhere");
-  fs::create_symlink(runtime_ / "elsewhere", file());
+  fs::rename(file(), folder_.path().parent_path() / "elsewhere");
+  fs::create_symlink(folder_.path().parent_path() / "elsewhere", file());
   EXPECT_EQ(shown("iw://127.0.0.1:7/x"), "");
 }
 

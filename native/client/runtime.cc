@@ -29,7 +29,7 @@ constexpr std::int64_t dispatched_quiet_ns = 1'000'000;
 // That one dispatch() reads of a connection, so that it does not take as long as a copy takes.
 constexpr std::size_t dispatch_bytes = std::size_t{1} << 20;
 // For one attempt to reach a server that others wait for.
-constexpr std::int64_t attempt_ns = 2'000'000'000;
+constexpr std::int64_t connecting_ns = 2'000'000'000;
 // Until a thread that could not be made is tried again.
 constexpr std::int64_t shortage_pause_ns = 1'000'000'000;
 // Until a segment that nobody needs, and somebody looked at, is looked at again.
@@ -166,7 +166,7 @@ Result Runtime::segment_for(const types::Url& url, const Credentials& credential
   if (url.secure) leave_before_openssl();
   const std::int64_t deadline_ns = now_ns() + forgetting_patience_ns;
   while (true) {
-    std::shared_ptr<ServerLink> idle;
+    std::vector<std::shared_ptr<ServerLink>> idle;
     bool may_pass = false;
     Result agreed;
     {
@@ -174,34 +174,43 @@ Result Runtime::segment_for(const types::Url& url, const Credentials& credential
       agreed = check_credentials(url, credentials, idle, may_pass);
       if (agreed) out = known_or_made(url, credentials);
     }
-    if (idle != nullptr) idle->leave();
+    for (const auto& link : idle) link->leave();
     if (agreed || !may_pass || now_ns() >= deadline_ns) return agreed;
     wake();
     sleep_for(forgetting_look_ns);
   }
 }
 
-// `idle`: the link had other credentials, and nobody needs it. BAD_ARGUMENT with `may_pass`: only
-// segments that the program has closed have the link, and these are about to be forgotten.
+// `idle`: these links had other credentials, and nobody needs them. BAD_ARGUMENT with `may_pass`:
+// only segments that the program has closed have the link, and these are about to be forgotten.
 Result Runtime::check_credentials(const types::Url& url, const Credentials& credentials,
-                                  std::shared_ptr<ServerLink>& idle, bool& may_pass) {
+                                  std::vector<std::shared_ptr<ServerLink>>& idle, bool& may_pass) {
   const auto server = servers_.find(url.server());
   if (server == servers_.end()) return {};
   const ServerLink& link = *server->second.link;
   Result same = link.credentials().check_same(credentials, link.name());
   if (same) return same;
   if (server->second.segments == 0) {
-    idle = std::move(server->second.link);
-    servers_.erase(server);
+    drop_idle(link.key(), idle);
     return {};
   }
   const auto is_needed = [&](const std::shared_ptr<Segment>& one) {
-    return &one->link() == &link && one->need() == Need::some;
+    return &one->home() == &link && one->need() == Need::some;
   };
   may_pass = std::none_of(segments_.begin(), segments_.end(),
                           [&](const auto& entry) { return is_needed(entry.second); }) &&
              std::none_of(lost_.begin(), lost_.end(), is_needed);
   return same;
+}
+
+// A link that no segment has, and those to which its segments were sent on.
+void Runtime::drop_idle(const std::string& key, std::vector<std::shared_ptr<ServerLink>>& idle) {
+  std::erase_if(servers_, [&](const auto& entry) {
+    const ServerLink& link = *entry.second.link;
+    const bool is_dropped = link.key() == key || link.sent_on().by == key;
+    if (is_dropped) idle.push_back(entry.second.link);
+    return is_dropped;
+  });
 }
 
 std::shared_ptr<Segment> Runtime::known_or_made(const types::Url& url,
@@ -228,6 +237,21 @@ Runtime::Server& Runtime::server_for(const types::Url& url, const Credentials& c
   identity.client = "libinterweave (C++)";
   Server made{std::make_shared<ServerLink>(url, std::move(identity), wake_, credentials)};
   return servers_.emplace(name, std::move(made)).first->second;
+}
+
+std::shared_ptr<ServerLink> Runtime::link_sent_on(ServerLink& home, const types::Url& server,
+                                                  SentOn sent_on) {
+  session::SessionIdentity identity = home.newcomer();
+  const MutexLock lock(mutex_);
+  const std::string key = ServerLink::key_of(server.server(), sent_on);
+  auto known = servers_.find(key);
+  if (known == servers_.end()) {
+    Server made{std::make_shared<ServerLink>(server, std::move(identity), wake_, home.credentials(),
+                                             std::move(sent_on))};
+    known = servers_.emplace(key, std::move(made)).first;
+  }
+  ++known->second.segments;
+  return known->second.link;
 }
 
 std::shared_ptr<Segment> Runtime::find_segment(const types::Url& url) {
@@ -289,6 +313,15 @@ void Runtime::done_with(std::shared_ptr<Segment> segment) noexcept {
   wake();
 }
 
+// A segment of the link ends. Null: the link is still of use.
+std::shared_ptr<ServerLink> Runtime::left(const ServerLink& link) noexcept {
+  const auto server = servers_.find(link.key());
+  if (--server->second.segments > 0 || link.current() != nullptr) return nullptr;
+  std::shared_ptr<ServerLink> unused = std::move(server->second.link);
+  servers_.erase(server);
+  return unused;
+}
+
 // None: `kept`, the map's share, was the last one; it is to be erased.
 Runtime::Need Runtime::forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept {
   const Need need = kept->need();
@@ -304,11 +337,11 @@ Runtime::Need Runtime::forget(const std::shared_ptr<Segment>& kept, Forgotten& o
   if (kept->is_lost() && named != handles_.end() && named->second.get() == handle) {
     lost_handles_.insert(handles_.extract(named));
   }
-  const auto server = servers_.find(kept->link().name());
-  if (--server->second.segments == 0 && server->second.link->current() == nullptr) {
-    out.link = std::move(server->second.link);
-    servers_.erase(server);
-  }
+  kept->see_others([this](const ServerLink& link) {
+    mutex_.assert_held();
+    (void)left(link);  // the segment has a share
+  });
+  out.link = left(kept->home());
   out.segment = kept;
   return Need::none;
 }
@@ -531,9 +564,9 @@ std::int64_t Runtime::reconnect(std::map<std::string, session::Reconnection>& pa
   std::int64_t next_ns = platform::never_ns;
   for (const auto& segment : segments()) {
     if (!segment->wants_connection()) continue;
-    session::Reconnection& pace = paces[segment->link().name()];
+    session::Reconnection& pace = paces[segment->tried_first()];
     if (pace.due_ns() <= now_ns()) {
-      const Result tried = segment->reconnect(now_ns() + attempt_ns);
+      const Result tried = segment->reconnect(now_ns() + connecting_ns);
       if (tried) {
         pace.succeeded();
       } else {

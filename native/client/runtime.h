@@ -60,6 +60,11 @@ class Runtime {
   Result describe(const types::Url& url, std::vector<std::uint64_t> serials,
                   std::int64_t deadline_ns);
 
+  // The link to a server to which the segment of `home` is sent on. The caller is counted among its
+  // segments.
+  std::shared_ptr<ServerLink> link_sent_on(ServerLink& home, const types::Url& server,
+                                           SentOn sent_on);
+
   // The library's thread has something new to do.
   void wake() const { wake_.signal(); }
 
@@ -86,6 +91,7 @@ class Runtime {
     std::shared_ptr<ServerLink> link;
     std::size_t segments = 0;  // that have the link
   };
+  using Servers = std::map<std::string, Server>;  // by the keys of their links
   using Need = Segment::Need;
   // Taken out under the mutex, to end without it.
   struct Forgotten {
@@ -122,10 +128,14 @@ class Runtime {
   std::shared_ptr<Segment> known_or_made(const types::Url& url, const Credentials& credentials)
       IW_REQUIRES(mutex_);
   Result check_credentials(const types::Url& url, const Credentials& credentials,
-                           std::shared_ptr<ServerLink>& idle, bool& may_pass) IW_REQUIRES(mutex_);
+                           std::vector<std::shared_ptr<ServerLink>>& idle, bool& may_pass)
+      IW_REQUIRES(mutex_);
+  void drop_idle(const std::string& key, std::vector<std::shared_ptr<ServerLink>>& idle)
+      IW_REQUIRES(mutex_);
   Server& server_for(const types::Url& url, const Credentials& credentials) IW_REQUIRES(mutex_);
   IW_segment& handle_for(Segment& segment);
   void done_with(std::shared_ptr<Segment> segment) noexcept;
+  std::shared_ptr<ServerLink> left(const ServerLink& link) noexcept IW_REQUIRES(mutex_);
   Need forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept IW_REQUIRES(mutex_);
   std::int64_t forget_unused(std::int64_t now_ns);
 
@@ -133,7 +143,7 @@ class Runtime {
   std::map<std::string, std::shared_ptr<Segment>> segments_ IW_GUARDED_BY(mutex_);
   // Of which some handles may still be open.
   std::vector<std::shared_ptr<Segment>> lost_ IW_GUARDED_BY(mutex_);
-  std::map<std::string, Server> servers_ IW_GUARDED_BY(mutex_);
+  Servers servers_ IW_GUARDED_BY(mutex_);
   using Handles = std::map<std::string_view, std::unique_ptr<IW_segment>>;
   Handles handles_ IW_GUARDED_BY(mutex_);  // by their own names
   std::multimap<std::string_view, std::unique_ptr<IW_segment>> lost_handles_ IW_GUARDED_BY(mutex_);

@@ -1,7 +1,10 @@
-// A server whose answers a test chooses. It serves one connection, on a Unix socket.
+// A server whose answers a test chooses. It serves one connection after the other, on a Unix
+// socket, or at an address of this host.
 #pragma once
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -36,38 +39,69 @@ class ScriptedServer {
   using Script = std::function<Answer()>;
   static constexpr std::uint32_t segment = 1;
 
+  enum class At : std::uint8_t { unix_socket, address };
+
   // Requests without a script are answered DONE.
-  explicit ScriptedServer(std::map<message_type, Script> scripts = {})
-      : scripts_(std::move(scripts)) {
+  explicit ScriptedServer(std::map<message_type, Script> scripts = {}, At at = At::unix_socket)
+      : listening_(socket(at == At::address ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        scripts_(std::move(scripts)) {
     scripts_.emplace(message_type::HELLO, [] { return welcome(); });
     scripts_.emplace(message_type::OPEN_SEGMENT, [] { return opened(); });
     scripts_.emplace(message_type::PING, [] { return Answer{message_type::PONG, {}}; });
-    unlink(path_.c_str());
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path_.copy(address.sun_path, path_.size());
-    EXPECT_EQ(bind(listening_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    if (at == At::address) {
+      take_address();
+    } else {
+      take_path();
+    }
     EXPECT_EQ(listen(listening_.get(), 1), 0);
     thread_ = std::thread([this] { serve(); });
   }
   ~ScriptedServer() {
     end();
     thread_.join();
-    unlink(path_.c_str());
+    if (port_ == 0) unlink(path_.c_str());
   }
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
 
   [[nodiscard]] types::Url url() const {
     types::Url url;
-    url.socket_file = path_;
+    if (port_ == 0) {
+      url.socket_file = path_;
+    } else {
+      url.host = "127.0.0.1";
+      url.port = port_;
+    }
     url.path = "/scripted";
     return url;
   }
-  // The client sees its connection end.
+  [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  // The client sees its connection end, and gets no other.
   void end() {
     shutdown(listening_.get(), SHUT_RDWR);
+    hang_up();
+  }
+  // The client sees its connection end.
+  void hang_up() {
+    const platform::MutexLock lock(mutex_);
     shutdown(socket_.fd(), SHUT_RDWR);
+  }
+  // Waits until a client has ended its connection, but not for ever.
+  bool is_left() {
+    const platform::MutexLock lock(mutex_);
+    const std::int64_t deadline_ns = platform::now_ns() + patience_ns;
+    while (ends_ == 0 && platform::now_ns() < deadline_ns) {
+      wait_until(asked_more_, mutex_, deadline_ns);
+    }
+    return ends_ > 0;
+  }
+  // Of the last request of that type.
+  template <typename Body>
+  Body last(message_type type) {
+    Body body;
+    const platform::MutexLock lock(mutex_);
+    EXPECT_TRUE(session::decoded(last_[type], body)) << "it was not asked so";
+    return body;
   }
   int asked(message_type type) {
     const platform::MutexLock lock(mutex_);
@@ -108,9 +142,40 @@ class ScriptedServer {
  private:
   static constexpr std::int64_t patience_ns = 20'000'000'000;
 
+  void take_path() {
+    unlink(path_.c_str());
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path_.copy(address.sun_path, path_.size());
+    EXPECT_EQ(bind(listening_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  void take_address() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(listening_.get(), generic, size), 0);
+    EXPECT_EQ(getsockname(listening_.get(), generic, &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+
   void serve() {
-    socket_ =
-        platform::Socket(platform::FileDescriptor(accept(listening_.get(), nullptr, nullptr)));
+    while (true) {
+      platform::FileDescriptor next(accept(listening_.get(), nullptr, nullptr));
+      if (!next) return;
+      {
+        const platform::MutexLock lock(mutex_);
+        socket_ = platform::Socket(std::move(next));
+      }
+      serve_one();
+      const platform::MutexLock lock(mutex_);
+      ++ends_;
+      asked_more_.notify_all();
+    }
+  }
+
+  void serve_one() {
     session::FrameReader frames;
     std::vector<session::Message> messages;
     while (socket_) {
@@ -119,7 +184,9 @@ class ScriptedServer {
       std::size_t got = 0;
       if (!socket_.receive(frames.space(), got) || got == 0) return;
       if (!frames.received(got, messages)) return;
-      for (const session::Message& message : messages) answer(message);
+      for (const session::Message& message : messages) {
+        if (message.part != session::Part::first) answer(message);
+      }
       messages.clear();
     }
   }
@@ -129,6 +196,7 @@ class ScriptedServer {
     {
       const platform::MutexLock lock(mutex_);
       ++asked_[type];
+      last_[type] = message.body;
       asked_more_.notify_all();
     }
     if (message.head.stream == 0) return;
@@ -139,12 +207,15 @@ class ScriptedServer {
 
   const std::string path_ =
       "/tmp/interweave-scripted-server-" + std::to_string(platform::process_id());
-  platform::FileDescriptor listening_{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::uint16_t port_ = 0;  // 0: it is at the path
+  platform::FileDescriptor listening_;
   std::map<message_type, Script> scripts_;
-  platform::Socket socket_;  // the thread's until the client has its WELCOME
+  platform::Socket socket_;  // replaced by the thread, with the mutex
   platform::Mutex mutex_;
   platform::Condition asked_more_;
   std::map<message_type, int> asked_ IW_GUARDED_BY(mutex_);
+  std::map<message_type, std::vector<std::uint8_t>> last_ IW_GUARDED_BY(mutex_);
+  int ends_ IW_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

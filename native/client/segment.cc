@@ -28,13 +28,14 @@ bool begins_at(std::span<const std::byte> bytes, std::uint64_t& from) {
 
 }  // namespace
 
-Segment::Segment(Runtime& runtime, types::Url url, ServerLink& link)
+Segment::Segment(Runtime& runtime, types::Url url, ServerLink& home)
     : runtime_(runtime),
       url_(std::move(url)),
       name_(url_.text()),
-      link_(link),
+      home_(home),
       fork_count_(platform::fork_count()),
-      talk_(begins_at) {}
+      talk_(begins_at),
+      last_{&home_, {}} {}
 
 Segment::~Segment() { runtime_.leave(*this); }
 
@@ -83,11 +84,13 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
       request.body = body();
       ++stats_.messages_sent;
     }
-    const Result called = link_.call(live, request, deadline_ns);
+    const Result called = live->link().call(live, request, deadline_ns);
     {
       const MutexLock lock(mutex_);
       stats_.bytes_sent += request.frame_bytes;
     }
+    // It moved [SPACE-23], and the request goes to its next server.
+    if (called && session::is_redirected(request.answer) && now_ns() < deadline_ns) continue;
     const bool is_lost = called.code == error_code::UNREACHABLE;
     const bool is_short = was_short(called, *live, shortages);
     if (is_lost && keep_trying && shortages < most_shortages && now_ns() < deadline_ns) continue;
@@ -123,22 +126,23 @@ Segment::Said Segment::carry_out(session::Effects& effects) {
 }
 
 Segment::Said Segment::say(const session::Effect& effect) {
-  const std::shared_ptr<Live> live = link_.current();
-  if (live == nullptr || live->number() != effect.on) return Said::no_connection;
-  if (effect.kind == Kind::close_segment) link_.unlisten(live, effect.segment, *this);
+  const std::shared_ptr<Live> live = connection(effect.on);
+  if (live == nullptr) return Said::no_connection;
+  if (effect.kind == Kind::close_segment) live->link().unlisten(live, effect.segment, *this);
   const Result posted = types::or_no_memory([&] { return post(live, effect); });
   return session::Conversation::said_by(posted.code);
 }
 
 Result Segment::post(const std::shared_ptr<Live>& live, const session::Effect& effect) {
   const message_type type = session::type_of(effect.kind);
-  if (effect.kind == Kind::credit) return link_.tell(live, type, session::body_of(effect));
+  ServerLink& link = live->link();
+  if (effect.kind == Kind::credit) return link.tell(live, type, session::body_of(effect));
   Request request;
   request.type = type;
   request.body = session::body_of(effect);
-  if (effect.kind == Kind::close_segment) return link_.post(live, request);
+  if (effect.kind == Kind::close_segment) return link.post(live, request);
   request.segment = this;
-  Result posted = link_.post(live, request);
+  Result posted = link.post(live, request);
   const MutexLock lock(mutex_);
   stats_.bytes_sent += request.frame_bytes;
   ++stats_.messages_sent;

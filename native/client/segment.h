@@ -9,6 +9,7 @@
 //
 //   segment.cc           the lock among threads, requests
 //   segment_opening.cc   opening, closing, lost connections, loss of the segment
+//   segment_following.cc which server is asked: the URL's, or one to which it sends the segment on
 //   segment_reader.cc    reader locks, asking, applying
 //   segment_writer.cc    the writer lock, release, abort
 //   segment_messages.cc  what the server says; renewals, credit, subscriptions
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,7 +70,8 @@ struct Pin {
 
 class Segment final : public Listener {
  public:
-  Segment(Runtime& runtime, types::Url url, ServerLink& link);
+  // `home`: the link of the URL's server.
+  Segment(Runtime& runtime, types::Url url, ServerLink& home);
   ~Segment();
 
   [[nodiscard]] const types::Url& url() const { return url_; }
@@ -148,9 +151,19 @@ class Segment final : public Listener {
   // Somebody listens, and it is open on no connection [CONN-1].
   [[nodiscard]] bool wants_connection();
   Result reconnect(std::int64_t deadline_ns);
-  [[nodiscard]] const ServerLink& link() const { return link_; }
+  // The link that is tried first.
+  [[nodiscard]] std::string tried_first();
+  [[nodiscard]] const ServerLink& home() const { return home_; }
+  // Calls `see` with each link to which servers have sent it on. REQUIRES: nobody shares it.
+  template <typename See>
+  void see_others(See&& see) const noexcept {
+    if (!mutex_.try_lock()) return;
+    const MutexLock lock(mutex_, std::adopt_lock);
+    for (const auto& link : others_) see(*link);
+  }
 
   void absorb(session::Incoming& incoming, bool is_late) override;
+  void begins(const session::Incoming& incoming) override;
   void connection_lost(session::ConnectionNumber gone) noexcept override;
 
  private:
@@ -166,20 +179,54 @@ class Segment final : public Listener {
     OpenWish wish;
   };
 
-  // segment_opening.cc
+  // segment_following.cc
+  struct Place {
+    ServerLink* link = nullptr;  // kept as long as the segment
+    session::SpaceId space;      // of the server that sent the segment there; none: any
+  };
+  // The server of that connection said that the segment moved [SPACE-23].
+  struct Move {
+    std::shared_ptr<Live> from;
+    protocol::redirect_field to;
+  };
+  // One attempt of a caller to have it open somewhere.
+  struct Search {
+    const Caller& caller;
+    std::int64_t deadline_ns = 0;
+    bool keep_trying = false;
+    bool may_be_dead = false;    // the last connection was there before, and may have died unseen
+    bool was_elsewhere = false;  // a server other than the URL's was asked, or is to be
+    bool has_next = false;       // if it fails, the URL's server is asked next
+    // To which no connection could be made, and why. It is not tried twice.
+    const ServerLink* failed = nullptr;
+    Result why_failed{};
+  };
+
   // A connection on which it is open: for a caller that has it open.
   Result live_and_open(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out)
       IW_EXCLUDES(mutex_);
   Result reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
                std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
-  Result open_on(const std::shared_ptr<Live>& live, const Caller& caller, std::int64_t deadline_ns)
+  Result try_places(Search& search, std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
+  Result try_from(Place place, Search& search, std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
+  Result connect(const Place& place, const Search& search, std::shared_ptr<Live>& out);
+  Result sent_on(const Live& by, const protocol::redirect_field& to, Place& out)
       IW_EXCLUDES(mutex_);
+  ServerLink& other(const types::Url& server, SentOn sent_on) IW_EXCLUDES(mutex_);
+  Place last_place() IW_EXCLUDES(mutex_);
+  ServerLink* link_at(std::size_t place) IW_EXCLUDES(mutex_);
+  std::shared_ptr<Live> connection(session::ConnectionNumber number) IW_EXCLUDES(mutex_);
+
+  // segment_opening.cc
+  // `live`: another one, if it is open there. `to`: where the server sends it on.
+  Result open_on(std::shared_ptr<Live>& live, const Caller& caller, std::int64_t deadline_ns,
+                 protocol::redirect_field& to) IW_EXCLUDES(mutex_);
   [[nodiscard]] bool is_first_to_say_how(const Caller& caller) const IW_REQUIRES(mutex_);
   void adopt(const OpenWish& wish) IW_REQUIRES(mutex_);
   Result take_part(const Caller& caller) IW_REQUIRES(mutex_);
   Result make_copy() IW_REQUIRES(mutex_);
-  Result open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns)
-      IW_REQUIRES(mutex_);
+  Result open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns,
+                        protocol::redirect_field& to) IW_REQUIRES(mutex_);
   Result opened_on(const std::shared_ptr<Live>& live,
                    const session::Conversation::OpenAnswer& answer) IW_REQUIRES(mutex_);
   void look_for_lost_connection() IW_REQUIRES(mutex_);
@@ -272,7 +319,7 @@ class Segment final : public Listener {
   std::atomic<IW_segment*> handle_{nullptr};
   const types::Url url_;
   const std::string name_;  // url_ as text
-  ServerLink& link_;
+  ServerLink& home_;
   const unsigned fork_count_;
   Places::Entry look_{*this};
   Places::Entry call_{*this};
@@ -291,6 +338,10 @@ class Segment final : public Listener {
   std::atomic<double> timeout_s_{OpenWish{}.timeout_s};  // as wish_ says; read without the mutex
   // The connection on which it is open, perhaps lost.
   std::shared_ptr<Live> live_ IW_GUARDED_BY(mutex_);
+  // To which servers have sent it on. None is dropped: whoever works with the segment uses them.
+  std::vector<std::shared_ptr<ServerLink>> others_ IW_GUARDED_BY(mutex_);
+  Place last_ IW_GUARDED_BY(mutex_);  // where it was last open; the URL's server at first
+  std::optional<Move> moved_ IW_GUARDED_BY(mutex_);  // since then, and nobody has asked there yet
   // As the server said when it was opened; read without the mutex by the writer.
   std::atomic<std::uint64_t> quota_bytes_{0};
 

@@ -18,7 +18,9 @@ void Segment::absorb(session::Incoming& incoming, bool is_late) {
   stats_.bytes_received += incoming.message.frame_bytes;
   if (incoming.tag == 0) ++stats_.notifications;
   session::Effects effects;
-  const session::Conversation::Brought brought = talk_.heard(incoming, is_late, moment(), effects);
+  session::Conversation::Brought brought = talk_.heard(incoming, is_late, moment(), effects);
+  const bool is_wanted = live_ != nullptr && talk_.life().is_wanted();
+  if (brought.moved_to && is_wanted) moved_ = {live_, *std::move(brought.moved_to)};
   if (brought.has_diff) ++stats_.diffs_received;
   if (brought.is_complete) ++stats_.full_copies;
   stats_.diff_bytes_received += brought.diff_bytes;
@@ -37,6 +39,11 @@ void Segment::absorb(session::Incoming& incoming, bool is_late) {
   }
   carry_out(effects);  // none of them is a message
   look_by(talk_.due_ns());
+}
+
+void Segment::begins(const session::Incoming& incoming) {
+  const MutexLock lock(mutex_);
+  talk_.begins(incoming);
 }
 
 // The library's thread looks at it then, or earlier if that was said before.

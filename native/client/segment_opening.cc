@@ -36,36 +36,18 @@ Result Segment::open_for_pointers(std::int64_t deadline_ns) {
   return reach({Purpose::pointers, wish}, deadline_ns, false, live);
 }
 
-Result Segment::live_and_open(std::int64_t deadline_ns, bool keep_trying,
-                              std::shared_ptr<Live>& out) {
-  return reach({Purpose::use, {}}, deadline_ns, keep_trying, out);
-}
-
-Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
-                      std::shared_ptr<Live>& out) {
-  int shortages = 0;
-  while (true) {
-    const std::shared_ptr<Live> before = link_.current();
-    if (Result result = link_.connected(deadline_ns, keep_trying, out); !result) return result;
-    // One that was there already may have died unseen: then a new one is tried in any case.
-    const bool may_be_dead = out == before;
-    const Result opened = open_on(out, caller, deadline_ns);
-    const bool is_short = was_short(opened, *out, shortages);
-    const bool is_retried =
-        out->is_lost() && (keep_trying || may_be_dead) && shortages < most_shortages;
-    if (!opened.ok() && is_retried && !is_lost() && now_ns() < deadline_ns) continue;
-    return is_short ? Result::no_memory() : opened;
-  }
-}
-
-Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
-                        std::int64_t deadline_ns) {
+Result Segment::open_on(std::shared_ptr<Live>& live, const Caller& caller, std::int64_t deadline_ns,
+                        protocol::redirect_field& to) {
   const MutexLock lock(mutex_);
   while (true) {
     look_for_lost_connection();
     Opening& life = talk_.life();
     // Another thread may have opened it on the next connection meanwhile: this one opens nothing.
-    if (live->is_lost() && life.is_wanted() && !life.is_lost()) return link_.why_lost(*live);
+    const bool is_open_there = live_ != nullptr && live_->number() == life.connection();
+    if (life.is_open() && is_open_there) live = live_;
+    if (live->is_lost() && life.is_wanted() && !life.is_lost()) {
+      return live->link().why_lost(*live);
+    }
     switch (caller.purpose == Purpose::use ? life.use(live->number()) : life.open(live->number())) {
       case Opening::Step::ready:
         return take_part(caller);
@@ -78,7 +60,7 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
         if (is_first_to_say_how(caller)) adopt(caller.wish);
         Result opened = types::or_no_memory([&] {
           mutex_.assert_held();
-          return open_on_server(live, deadline_ns);
+          return open_on_server(live, deadline_ns, to);
         });
         if (life.stage() == Opening::Stage::opening) life.refused();  // memory ended in it
         changed_.notify_all();
@@ -157,7 +139,8 @@ Result Segment::make_copy() {
 }
 
 // By the one thread that opens it. The mutex is given up meanwhile.
-Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
+Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns,
+                               protocol::redirect_field& to) {
   protocol::open_segment wanted;
   wanted.path = url_.path;
   // A segment that is made now would lack the blocks of the copy [LOST-1].
@@ -174,14 +157,15 @@ Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t d
     request.segment = this;
     request.type = message_type::OPEN_SEGMENT;
     request.body = session::encoded(wanted);
-    answered = link_.call(live, request, deadline_ns);
+    answered = live->link().call(live, request, deadline_ns);
     if (answered) {
       answered = session::decode_answer(request.answer, message_type::SEGMENT_OPENED, opened);
     }
+    if (answered.code == error_code::REDIRECTED && !session::sends_on(request.answer, to)) to = {};
     // Before anything can be subscribed to.
     if (answered) {
       heard = types::or_no_memory([&] {
-        link_.listen(live, opened.segment, *this);
+        live->link().listen(live, opened.segment, *this);
         return Result{};
       });
     }
@@ -208,6 +192,8 @@ Result Segment::opened_on(const std::shared_ptr<Live>& live,
   const Opened opened = talk_.opened(answer, now_ns(), effects);
   if (opened == Opened::open) {
     live_ = live;
+    moved_.reset();
+    last_ = {&live->link(), &live->link() == &home_ ? session::SpaceId{} : live->space_id()};
     quota_bytes_ = answer.opened.quota_bytes;
   }
   if (opened == Opened::gone) {
@@ -225,7 +211,7 @@ Result Segment::opened_on(const std::shared_ptr<Live>& live,
   if (!talk_.life().is_lost()) return {};
   if (answer.code == error_code::OK) {
     const MutexUnlock talking(mutex_);
-    link_.unlisten(live, answer.opened.segment, *this);
+    live->link().unlisten(live, answer.opened.segment, *this);
   }
   return lost();
 }
@@ -359,6 +345,8 @@ void Segment::drop_copy() {
   change_fn_ = nullptr;
   connection_fn_ = nullptr;
   recent_fn_ = nullptr;
+  last_ = {&home_, {}};
+  moved_.reset();
   talk_.clear();
   has_unreachable_ = false;
   stats_ = {};

@@ -183,6 +183,7 @@ Result Segment::ask(const Wish& wish, coherence::Bound bound, bool fresh) {
   }
   while (true) {
     const std::uint32_t deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
+    session::CopyState::Asked asked;
     protocol::reader_acquired acquired;
     Result answered;
     {
@@ -192,8 +193,9 @@ Result Segment::ask(const Wish& wish, coherence::Bound bound, bool fresh) {
       request.waits_for_others = bound.model == Model::STRICT;
       answered = converse(
           request,
-          [this, &bound, fresh, deadline_ms] {
+          [this, &bound, &asked, fresh, deadline_ms] {
             mutex_.assert_held();
+            asked = talk_.state().asked();
             return session::encoded(talk_.question(bound, fresh, deadline_ms));
           },
           wish.deadline_ns, wish.may_wait);
@@ -203,7 +205,8 @@ Result Segment::ask(const Wish& wish, coherence::Bound bound, bool fresh) {
     }
     if (!answered) return answered;
     talk_.state().adaptation.asked(!acquired.updated);
-    if (!talk_.must_ask_again(acquired) || threads_.has(Role::exclusive)) return {};
+    const bool asks_again = talk_.must_ask_again(acquired, asked);
+    if (!asks_again || threads_.has(Role::exclusive)) return {};
   }
 }
 

@@ -303,12 +303,14 @@ Result Segment::try_release(std::span<const platform::Slice> slices, std::int64_
 }
 
 void Segment::number_release() {
+  ServerLink* link = &home_;
   {
     const MutexLock lock(mutex_);
     if (talk_.release().has_sequence()) return;
+    if (live_ != nullptr) link = &live_->link();
   }
   protocol::session_id session{};
-  const std::uint64_t sequence = link_.next_sequence(session);
+  const std::uint64_t sequence = link->next_sequence(session);
   const MutexLock lock(mutex_);
   talk_.release().number(session, sequence, now_ns());
 }
@@ -325,7 +327,7 @@ Result Segment::send_release_on(const std::shared_ptr<Live>& live,
     const MutexLock lock(mutex_);
     request.body = session::encoded(talk_.release_message(diff_bytes));
   }
-  Result called = link_.call(live, request, platform::never_ns);
+  Result called = live->link().call(live, request, platform::never_ns);
   {
     const MutexLock lock(mutex_);
     talk_.release().sent(request.was_sent);

@@ -38,8 +38,6 @@ namespace {
 constexpr std::size_t send_budget_bytes = std::size_t{1} << 20;
 // A connection that takes nothing for so long is broken.
 constexpr std::int64_t send_patience_ns = 60'000'000'000;
-constexpr std::int64_t first_pause_ns = 10'000'000;
-constexpr std::int64_t longest_pause_ns = 500'000'000;
 constexpr std::int64_t most_spin_us = 1'000;
 
 bool is_this_host(const std::string& host) { return host == "127.0.0.1" || host == "localhost"; }
@@ -57,9 +55,17 @@ Result unreachable(const std::string& name, std::string_view why) {
   });
 }
 
+// Of one host, which the caller names.
+Result out_of_reach(std::string why) { return {error_code::UNREACHABLE, std::move(why)}; }
+
+Result in_other_space(const std::string& name) {
+  return {error_code::REDIRECTED, "this client was sent on to the server " + name +
+                                      ", which serves another space; ask its operator"};
+}
+
 // No connection could be made: the server's fault, or for lack of something here.
 Result not_connected(const std::string& name, const platform::Status& status) {
-  if (!platform::is_shortage(status.code)) return unreachable(name, words_of(status));
+  if (!platform::is_shortage(status.code)) return out_of_reach(words_of(status));
   return {error_code::NO_MEMORY, "no connection to the server " + name +
                                      " can be made: " + platform::shortage_text(status.code) +
                                      " (" + status.what + ")"};
@@ -96,22 +102,47 @@ class Announced {
 }  // namespace
 
 ServerLink::ServerLink(types::Url any_segment, session::SessionIdentity identity,
-                       const platform::WakeUp& library_thread, Credentials credentials)
-    : server_(std::move(any_segment)),
-      name_(server_.server()),
+                       const platform::WakeUp& library_thread, Credentials credentials,
+                       SentOn sent_on)
+    : name_(any_segment.server()),
+      sent_on_(std::move(sent_on)),
+      key_(key_of(name_, sent_on_)),
       credentials_(std::move(credentials)),
       library_thread_(library_thread),
-      identity_(std::move(identity)) {}
+      identity_(std::move(identity)) {
+  for (types::Url& url : any_segment.of_each_host()) {
+    std::string name = url.server();
+    hosts_.push_back({std::move(url), std::move(name), {}, {}});
+  }
+}
+
+std::string ServerLink::key_of(const std::string& name, const SentOn& sent_on) {
+  return sent_on.by.empty() ? name : sent_on.by + " > " + name + " " + sent_on.tls_name;
+}
+
+session::SessionIdentity ServerLink::newcomer() {
+  const MutexLock lock(mutex_);
+  session::SessionIdentity identity = identity_;
+  identity.id = {};
+  return identity;
+}
 
 Expected& ServerLink::expected(Live& live) const { return live.expected_; }
 
 Result ServerLink::why_lost(const Live& live) const {
-  return unreachable(name_, live.lacked_memory() ? without_memory : "the connection was lost");
+  return unreachable(live.name(),
+                     live.lacked_memory() ? without_memory : "the connection was lost");
 }
 
-std::shared_ptr<Live> ServerLink::current() {
+std::shared_ptr<Live> ServerLink::current() const {
   const MutexLock lock(mutex_);
   return live_ != nullptr && !live_->is_lost() ? live_ : nullptr;
+}
+
+bool ServerLink::is_at(const std::string& server) const {
+  if (!has_several_hosts()) return server == name_;
+  const std::shared_ptr<Live> live = current();
+  return live != nullptr && live->name() == server;
 }
 
 Result ServerLink::connected(std::int64_t deadline_ns, bool keep_trying,
@@ -122,11 +153,12 @@ Result ServerLink::connected(std::int64_t deadline_ns, bool keep_trying,
     return unreachable(name_, "another thread of this process is still waiting for its answer");
   }
   const TakenTurn one_at_a_time(connecting_);
-  std::int64_t pause_ns = first_pause_ns;
+  for (Host& host : hosts_) host.trouble.clear();
+  std::int64_t pause_ns = session::first_pause_ns;
   while (true) {
     out = current();
     if (out != nullptr) return {};
-    const Result result = connect_once(deadline_ns, out);
+    const Result result = connect_round(deadline_ns, keep_trying, out);
     const bool is_shortage = result.code == error_code::NO_MEMORY;
     const bool may_pass = is_shortage || result.code == error_code::UNREACHABLE ||
                           result.code == error_code::STOPPING;
@@ -136,65 +168,115 @@ Result ServerLink::connected(std::int64_t deadline_ns, bool keep_trying,
       return is_shortage ? Result{error_code::UNREACHABLE, result.text} : result;
     }
     sleep_for(std::min(pause_ns, left_ns));
-    pause_ns = std::min(pause_ns * 2, longest_pause_ns);
+    pause_ns = std::min(pause_ns * 2, session::longest_pause_ns);
   }
 }
 
-Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out,
+Result ServerLink::connected_in(const session::SpaceId& space, std::int64_t deadline_ns,
+                                bool keep_trying, std::shared_ptr<Live>& out) {
+  if (!space) return in_other_space(name_);
+  {
+    const MutexLock lock(mutex_);
+    wanted_space_ = space;
+  }
+  if (Result result = connected(deadline_ns, keep_trying, out); !result) return result;
+  if (out->space_id() == space) return {};
+  out.reset();  // others have it from when its server was of their space
+  return in_other_space(name_);
+}
+
+// Tries each host once. The last that welcomed the client comes first: it has the session, with its
+// writer locks [SPACE-46].
+Result ServerLink::connect_round(std::int64_t deadline_ns, bool keep_trying,
+                                 std::shared_ptr<Live>& out) {
+  std::string what_happened;
+  bool is_stopping = true;  // all of them
+  Result tried;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const std::size_t at = (first_host_ + i) % hosts_.size();
+    Host& host = hosts_[at];
+    const bool is_last = i + 1 == hosts_.size();
+    const std::int64_t until_ns = patience_with_one(deadline_ns, is_last && !keep_trying);
+    tried = connect_once(host, until_ns, out);
+    if (tried) first_host_ = at;
+    const bool may_be_another =
+        tried.code == error_code::UNREACHABLE || tried.code == error_code::STOPPING;
+    if (!may_be_another) return tried;
+    if (!has_several_hosts()) break;
+    is_stopping &= tried.code == error_code::STOPPING;
+    // Shortly before the caller's deadline an attempt ends too early to say much.
+    const bool was_cut_short = now_ns() >= until_ns;
+    if (!was_cut_short || host.trouble.empty()) host.trouble = std::move(tried.text);
+    what_happened += (i == 0 ? "" : "; ") + host.name + ": " + host.trouble;
+  }
+  if (has_several_hosts()) {
+    const error_code code = is_stopping ? error_code::STOPPING : error_code::UNREACHABLE;
+    return {code, "no server of the URL can be reached: " + what_happened +
+                      "; is one of them running (interweave serve), and are "
+                      "the addresses right?"};
+  }
+  return tried.code == error_code::UNREACHABLE ? unreachable(name_, tried.text) : tried;
+}
+
+// Half of the remaining time stays for the hosts that are tried next.
+std::int64_t ServerLink::patience_with_one(std::int64_t deadline_ns, bool is_last) const {
+  if (!has_several_hosts() || is_last) return deadline_ns;
+  const std::int64_t now = now_ns();
+  return std::min(now + session::attempt_ns, now + (deadline_ns - now) / 2);
+}
+
+Result ServerLink::open_socket(const Host& host, std::int64_t deadline_ns, platform::Socket& out,
                                bool& is_unix) const {
+  const types::Url& url = host.url;
   is_unix = true;
-  if (server_.is_unix()) {
-    const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
-    return status ? Result{} : not_connected(name_, status);
+  if (url.is_unix()) {
+    const platform::Status status = platform::connect_unix(url.socket_file, deadline_ns, out);
+    return status ? Result{} : not_connected(host.name, status);
   }
   // [NET-1]: on one host the server's Unix socket, whose name is its TCP port.
-  if (!server_.secure && is_this_host(server_.host)) {
-    const std::string local = "@interweave-" + std::to_string(server_.port);
+  if (!url.secure && is_this_host(url.host)) {
+    const std::string local = "@interweave-" + std::to_string(url.port);
     if (platform::connect_unix(local, deadline_ns, out)) return {};
   }
   is_unix = false;
-  const platform::Status status =
-      platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
-  if (!status) return not_connected(name_, status);
-  if (!server_.secure) return {};
-  return result_of(platform::begin_tls(out, server_.host, credentials_.files(), deadline_ns),
-                   name_);
+  const platform::Status status = platform::connect_tcp(url.host, url.port, deadline_ns, out);
+  if (!status) return not_connected(host.name, status);
+  if (!url.secure) return {};
+  const std::string& certified = sent_on_.tls_name.empty() ? url.host : sent_on_.tls_name;
+  return result_of(platform::begin_tls(out, certified, credentials_.files(), deadline_ns),
+                   host.name);
 }
 
 // Until the server takes what the client shows, or refuses all of it [OWN-6].
-Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
+Result ServerLink::connect_once(Host& host, std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
   while (true) {
     OwnToken shown;
-    Result tried = try_to_connect(deadline_ns, shown, out);
+    Result tried = try_to_connect(host, deadline_ns, shown, out);
     if (tried.code != error_code::DENIED || !shown) return tried;
-    own_tokens_.refused(shown);
+    host.own_tokens.refused(shown);
   }
 }
 
 // `shown`: the token of a file that the answer to HELLO is about.
-Result ServerLink::try_to_connect(std::int64_t deadline_ns, OwnToken& shown,
+Result ServerLink::try_to_connect(Host& host, std::int64_t deadline_ns, OwnToken& shown,
                                   std::shared_ptr<Live>& out) {
   platform::Socket socket;
   bool is_unix = false;
-  if (Result opened = open_socket(deadline_ns, socket, is_unix); !opened) return opened;
-  session::ConnectionNumber number = 0;
-  {
-    const MutexLock lock(mutex_);
-    number = ++connections_;
-  }
-  auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
+  if (Result opened = open_socket(host, deadline_ns, socket, is_unix); !opened) return opened;
+  static std::atomic<session::ConnectionNumber> connections{0};
+  auto live = std::make_shared<Live>(*this, host.name, ++connections, std::move(socket), now_ns());
   const bool is_to_loopback_v4 = !is_unix && live->socket_.is_to_loopback_v4();
-  if (Result greeted = greet(*live, is_to_loopback_v4, deadline_ns, shown); !greeted) {
+  if (Result greeted = greet(host, *live, is_to_loopback_v4, deadline_ns, shown); !greeted) {
     if (greeted.code == error_code::DENIED && !shown) {
-      greeted.text += own_tokens_.advice(server_, is_to_loopback_v4);
+      greeted.text += host.own_tokens.advice(host.url, is_to_loopback_v4);
     }
     if (greeted.code != error_code::TIMED_OUT) return greeted;
-    return unreachable(name_, "it does not answer");
+    return out_of_reach("it does not answer");
   }
   const bool is_resumed = live->connection_.welcome().resumed;
   say_if_possible([&] {
     if (!log_choice().debug) return;
-    trace("connected to " + name_ + (is_resumed ? ", session resumed" : ", new session"));
+    trace("connected to " + live->name() + (is_resumed ? ", session resumed" : ", new session"));
   });
   const MutexLock lock(mutex_);
   live_ = live;
@@ -216,8 +298,8 @@ std::int64_t spin_ns() {
 }
 
 // HELLO and WELCOME, before anyone else sees the connection.
-Result ServerLink::greet(Live& live, bool is_to_loopback_v4, std::int64_t deadline_ns,
-                         OwnToken& shown) {
+Result ServerLink::greet(const Host& host, Live& live, bool is_to_loopback_v4,
+                         std::int64_t deadline_ns, OwnToken& shown) {
   session::SessionIdentity identity;
   {
     const MutexLock lock(mutex_);
@@ -225,7 +307,7 @@ Result ServerLink::greet(Live& live, bool is_to_loopback_v4, std::int64_t deadli
   }
   // A server that began anew has another token.
   const bool has_token = !identity.token.empty();
-  OwnToken own = has_token ? OwnToken{} : own_tokens_.find(server_, is_to_loopback_v4);
+  OwnToken own = has_token ? OwnToken{} : host.own_tokens.find(host.url, is_to_loopback_v4);
   if (own) identity.token = own.text;
   identity.origin = {platform::program_name(), platform::host_name(),
                      static_cast<std::uint64_t>(platform::process_id())};
@@ -235,7 +317,7 @@ Result ServerLink::greet(Live& live, bool is_to_loopback_v4, std::int64_t deadli
   const platform::Status sent = live.socket_.send(frames.next(send_budget_bytes), deadline_ns);
   // A server that refuses a secure client has said so before it hung up.
   if (!sent && !live.socket_.is_secure()) {
-    return unreachable(name_, platform::error_text(sent.code));
+    return out_of_reach(platform::error_text(sent.code));
   }
   std::vector<session::Incoming> incoming;
   while (incoming.empty()) {
@@ -244,16 +326,16 @@ Result ServerLink::greet(Live& live, bool is_to_loopback_v4, std::int64_t deadli
     if (status.code == EAGAIN) {
       platform::Interest interest{live.fd()};
       if (platform::Status bad = platform::wait_for({&interest, 1}, deadline_ns); !bad) {
-        return unreachable(name_, platform::error_text(bad.code));
+        return out_of_reach(platform::error_text(bad.code));
       }
       if (!interest.readable) return {error_code::TIMED_OUT, "the server does not answer"};
       continue;
     }
     if (live.socket_.is_secure() && status.code == EACCES) {
-      return result_of({platform::TlsTrouble::refused, status.what}, name_);
+      return result_of({platform::TlsTrouble::refused, status.what}, host.name);
     }
-    if (!status) return unreachable(name_, platform::error_text(status.code));
-    if (got == 0) return unreachable(name_, "it closed the connection at once");
+    if (!status) return out_of_reach(platform::error_text(status.code));
+    if (got == 0) return out_of_reach("it closed the connection at once");
     if (Result bad = live.connection_.received(got, now_ns(), incoming); !bad) return bad;
   }
   if (Result welcomed = live.connection_.welcomed(incoming.front(), identity); !welcomed) {
@@ -264,10 +346,24 @@ Result ServerLink::greet(Live& live, bool is_to_loopback_v4, std::int64_t deadli
   live.heartbeat_ns_ = live.connection_.heartbeat_ns();
   live.session_ = identity.id;
   const MutexLock lock(mutex_);
+  if (Result same = check_space(host, live.space_id()); !same) return same;
   expected(live).next_tag = 2;
   if (identity_.id != identity.id) sequence_ = 0;
   identity_.id = identity.id;
   return {};
+}
+
+// [SPACE-12] [SPACE-47]
+Result ServerLink::check_space(const Host& host, const session::SpaceId& space) {
+  if (!has_several_hosts()) {
+    const bool is_wanted = !wanted_space_ || space == wanted_space_;
+    return is_wanted ? Result{} : in_other_space(host.name);
+  }
+  if (!space) return out_of_reach("it does not say which space it serves; ask its operator");
+  if (!wanted_space_) wanted_space_ = space;
+  if (space == wanted_space_) return {};
+  return out_of_reach(
+      "it serves another space than the host that was used before; ask its operator");
 }
 
 Result ServerLink::send(const std::shared_ptr<Live>& live, Request& request,
@@ -528,15 +624,16 @@ ServerLink::Received ServerLink::read_messages(const std::shared_ptr<Live>& live
 
 void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
   ListenerRef segment;
+  std::uint32_t number = 0;
   std::shared_ptr<Waiter> waiter;
   bool is_late = false;
+  const bool is_first = incoming.message.part == session::Part::first;
   {
     const MutexLock lock(mutex_);
     if (live->is_lost()) return;
     if (incoming.tag == 0) {
       // Every notification about a segment begins with its number.
       xdr::Reader reader(incoming.message.body.data(), incoming.message.body.size());
-      std::uint32_t number = 0;
       const bool has_number = !incoming.message.body.empty() && reader.u32(number);
       const auto& segments = expected(*live).segments;
       const auto found = has_number ? segments.find(number) : segments.end();
@@ -545,11 +642,17 @@ void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& in
       const auto& waiters = expected(*live).waiters;
       const auto found = waiters.find(incoming.tag);
       if (found == waiters.end()) return;
-      waiter = found->second;
-      segment = waiter->segment;
-      is_late = waiter->is_late;
-      waiter->is_arriving = true;
+      segment = found->second->segment;
+      if (!is_first) {
+        waiter = found->second;
+        is_late = waiter->is_late;
+        waiter->is_arriving = true;
+      }
     }
+  }
+  if (is_first) {
+    if (segment.listener != nullptr) segment.listener->begins(incoming);
+    return;
   }
   try {
     if (segment.listener != nullptr) segment.listener->absorb(incoming, is_late);
@@ -558,6 +661,8 @@ void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& in
     if (waiter != nullptr) waiter->is_arriving = false;  // it is lost, with the others
     throw;
   }
+  const bool has_moved = incoming.type() == message_type::SEGMENT_MOVED;  // [SPACE-23]
+  if (has_moved && segment.listener != nullptr) unlisten(live, number, *segment.listener);
   if (waiter == nullptr) return;
   const MutexLock lock(mutex_);
   expected(*live).waiters.erase(incoming.tag);
@@ -582,7 +687,7 @@ void ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexce
     segments.swap(gone.segments);
   }
   say_if_possible([&] {
-    if (log_choice().debug) trace("connection to " + name_ + " lost: " + why);
+    if (log_choice().debug) trace("connection to " + live->name() + " lost: " + why);
   });
   for (const auto& [number, segment] : segments) {
     segment.listener->connection_lost(live->number());

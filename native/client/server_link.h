@@ -1,4 +1,6 @@
 // The process's one connection to one server, shared by all its segments (design, decision 11).
+// Segments that a server of a space sends on to another one share a connection there, too. A URL
+// with several hosts is one server here: the link is connected to one of them at a time [SPACE-46].
 //
 // A thread that waits for its answer reads the socket itself, so that an answer costs one wake-up.
 // When no thread waits, the library's thread reads (Runtime); or, in a program with an event loop,
@@ -43,6 +45,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
   // the thread that asked is given it, even if the deadline passes or the connection is lost
   // meanwhile. Throws std::bad_alloc: the message is lost, and so is the connection.
   virtual void absorb(session::Incoming& incoming, bool is_late) = 0;
+  // The first frame of a message that absorb() is given when the rest is here. In order with those,
+  // on the reading thread; may not call the link.
+  virtual void begins(const session::Incoming& incoming) = 0;
   // Also of a connection that the segment has left since.
   virtual void connection_lost(session::ConnectionNumber gone) noexcept = 0;
 
@@ -94,19 +99,31 @@ struct Request {
   bool was_sent = false;  // whole; what was not, the server cannot have acted on
 };
 
+// How a link differs from that of a URL, if a server sent segments on to it [SPACE-11].
+struct SentOn {
+  std::string by;        // the key of the link of the segments' URLs; "": this is such a link
+  std::string tls_name;  // the name that the certificate must have; "": the host
+};
+
 class ServerLink {
  public:
   // `library_thread` is woken when it has to read again.
   ServerLink(types::Url any_segment, session::SessionIdentity identity,
-             const platform::WakeUp& library_thread, Credentials credentials = {});
+             const platform::WakeUp& library_thread, Credentials credentials = {},
+             SentOn sent_on = {});
 
   // The live connection. Without one, it is made: by trying once (`keep_trying` false) or until the
-  // deadline. UNREACHABLE with the address otherwise; or NO_MEMORY, if descriptors, memory or a
+  // deadline. Several hosts are each tried once before a pause. UNREACHABLE with the addresses
+  // otherwise; or NO_MEMORY, if descriptors, memory or a
   // thread are missing here. A caller that keeps trying has lost a connection, and is told
   // UNREACHABLE then, too, because it waits for one as for a server that is away.
   Result connected(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
+  // As connected(). The server must serve this space [SPACE-12]: REDIRECTED otherwise, and a new
+  // connection is closed.
+  Result connected_in(const session::SpaceId& space, std::int64_t deadline_ns, bool keep_trying,
+                      std::shared_ptr<Live>& out);
   // Null while no connection lives.
-  [[nodiscard]] std::shared_ptr<Live> current();
+  [[nodiscard]] std::shared_ptr<Live> current() const;
   // UNREACHABLE. REQUIRES: the connection is lost.
   [[nodiscard]] Result why_lost(const Live& live) const;
 
@@ -141,7 +158,16 @@ class ServerLink {
   void unlisten(const std::shared_ptr<Live>& live, std::uint32_t number, const Listener& segment);
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  // It is the link's server, or that of its several hosts to which it is connected now.
+  [[nodiscard]] bool is_at(const std::string& server) const;
+  // The name, and for a link that segments are sent on to how they came there. Links of two URLs
+  // share none: one path on one connection is one segment, and each URL has its own.
+  [[nodiscard]] const std::string& key() const { return key_; }
+  [[nodiscard]] static std::string key_of(const std::string& name, const SentOn& sent_on);
+  [[nodiscard]] const SentOn& sent_on() const { return sent_on_; }
   [[nodiscard]] const Credentials& credentials() const { return credentials_; }
+  // For a link that shows a server the same.
+  [[nodiscard]] session::SessionIdentity newcomer();
   // The session, and the number of its next release.
   std::uint64_t next_sequence(protocol::session_id& session);
   void goodbye();
@@ -149,10 +175,25 @@ class ServerLink {
   void leave();
 
  private:
-  Result connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out);
-  Result try_to_connect(std::int64_t deadline_ns, OwnToken& shown, std::shared_ptr<Live>& out);
-  Result open_socket(std::int64_t deadline_ns, platform::Socket& out, bool& is_unix) const;
-  Result greet(Live& live, bool is_to_loopback_v4, std::int64_t deadline_ns, OwnToken& shown);
+  // One of the URL's hosts.
+  struct Host {
+    types::Url url;    // path unused
+    std::string name;  // as ServerLink::name()
+    OwnTokens own_tokens;
+    std::string trouble;  // why the present caller was not connected to it
+  };
+
+  Result connect_round(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
+  [[nodiscard]] std::int64_t patience_with_one(std::int64_t deadline_ns, bool is_last) const;
+  Result connect_once(Host& host, std::int64_t deadline_ns, std::shared_ptr<Live>& out);
+  Result try_to_connect(Host& host, std::int64_t deadline_ns, OwnToken& shown,
+                        std::shared_ptr<Live>& out);
+  Result open_socket(const Host& host, std::int64_t deadline_ns, platform::Socket& out,
+                     bool& is_unix) const;
+  Result greet(const Host& host, Live& live, bool is_to_loopback_v4, std::int64_t deadline_ns,
+               OwnToken& shown);
+  Result check_space(const Host& host, const session::SpaceId& space) IW_REQUIRES(mutex_);
+  [[nodiscard]] bool has_several_hosts() const { return hosts_.size() > 1; }
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
   void lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns)
@@ -174,25 +215,39 @@ class ServerLink {
   // Only with the mutex: by no other way does the link reach what it guards of a connection.
   [[nodiscard]] Expected& expected(Live& live) const IW_REQUIRES(mutex_);
 
-  const types::Url server_;  // path unused
   const std::string name_;
+  const SentOn sent_on_;
+  const std::string key_;
   const Credentials credentials_;
   const platform::WakeUp& library_thread_;
-  Turn connecting_;       // of making a connection
-  OwnTokens own_tokens_;  // of whoever has that turn
-  platform::Mutex mutex_;
+  Turn connecting_;             // of making a connection
+  std::vector<Host> hosts_;     // as the URL has them; the thread with that turn has their tokens
+  std::size_t first_host_ = 0;  // is tried first; the thread with that turn has it
+  mutable platform::Mutex mutex_;
   session::SessionIdentity identity_ IW_GUARDED_BY(mutex_);
   std::uint64_t sequence_ IW_GUARDED_BY(mutex_) = 0;
-  session::ConnectionNumber connections_ IW_GUARDED_BY(mutex_) = 0;  // so many were made
+  // None: any. That of a server which sent segments here, or of the first of several hosts.
+  session::SpaceId wanted_space_ IW_GUARDED_BY(mutex_);
   std::shared_ptr<Live> live_ IW_GUARDED_BY(mutex_);
 };
 
 // One connection. Fields are guarded by the link's mutex unless they say otherwise.
 class Live {
  public:
-  Live(session::ConnectionNumber number, platform::Socket socket, std::int64_t now_ns)
-      : number_(number), connection_(now_ns), heard_ns_(now_ns), socket_(std::move(socket)) {}
+  Live(ServerLink& link, std::string name, session::ConnectionNumber number,
+       platform::Socket socket, std::int64_t now_ns)
+      : link_(link),
+        name_(std::move(name)),
+        number_(number),
+        connection_(now_ns),
+        heard_ns_(now_ns),
+        socket_(std::move(socket)) {}
 
+  // Whose connection it is. Whoever uses it keeps the link.
+  [[nodiscard]] ServerLink& link() const { return link_; }
+  // The link's name; of several hosts, that of the one to which it leads.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  // Of all links of the process no two connections have one number.
   [[nodiscard]] session::ConnectionNumber number() const { return number_; }
 
   [[nodiscard]] int fd() const { return socket_.fd(); }
@@ -202,6 +257,9 @@ class Live {
   [[nodiscard]] std::int64_t heard_ns() const { return heard_ns_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::int64_t heartbeat_ns() const { return heartbeat_ns_; }  // fixed once greeted
   [[nodiscard]] const protocol::session_id& session() const { return session_; }  // likewise
+  [[nodiscard]] const session::SpaceId& space_id() const {
+    return connection_.space_id();
+  }  // likewise
   [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
   // Given up because there was no memory for what came.
   [[nodiscard]] bool lacked_memory() const {
@@ -231,6 +289,8 @@ class Live {
 
  private:
   friend class ServerLink;
+  ServerLink& link_;
+  const std::string name_;
   const session::ConnectionNumber number_;
   session::Connection connection_;  // frames_ of it: the reading thread's
   std::atomic<std::int64_t> heard_ns_;

@@ -2,6 +2,7 @@
 #include "client/server_link.h"
 
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "client/scripted_server_fixture.h"
@@ -17,11 +18,16 @@ class Counted final : public Listener {
   void absorb(session::Incoming& incoming, bool) override {
     bytes_.push_back(incoming.message.bulk.size_bytes());
   }
+  void begins(const session::Incoming&) override { begun_behind_.push_back(bytes_.size()); }
   void connection_lost(session::ConnectionNumber) noexcept override {}
   [[nodiscard]] const std::vector<std::size_t>& bytes() const { return bytes_; }
 
+  // How many messages had come when another began.
+  [[nodiscard]] const std::vector<std::size_t>& begun_behind() const { return begun_behind_; }
+
  private:
   std::vector<std::size_t> bytes_;
+  std::vector<std::size_t> begun_behind_;
 };
 
 class ReadingForDispatch : public ::testing::Test {
@@ -71,6 +77,20 @@ TEST_F(ReadingForDispatch, TakesAllThatIsThereBelowItsBound) {
   push();
   EXPECT_EQ(link_->read_all(live_, pushes * push_bytes * 2), Left::nothing);
   EXPECT_EQ(listener_.bytes().size(), 2 * pushes);
+}
+
+TEST_F(ReadingForDispatch, Not6TheSegmentHearsOfALargeMessageWhenItBegins) {
+  const std::vector<std::byte> bytes(protocol::MAX_CHUNK_BYTES + 1);
+  const platform::Slice bulk{bytes.data(), bytes.size()};
+  protocol::push body;
+  body.segment = ScriptedServer::segment;
+  std::thread server([&] {
+    server_.say({message_type::PUSH, session::encoded(body)}, 1u << 31 | next_stream_, {&bulk, 1});
+  });
+  while (listener_.bytes().size() <= pushes && !live_->is_lost()) (void)link_->read_all(live_, 1);
+  server.join();
+  EXPECT_EQ(listener_.begun_behind(), std::vector<std::size_t>{pushes});
+  EXPECT_EQ(listener_.bytes().size(), pushes + 1);
 }
 
 TEST_F(ReadingForDispatch, OfALostConnectionLeavesNothing) {

@@ -91,7 +91,9 @@ IW_API const char* IW_strerror(void);
  */
 
 /* Opens the segment and creates it if it does not exist. URL: [iw://|iws://]host[:port]/path or
- * unix:FILE:/path; the default port is 7747. No data moves until the first lock. */
+ * unix:FILE:/path; the default port is 7747. Servers that share a store stand in one URL, with
+ * commas between them: a.example,b.example/path. The library uses the first that answers, and goes
+ * to the next one when it loses that. No data moves until the first lock. */
 IW_API IW_handle_t IW_open_segment(const char* url);
 
 /* As IW_open_segment if `options` is NULL. Without IW_CREATE a missing segment is
@@ -140,7 +142,7 @@ IW_API int IW_wl_acquire(IW_handle_t h);
  *   IW_ESEGMENT_LOST: the lock is gone. The copy shows the version before the acquire.
  * - IW_EUNREACHABLE: the release was sent, and the server could not be asked for the outcome. The
  *   lock is gone, and the next lock fetches the copy anew.
- * - IW_ESTORE_FULL, IW_ETIMED_OUT: the lock is still held. Release again or abort.
+ * - IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ETIMED_OUT: the lock is still held. Release again or abort.
  * - IW_ETOO_LARGE: the server can take no release of this size. The lock is still held. Free some
  *   of the new blocks and release again, or abort.
  * - IW_ENO_MEMORY: usually nothing was sent and the lock is still held. If the release was sent,

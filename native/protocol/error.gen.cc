@@ -49,6 +49,7 @@ bool decode(xdr::Reader& r, error_code& v) {
     case 33:
     case 34:
     case 35:
+    case 36:
       v = static_cast<error_code>(word);
       return true;
     default:
@@ -94,6 +95,7 @@ const char* name_of(error_code v) {
     case error_code::INTERNAL: return "INTERNAL";
     case error_code::SEGMENT_LOST: return "SEGMENT_LOST";
     case error_code::REDIRECTED: return "REDIRECTED";
+    case error_code::STORE_ALONE: return "STORE_ALONE";
   }
   return "?";
 }

@@ -88,6 +88,8 @@ enum class error_code : std::int32_t {
   SEGMENT_LOST = 34,
   // Another server has the segment; the text says its address.
   REDIRECTED = 35,
+  // The database has no synchronous standby: reads continue, writes fail.
+  STORE_ALONE = 36,
 };
 void encode(xdr::Writer& w, const error_code& v);
 [[nodiscard]] bool decode(xdr::Reader& r, error_code& v);

@@ -25,6 +25,7 @@ bool decode(xdr::Reader& r, field_key& v) {
     case 10:
     case 11:
     case 12:
+    case 13:
       v = static_cast<field_key>(word);
       return true;
     default:
@@ -46,6 +47,7 @@ const char* name_of(field_key v) {
     case field_key::FIELD_CHAIN_HASH: return "FIELD_CHAIN_HASH";
     case field_key::FIELD_EPOCH: return "FIELD_EPOCH";
     case field_key::FIELD_KEEPING: return "FIELD_KEEPING";
+    case field_key::FIELD_MOVING: return "FIELD_MOVING";
   }
   return "?";
 }
@@ -148,6 +150,14 @@ void encode(xdr::Writer& w, const keeping_field& v) {
 
 bool decode(xdr::Reader& r, keeping_field& v) {
   return r.boolean(v.keeps_grants);
+}
+
+void encode(xdr::Writer& w, const moving_field& v) {
+  w.boolean(v.follows_moves);
+}
+
+bool decode(xdr::Reader& r, moving_field& v) {
+  return r.boolean(v.follows_moves);
 }
 
 }  // namespace iw::protocol

@@ -32,6 +32,7 @@ enum class field_key : std::int32_t {
   FIELD_CHAIN_HASH = 10,
   FIELD_EPOCH = 11,
   FIELD_KEEPING = 12,
+  FIELD_MOVING = 13,
 };
 void encode(xdr::Writer& w, const field_key& v);
 [[nodiscard]] bool decode(xdr::Reader& r, field_key& v);
@@ -147,5 +148,15 @@ struct keeping_field {
 };
 void encode(xdr::Writer& w, const keeping_field& v);
 [[nodiscard]] bool decode(xdr::Reader& r, keeping_field& v);
+
+// On this connection the client follows SEGMENT_MOVED [SPACE-23]. Without the field the server
+// closes the connection where a segment moves.
+struct moving_field {
+  bool follows_moves{};
+
+  bool operator==(const moving_field& other) const = default;
+};
+void encode(xdr::Writer& w, const moving_field& v);
+[[nodiscard]] bool decode(xdr::Reader& r, moving_field& v);
 
 }  // namespace iw::protocol

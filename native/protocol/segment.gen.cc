@@ -147,6 +147,68 @@ bool decode(xdr::Reader& r, segment_list& v) {
       r.boolean(v.more);
 }
 
+void encode(xdr::Writer& w, const segment_place& v) {
+  w.i32(static_cast<std::int32_t>(v));
+}
+
+bool decode(xdr::Reader& r, segment_place& v) {
+  std::int32_t word = 0;
+  if (!r.i32(word)) return false;
+  switch (word) {
+    case 1:
+    case 2:
+    case 3:
+      v = static_cast<segment_place>(word);
+      return true;
+    default:
+      return r.fail("a number is not a member of its enum");
+  }
+}
+
+const char* name_of(segment_place v) {
+  switch (v) {
+    case segment_place::HERE: return "HERE";
+    case segment_place::ELSEWHERE: return "ELSEWHERE";
+    case segment_place::UNCLAIMED: return "UNCLAIMED";
+  }
+  return "?";
+}
+
+void encode(xdr::Writer& w, const list_places& v) {
+  xdr::put_string(w, v.prefix, 1024U);
+  xdr::put_string(w, v.after, 1024U);
+}
+
+bool decode(xdr::Reader& r, list_places& v) {
+  return xdr::get_string(r, v.prefix, 1024U) &&
+      xdr::get_string(r, v.after, 1024U);
+}
+
+void encode(xdr::Writer& w, const listed_place& v) {
+  encode(w, v.segment);
+  encode(w, v.place);
+  xdr::put_string(w, v.address, 255U);
+  xdr::put_string(w, v.tls_name, 255U);
+}
+
+bool decode(xdr::Reader& r, listed_place& v) {
+  return decode(r, v.segment) &&
+      decode(r, v.place) &&
+      xdr::get_string(r, v.address, 255U) &&
+      xdr::get_string(r, v.tls_name, 255U);
+}
+
+void encode(xdr::Writer& w, const place_list& v) {
+  xdr::put_array(w, v.places, 128U,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  w.boolean(v.more);
+}
+
+bool decode(xdr::Reader& r, place_list& v) {
+  return xdr::get_array(r, v.places, 128U, 84U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); }) &&
+      r.boolean(v.more);
+}
+
 void encode(xdr::Writer& w, const describe_blocks& v) {
   w.u32(v.segment);
   w.u64(v.after_serial);

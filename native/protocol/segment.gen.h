@@ -20,6 +20,7 @@ inline constexpr std::uint32_t MAX_LISTED = 128U;
 inline constexpr std::uint32_t MAX_DESCRIBED = 4096U;
 inline constexpr std::uint32_t MAX_NAMES_DESCRIBED = 64U;
 inline constexpr std::uint32_t MAX_CHAINS = 1024U;
+inline constexpr std::uint32_t NOT_KNOWN = 4294967295U;
 
 // UTF-8, not empty, not beginning with a digit, without '#' and control characters [SEG-4]
 using block_name = std::string;
@@ -98,7 +99,8 @@ struct remove_segment {
 void encode(xdr::Writer& w, const remove_segment& v);
 [[nodiscard]] bool decode(xdr::Reader& r, remove_segment& v);
 
-// Segments whose path begins with `prefix` and comes after `after`, in byte order.
+// Segments whose path begins with `prefix` and comes after `after`, in byte order. A server that
+// shares its store lists those of all servers [SPACE-34].
 struct list_segments {
   std::string prefix{};
   std::string after{};
@@ -108,6 +110,9 @@ struct list_segments {
 void encode(xdr::Writer& w, const list_segments& v);
 [[nodiscard]] bool decode(xdr::Reader& r, list_segments& v);
 
+// Of a segment that another server owns, `clients` is NOT_KNOWN. Then the path, the incarnation and
+// the number of `newest` are those that the store has, and the other members mean nothing
+// [SPACE-35].
 struct segment_info {
   std::string path{};
   version_stamp newest{};
@@ -134,6 +139,50 @@ struct segment_list {
 };
 void encode(xdr::Writer& w, const segment_list& v);
 [[nodiscard]] bool decode(xdr::Reader& r, segment_list& v);
+
+// The server of a segment, as the asked server sees it [SPACE-36].
+enum class segment_place : std::int32_t {
+  HERE = 1,
+  // at another server, whose address follows
+  ELSEWHERE = 2,
+  // no server owns it, or its owner is over: the first that is asked for it claims it
+  UNCLAIMED = 3,
+};
+void encode(xdr::Writer& w, const segment_place& v);
+[[nodiscard]] bool decode(xdr::Reader& r, segment_place& v);
+// The name in the .x file; "?" for a number that is not a member.
+[[nodiscard]] const char* name_of(segment_place v);
+
+// As list_segments. The answer also says where each segment is.
+struct list_places {
+  std::string prefix{};
+  std::string after{};
+
+  bool operator==(const list_places& other) const = default;
+};
+void encode(xdr::Writer& w, const list_places& v);
+[[nodiscard]] bool decode(xdr::Reader& r, list_places& v);
+
+struct listed_place {
+  segment_info segment{};
+  segment_place place = segment_place::HERE;
+  // as in redirect_field; "" but for ELSEWHERE
+  std::string address{};
+  std::string tls_name{};
+
+  bool operator==(const listed_place& other) const = default;
+};
+void encode(xdr::Writer& w, const listed_place& v);
+[[nodiscard]] bool decode(xdr::Reader& r, listed_place& v);
+
+struct place_list {
+  std::vector<listed_place> places{};
+  bool more{};
+
+  bool operator==(const place_list& other) const = default;
+};
+void encode(xdr::Writer& w, const place_list& v);
+[[nodiscard]] bool decode(xdr::Reader& r, place_list& v);
 
 // Asks for types and headers of blocks without their data, to reserve space for pointers into a
 // segment that is not cached (IW_mip_to_ptr). The reply's bulk is a metadata-only diff

@@ -25,6 +25,8 @@ bool decode(xdr::Reader& r, message_type& v) {
     case 22:
     case 23:
     case 24:
+    case 25:
+    case 26:
     case 32:
     case 33:
     case 34:
@@ -33,6 +35,8 @@ bool decode(xdr::Reader& r, message_type& v) {
     case 37:
     case 38:
     case 39:
+    case 40:
+    case 41:
     case 48:
     case 49:
     case 50:
@@ -58,6 +62,11 @@ bool decode(xdr::Reader& r, message_type& v) {
     case 87:
     case 88:
     case 89:
+    case 90:
+    case 96:
+    case 97:
+    case 98:
+    case 99:
       v = static_cast<message_type>(word);
       return true;
     default:
@@ -79,6 +88,8 @@ const char* name_of(message_type v) {
     case message_type::GOODBYE: return "GOODBYE";
     case message_type::RELOAD_ACCESS: return "RELOAD_ACCESS";
     case message_type::ACCESS_RELOADED: return "ACCESS_RELOADED";
+    case message_type::LIST_MEMBERS: return "LIST_MEMBERS";
+    case message_type::MEMBER_LIST: return "MEMBER_LIST";
     case message_type::OPEN_SEGMENT: return "OPEN_SEGMENT";
     case message_type::SEGMENT_OPENED: return "SEGMENT_OPENED";
     case message_type::CLOSE_SEGMENT: return "CLOSE_SEGMENT";
@@ -87,6 +98,8 @@ const char* name_of(message_type v) {
     case message_type::SEGMENT_LIST: return "SEGMENT_LIST";
     case message_type::DESCRIBE_BLOCKS: return "DESCRIBE_BLOCKS";
     case message_type::BLOCKS_DESCRIBED: return "BLOCKS_DESCRIBED";
+    case message_type::LIST_PLACES: return "LIST_PLACES";
+    case message_type::PLACE_LIST: return "PLACE_LIST";
     case message_type::ACQUIRE_READER: return "ACQUIRE_READER";
     case message_type::READER_ACQUIRED: return "READER_ACQUIRED";
     case message_type::RELEASE_READER: return "RELEASE_READER";
@@ -112,6 +125,11 @@ const char* name_of(message_type v) {
     case message_type::WRITER_LOST: return "WRITER_LOST";
     case message_type::SEGMENT_GONE: return "SEGMENT_GONE";
     case message_type::RECALL_WRITER: return "RECALL_WRITER";
+    case message_type::SEGMENT_MOVED: return "SEGMENT_MOVED";
+    case message_type::FOLLOW_SEGMENT: return "FOLLOW_SEGMENT";
+    case message_type::SEGMENT_FOLLOWED: return "SEGMENT_FOLLOWED";
+    case message_type::HAND_OVER: return "HAND_OVER";
+    case message_type::DRAIN: return "DRAIN";
   }
   return "?";
 }
@@ -208,6 +226,106 @@ void encode(xdr::Writer& w, const access_reloaded& v) {
 bool decode(xdr::Reader& r, access_reloaded& v) {
   return r.u64(v.generation) &&
       xdr::get_array(r, v.files, 2U, 16U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
+}
+
+void encode(xdr::Writer& w, const member_state& v) {
+  w.i32(static_cast<std::int32_t>(v));
+}
+
+bool decode(xdr::Reader& r, member_state& v) {
+  std::int32_t word = 0;
+  if (!r.i32(word)) return false;
+  switch (word) {
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+      v = static_cast<member_state>(word);
+      return true;
+    default:
+      return r.fail("a number is not a member of its enum");
+  }
+}
+
+const char* name_of(member_state v) {
+  switch (v) {
+    case member_state::STANDING: return "STANDING";
+    case member_state::SILENT: return "SILENT";
+    case member_state::OVER: return "OVER";
+    case member_state::ENDED: return "ENDED";
+    case member_state::DRAINED: return "DRAINED";
+  }
+  return "?";
+}
+
+void encode(xdr::Writer& w, const list_members& v) {
+  w.u64(v.after);
+}
+
+bool decode(xdr::Reader& r, list_members& v) {
+  return r.u64(v.after);
+}
+
+void encode(xdr::Writer& w, const member_info& v) {
+  w.u64(v.number);
+  xdr::put_string(w, v.address, 255U);
+  xdr::put_string(w, v.tls_name, 255U);
+  w.u32(v.lease_ms);
+  encode(w, v.state);
+  w.boolean(v.is_asked);
+  w.u64(v.segments);
+  w.u64(v.rules_version);
+}
+
+bool decode(xdr::Reader& r, member_info& v) {
+  return r.u64(v.number) &&
+      xdr::get_string(r, v.address, 255U) &&
+      xdr::get_string(r, v.tls_name, 255U) &&
+      r.u32(v.lease_ms) &&
+      decode(r, v.state) &&
+      r.boolean(v.is_asked) &&
+      r.u64(v.segments) &&
+      r.u64(v.rules_version);
+}
+
+void encode(xdr::Writer& w, const store_state& v) {
+  xdr::put_string(w, v.kind, 255U);
+  xdr::put_string(w, v.primary, 255U);
+  w.u64(v.timeline);
+  w.u32(v.standbys);
+  w.boolean(v.wants_standby);
+  xdr::put_string(w, v.trouble, 1024U);
+}
+
+bool decode(xdr::Reader& r, store_state& v) {
+  return xdr::get_string(r, v.kind, 255U) &&
+      xdr::get_string(r, v.primary, 255U) &&
+      r.u64(v.timeline) &&
+      r.u32(v.standbys) &&
+      r.boolean(v.wants_standby) &&
+      xdr::get_string(r, v.trouble, 1024U);
+}
+
+void encode(xdr::Writer& w, const member_list& v) {
+  w.boolean(v.shares_store);
+  w.boolean(v.tells_all);
+  xdr::put_array(w, v.members, 32U,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  w.boolean(v.more);
+  w.u64(v.unowned);
+  w.u64(v.rules_version);
+  encode(w, v.store);
+}
+
+bool decode(xdr::Reader& r, member_list& v) {
+  return r.boolean(v.shares_store) &&
+      r.boolean(v.tells_all) &&
+      xdr::get_array(r, v.members, 32U, 44U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); }) &&
+      r.boolean(v.more) &&
+      r.u64(v.unowned) &&
+      r.u64(v.rules_version) &&
+      decode(r, v.store);
 }
 
 }  // namespace iw::protocol

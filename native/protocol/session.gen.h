@@ -15,7 +15,7 @@
 namespace iw::protocol {
 
 inline constexpr std::uint32_t PROTOCOL_VERSION_MIN = 2U;
-inline constexpr std::uint32_t PROTOCOL_VERSION_MAX = 2U;
+inline constexpr std::uint32_t PROTOCOL_VERSION_MAX = 3U;
 inline constexpr std::uint32_t MAX_CONTROL_BYTES = 65536U;
 inline constexpr std::uint32_t MAX_CHUNK_BYTES = 262144U;
 inline constexpr std::uint32_t MAX_OPEN_STREAMS = 64U;
@@ -23,6 +23,8 @@ inline constexpr std::uint32_t MAX_TOKEN = 4096U;
 inline constexpr std::uint32_t MAX_LABEL = 255U;
 inline constexpr std::uint32_t MAX_ACCESS_FILES = 2U;
 inline constexpr std::uint32_t MAX_READ_TEXT = 1024U;
+inline constexpr std::uint32_t MAX_MEMBERS_LISTED = 32U;
+inline constexpr std::uint32_t MAX_TROUBLE = 1024U;
 
 enum class message_type : std::int32_t {
   // any reply may be one of these
@@ -39,6 +41,8 @@ enum class message_type : std::int32_t {
   GOODBYE = 22,
   RELOAD_ACCESS = 23,
   ACCESS_RELOADED = 24,
+  LIST_MEMBERS = 25,
+  MEMBER_LIST = 26,
   // segment.x
   OPEN_SEGMENT = 32,
   SEGMENT_OPENED = 33,
@@ -48,6 +52,8 @@ enum class message_type : std::int32_t {
   SEGMENT_LIST = 37,
   DESCRIBE_BLOCKS = 38,
   BLOCKS_DESCRIBED = 39,
+  LIST_PLACES = 40,
+  PLACE_LIST = 41,
   // lock.x
   ACQUIRE_READER = 48,
   READER_ACQUIRED = 49,
@@ -76,6 +82,12 @@ enum class message_type : std::int32_t {
   WRITER_LOST = 87,
   SEGMENT_GONE = 88,
   RECALL_WRITER = 89,
+  // moving.x: SEGMENT_MOVED is a notification of the server
+  SEGMENT_MOVED = 90,
+  FOLLOW_SEGMENT = 96,
+  SEGMENT_FOLLOWED = 97,
+  HAND_OVER = 98,
+  DRAIN = 99,
 };
 void encode(xdr::Writer& w, const message_type& v);
 [[nodiscard]] bool decode(xdr::Reader& r, message_type& v);
@@ -198,5 +210,91 @@ struct access_reloaded {
 };
 void encode(xdr::Writer& w, const access_reloaded& v);
 [[nodiscard]] bool decode(xdr::Reader& r, access_reloaded& v);
+
+// How the asked server sees a server of its space [SPACE-31].
+enum class member_state : std::int32_t {
+  // it renews its lease; of the asked server itself: it has standing
+  STANDING = 1,
+  // no renewal was seen for nine tenths of its lease or longer: its standing may have ended
+  SILENT = 2,
+  // it is over: another server claims one of its segments when a client asks for that
+  OVER = 3,
+  // it has stopped in order, and still stands as the owner of segments, which are claimed so
+  ENDED = 4,
+  // it renews its lease, and was drained: it claims and creates nothing [SPACE-24]
+  DRAINED = 5,
+};
+void encode(xdr::Writer& w, const member_state& v);
+[[nodiscard]] bool decode(xdr::Reader& r, member_state& v);
+// The name in the .x file; "?" for a number that is not a member.
+[[nodiscard]] const char* name_of(member_state v);
+
+// Asks for the servers of the space whose numbers are larger than `after` [SPACE-30].
+struct list_members {
+  std::uint64_t after{};
+
+  bool operator==(const list_members& other) const = default;
+};
+void encode(xdr::Writer& w, const list_members& v);
+[[nodiscard]] bool decode(xdr::Reader& r, list_members& v);
+
+// A server of the space.
+struct member_info {
+  std::uint64_t number{};
+  // HOST:PORT; "": it shares its store with nobody
+  std::string address{};
+  // as in redirect_field
+  std::string tls_name{};
+  std::uint32_t lease_ms{};
+  member_state state = member_state::STANDING;
+  // it is the server that answers
+  bool is_asked{};
+  // that it owns [SPACE-32]
+  std::uint64_t segments{};
+  // 0: it has none from the store
+  std::uint64_t rules_version{};
+
+  bool operator==(const member_info& other) const = default;
+};
+void encode(xdr::Writer& w, const member_info& v);
+[[nodiscard]] bool decode(xdr::Reader& r, member_info& v);
+
+// The store as the asked server sees it [SPACE-33].
+struct store_state {
+  // "memory", "directory" or "postgres"
+  std::string kind{};
+  // of PostgreSQL: for people, the node that takes writes
+  std::string primary{};
+  // of PostgreSQL; 0: not known
+  std::uint64_t timeline{};
+  // synchronous ones that are attached
+  std::uint32_t standbys{};
+  // without one, writes fail with STORE_ALONE
+  bool wants_standby{};
+  // for people: why writes fail; "": nothing is wrong
+  std::string trouble{};
+
+  bool operator==(const store_state& other) const = default;
+};
+void encode(xdr::Writer& w, const store_state& v);
+[[nodiscard]] bool decode(xdr::Reader& r, store_state& v);
+
+// The answer to LIST_MEMBERS.
+struct member_list {
+  bool shares_store{};
+  // no: numbers of segments and the store are left out
+  bool tells_all{};
+  std::vector<member_info> members{};
+  bool more{};
+  // segments whose owner's row is gone
+  std::uint64_t unowned{};
+  // the newest in the store; 0: it has none
+  std::uint64_t rules_version{};
+  store_state store{};
+
+  bool operator==(const member_list& other) const = default;
+};
+void encode(xdr::Writer& w, const member_list& v);
+[[nodiscard]] bool decode(xdr::Reader& r, member_list& v);
 
 }  // namespace iw::protocol

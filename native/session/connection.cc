@@ -58,6 +58,7 @@ protocol::hello Connection::hello(const SessionIdentity& identity) const {
   hello.client = identity.client;
   hello.fields = origin_fields(identity.origin);
   hello.fields.push_back(keeping_field());
+  hello.fields.push_back(moving_field());
   return hello;
 }
 
@@ -78,6 +79,14 @@ Result Connection::welcomed(const Incoming& answer, SessionIdentity& identity) {
   if (welcome_.heartbeat_ms == 0 || welcome_.session_lease_ms == 0) {
     return Result::malformed("the server's welcome has no heartbeat or lease");
   }
+  protocol::id_field space;
+  bool has_space = false;
+  if (Result found =
+          find_field(welcome_.fields, protocol::field_key::FIELD_SPACE_ID, space, has_space);
+      !found) {
+    return found;
+  }
+  if (has_space) space_id_ = space.id;
   identity.id = welcome_.session;
   frames_.set_max_bulk_bytes(welcome_.max_diff_bytes);
   return {};
@@ -96,11 +105,13 @@ std::uint32_t Connection::begin_request(RequestTag tag, message_type type, std::
 }
 
 Result Connection::received(std::size_t bytes, std::int64_t now_ns, std::vector<Incoming>& out) {
-  complete_.clear();
-  const bool good = frames_.received(bytes, complete_);
-  heard_ns_ = now_ns;
-  for (Message& message : complete_) {
+  come_.clear();
+  const bool good = frames_.received(bytes, come_);
+  bytes_ns_ = now_ns;
+  for (Message& message : come_) {
     Incoming incoming;
+    // The server may have begun other messages before the frames that follow a first one.
+    if (message.part != Part::rest) heard_ns_ = now_ns;
     if ((message.head.stream & notification_bit) == 0) {
       const auto request = requests_.find(message.head.stream);
       if (request == requests_.end()) {
@@ -112,7 +123,7 @@ Result Connection::received(std::size_t bytes, std::int64_t now_ns, std::vector<
       incoming.tag = request->second.tag;
       incoming.asked = request->second.type;
       incoming.sent_ns = request->second.sent_ns;
-      requests_.erase(request);
+      if (message.part != Part::first) requests_.erase(request);
     }
     incoming.message = std::move(message);
     out.push_back(std::move(incoming));
@@ -128,7 +139,7 @@ std::int64_t Connection::ping_due_ns() const {
 }
 
 bool Connection::is_silent(std::int64_t now_ns) const {
-  return now_ns - heard_ns_ > patience_heartbeats * heartbeat_ns();
+  return now_ns - bytes_ns_ > patience_heartbeats * heartbeat_ns();
 }
 
 std::uint32_t Connection::stream_of(RequestTag tag) const {
@@ -162,6 +173,21 @@ Result check_answer(const Incoming& answer, message_type wanted) {
   }
   return Result::malformed(std::string("the server answered ") + name_of(answer.asked) + " with " +
                            name_of(answer.type()));
+}
+
+bool is_redirected(const Incoming& answer) {
+  if (answer.type() != message_type::ERROR) return false;
+  protocol::error_reply error;
+  return read_error(answer.message.body, error) && error.code == protocol::error_code::REDIRECTED;
+}
+
+bool sends_on(const Incoming& answer, protocol::redirect_field& to) {
+  if (!is_redirected(answer)) return false;
+  protocol::error_reply error;
+  if (!read_error(answer.message.body, error)) return false;
+  bool is_there = false;
+  const Result found = find_field(error.fields, protocol::field_key::FIELD_REDIRECT, to, is_there);
+  return found && is_there;
 }
 
 }  // namespace iw::session

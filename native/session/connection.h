@@ -5,8 +5,10 @@
 // the connection through SessionIdentity.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -32,6 +34,9 @@ struct SessionIdentity {
   Origin origin;       // for people
 };
 
+// The name space that a server says it serves; none: it says nothing of it.
+using SpaceId = std::optional<std::array<std::uint8_t, 16>>;
+
 // Identifies the waiter for an answer; chosen by the caller, never 0.
 using RequestTag = std::uint64_t;
 
@@ -47,12 +52,14 @@ struct Incoming {
 
 class Connection {
  public:
-  explicit Connection(std::int64_t now_ns) : heard_ns_(now_ns), said_ns_(now_ns) {}
+  explicit Connection(std::int64_t now_ns)
+      : heard_ns_(now_ns), bytes_ns_(now_ns), said_ns_(now_ns) {}
 
   // The first message. Its answer is given to welcomed().
   protocol::hello hello(const SessionIdentity& identity) const;
   Result welcomed(const Incoming& answer, SessionIdentity& identity);
   [[nodiscard]] const protocol::welcome& welcome() const { return welcome_; }
+  [[nodiscard]] const SpaceId& space_id() const { return space_id_; }
 
   // A request is about to be sent: its stream number; 0 if too many are open.
   std::uint32_t begin_request(RequestTag tag, message_type type, std::int64_t now_ns);
@@ -64,10 +71,11 @@ class Connection {
   void said(std::int64_t now_ns) { said_ns_ = now_ns; }
 
   platform::Space space() { return frames_.space(); }
-  // Takes in `bytes` received into space(). Appends answers and notifications in their order.
-  // MALFORMED: the connection must end.
+  // Takes in `bytes` received into space(). Appends answers and notifications in their order, also
+  // those of which the first frame has come. MALFORMED: the connection must end.
   Result received(std::size_t bytes, std::int64_t now_ns, std::vector<Incoming>& out);
 
+  // When a message last began to come [FRESH-3].
   [[nodiscard]] std::int64_t heard_ns() const { return heard_ns_; }
   [[nodiscard]] std::int64_t heartbeat_ns() const;
   // When a PING must be sent, if nothing else was.
@@ -83,17 +91,25 @@ class Connection {
   };
 
   FrameReader frames_;
-  std::vector<Message> complete_;
+  std::vector<Message> come_;
   std::unordered_map<std::uint32_t, Request> requests_;
   std::uint32_t next_stream_ = 1;
   protocol::welcome welcome_;
+  SpaceId space_id_;
   std::int64_t heard_ns_;
+  std::int64_t bytes_ns_;  // when bytes last came
   std::int64_t said_ns_;
 };
 
 // The answer's body. Otherwise the server's ERROR, UNIMPLEMENTED, or MALFORMED for another type of
 // message.
 Result check_answer(const Incoming& answer, message_type wanted);
+
+// The answer says that another server has the segment [SPACE-9, SPACE-23].
+bool is_redirected(const Incoming& answer);
+
+// Where an answer of REDIRECTED sends the client on to [SPACE-9]. False: it does not.
+bool sends_on(const Incoming& answer, protocol::redirect_field& to);
 
 template <typename Body>
 Result decode_answer(const Incoming& answer, message_type wanted, Body& body) {

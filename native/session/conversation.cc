@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "protocol/error.gen.h"
+#include "protocol/moving.gen.h"
 #include "session/frame_writer.h"
 
 namespace iw::session {
@@ -143,6 +144,22 @@ void Conversation::connection_lost(ConnectionNumber gone, Effects& effects) {
   effects.add(Kind::wake);
 }
 
+// The connection stays, and the segment is open nowhere. The server waited for the end of all
+// locks before the segment moved [SPACE-19].
+void Conversation::moved(Effects& effects) {
+  connection_lost(life_.connection(), effects);
+  lose_lock();
+  locks_ended();
+}
+
+void Conversation::heard_move(const Incoming& incoming, Effects& effects, Brought& brought) {
+  protocol::segment_moved told;
+  if (!is_from_here(incoming) || !body_of(incoming, message_type::SEGMENT_MOVED, told)) return;
+  if (told.segment != number_) return;
+  if (!told.address.empty()) brought.moved_to = {{told.address, told.tls_name, false}};
+  moved(effects);
+}
+
 void Conversation::clear() {
   wants_ = {};
   state_.clear();
@@ -180,6 +197,7 @@ void Conversation::give_up_kept() {
 Conversation::Brought Conversation::heard(Incoming& incoming, bool is_late, const Moment& moment,
                                           Effects& effects) {
   Brought brought;
+  if (is_from_here(incoming)) state_.ends(incoming.message.head.stream);
   if (incoming.tag == 0) {
     heard_notification(incoming, moment, effects, brought);
     if (is_subscription_unwanted()) effects.add(Kind::wake);
@@ -187,8 +205,29 @@ Conversation::Brought Conversation::heard(Incoming& incoming, bool is_late, cons
     // SEGMENT_GONE may have come before the segment was listened for.
     if (says_removed(incoming)) removed(incoming, moment, effects);
     heard_answer(incoming, is_late, moment, effects, brought);
+    const bool is_opening = incoming.asked == message_type::OPEN_SEGMENT;
+    if (!is_opening && is_from_here(incoming) && is_redirected(incoming)) {
+      protocol::redirect_field to;
+      if (sends_on(incoming, to)) brought.moved_to = std::move(to);
+      moved(effects);
+    }
   }
   return brought;
+}
+
+void Conversation::begins(const Incoming& incoming) {
+  if (incoming.connection != life_.connection()) return;
+  const std::uint32_t stream = incoming.message.head.stream;
+  protocol::push push;
+  protocol::reader_acquired read;
+  protocol::writer_acquired granted;
+  if (body_of(incoming, message_type::PUSH, push)) {
+    state_.begins({stream, push.from, push.now});
+  } else if (body_of(incoming, message_type::READER_ACQUIRED, read)) {
+    state_.begins({stream, std::nullopt, read.now});
+  } else if (body_of(incoming, message_type::WRITER_ACQUIRED, granted)) {
+    state_.begins({stream, std::nullopt, granted.now});
+  }
 }
 
 void Conversation::heard_answer(Incoming& incoming, bool is_late, const Moment& moment,
@@ -288,8 +327,7 @@ void Conversation::heard_subscribed(const Incoming& incoming, Effects& effects) 
   protocol::subscribed subscribed;
   const bool is_granted = body_of(incoming, message_type::SUBSCRIBED, subscribed);
   if (is_granted) {
-    state_.subscribed(subscription_.asked().promise);
-    state_.newest_is(subscribed.now, incoming.sent_ns);
+    state_.subscribed(subscription_.asked().promise, subscribed.now, incoming.sent_ns);
   }
   // The model may have changed meanwhile. A refused request is not repeated at once.
   if (is_subscription_unwanted() || (is_granted && lacks_subscription())) effects.add(Kind::wake);
@@ -322,7 +360,7 @@ void Conversation::heard_notification(Incoming& incoming, const Moment& moment, 
       protocol::not_recent told;
       if (!body_of(incoming, message_type::NOT_RECENT, told)) return;
       state_.adaptation.notified();
-      state_.not_recent(told.now, moment.now_ns);
+      state_.not_recent(told.now);
       if (told.now != called_for_) note_change(moment, effects);  // [CONN-2]
       return;
     }
@@ -336,6 +374,9 @@ void Conversation::heard_notification(Incoming& incoming, const Moment& moment, 
       return;
     case message_type::SEGMENT_GONE:
       removed(incoming, moment, effects);
+      return;
+    case message_type::SEGMENT_MOVED:
+      heard_move(incoming, effects, brought);
       return;
     default:
       return;
@@ -351,7 +392,7 @@ void Conversation::heard_push(Incoming& incoming, const Moment& moment, Effects&
   diff.now = push.now;
   diff.bytes = std::move(incoming.message.bulk);
   diff.was_pushed = incoming.connection == life_.connection();
-  diff.as_of_ns = moment.now_ns;
+  diff.as_of_ns = state_.as_of_notified(push.now);
   brought = {true, false, diff.bytes.size_bytes()};
   state_.adaptation.notified();
   (void)state_.stage(std::move(diff));
@@ -531,14 +572,14 @@ void Conversation::unwatch(Effects& effects) {
 
 protocol::acquire_reader Conversation::question(const coherence::Bound& bound, bool fresh,
                                                 std::uint32_t deadline_ms) const {
-  return {number_, state_.reach(), bound.model, bound.x, fresh, deadline_ms};
+  return {number_, state_.will_reach(), bound.model, bound.x, fresh, deadline_ms};
 }
 
-bool Conversation::must_ask_again(const protocol::reader_acquired& answer) const {
-  const version_stamp reached = state_.reach();
-  const bool has_it = reached == answer.now || (reached.incarnation == answer.now.incarnation &&
-                                                reached.number > answer.now.number);
-  return answer.updated && !has_it;
+bool Conversation::must_ask_again(const protocol::reader_acquired& answer,
+                                  const CopyState::Asked& asked) const {
+  const bool lacks_named = asked.have.number > 0 && !state_.reaches(asked.have);
+  const bool counts_on_diff = answer.updated || state_.has_lost_since(asked);
+  return (!answer.updated && lacks_named) || (counts_on_diff && !state_.reaches(answer.now));
 }
 
 // A reader that is content with an old copy under Temporal: the server has said all that it will,
@@ -566,7 +607,7 @@ void Conversation::give_credit(Effects& effects) {
 // ---- the writer ----
 
 protocol::acquire_writer Conversation::writer_question(std::uint32_t deadline_ms) const {
-  return {number_, state_.reach(), deadline_ms};
+  return {number_, state_.will_reach(), deadline_ms};
 }
 
 bool Conversation::resume_kept(std::int64_t now_ns) {

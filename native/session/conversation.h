@@ -33,7 +33,8 @@
 //    RECALL_WRITER            its fence     held: it stays not. kept -> free, late fence; wake
 //    the segment is lost      held, kept    -> taken, free; not owed: CLOSE_SEGMENT ends it;
 //      or removed                           without a connection, its lease does
-//    a new session            held, kept    -> taken, free; not owed; a late fence is forgotten
+//    a new session,           held, kept    -> taken, free; not owed; a late fence is forgotten
+//      or the segment moved
 //    WRITER_RELEASED          held          not owed; so after RESOLVE_RELEASE said: committed
 //    WRITER_KEPT              held          it stays; the lease counts from sending RELEASE_WRITER
 //      of another connection  held          it is owed, and stays not
@@ -57,7 +58,8 @@
 //      a reader that leaves                 both wait for the thread that asks
 //    RELEASE_READER not sent  none          -> unused
 //    the connection is lost   asked for     -> unused: an answer or RELEASE_READER may be lost
-//    a new session            any           -> none
+//    a new session,           any           -> none
+//      or the segment moved
 //
 //  Watch (subscription): none, changing, watched. While the server may watch, it is to be told when
 //  nobody wants that any more.
@@ -69,12 +71,16 @@
 //    UNSUBSCRIBE sent         changing      -> none; wake if it is wanted again by now
 //      not sent               changing      -> none; the server may watch: a tick repeats it
 //    a diff                   any           it is staged (copy_state.h)
+//      its first frame        any           nothing is promised until it is complete [NOT-6]
 //    PUSH, NOT_RECENT         listens       a change is due, perhaps later (Temporal); wake
 //    pushed diffs were used   1 MiB         CREDIT; if there is no memory, with the next one
 //
 //  What may come between a message and its answer:
 //    the connection is lost   changing, watched -> none; a renewal is forgotten, and credit, too;
 //                             a lock that is held stays not; kept -> free, late fence
+//    the segment moved        as if the connection were lost, for this segment alone; no lock
+//                             outlives its server [SPACE-16]. SEGMENT_MOVED says so, or REDIRECTED
+//                             as the answer to any request but OPEN_SEGMENT [SPACE-23]
 //    an answer of another connection    changes neither watch nor lease, ends no ABORT_WRITER, and
 //                             earns no credit; a grant and a diff count
 //    the segment is closed    wishes, copy and watch as at the beginning; kept -> free, because
@@ -99,9 +105,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "coherence/freshness.h"
+#include "protocol/field.gen.h"
 #include "protocol/lock.gen.h"
 #include "protocol/segment.gen.h"
 #include "session/connection.h"
@@ -131,11 +139,13 @@ class Conversation {
     bool decides_itself = false;  // a function of the program's says what is recent enough
     bool listens = false;         // for changes
   };
-  // What a message brought, for statistics.
   struct Brought {
+    // For statistics:
     bool has_diff = false;
     bool is_complete = false;  // an answer's diff from nothing
     std::uint64_t diff_bytes = 0;
+    // The segment moved, and the server that had it says where to.
+    std::optional<protocol::redirect_field> moved_to{};
   };
   // The version at which a diff begins, from its head; false: it is not a diff.
   using Beginning = bool (*)(std::span<const std::byte> diff, std::uint64_t& from);
@@ -194,6 +204,8 @@ class Conversation {
   // A message about the segment, with its diff moved out. Effects are wake and look_again only,
   // because the thread that reads may not send. Throws std::bad_alloc: the message is lost.
   Brought heard(Incoming& incoming, bool is_late, const Moment& moment, Effects& effects);
+  // The first frame of a message about the segment. heard() is called when the rest is here.
+  void begins(const Incoming& incoming);
   // Renewals, subscriptions, and a kept grant that nobody uses.
   void tick(const Moment& moment, Effects& effects);
   // The time at which a tick next has something to do if nothing happens before it.
@@ -220,8 +232,11 @@ class Conversation {
   }
   [[nodiscard]] protocol::acquire_reader question(const coherence::Bound& bound, bool fresh,
                                                   std::uint32_t deadline_ms) const;
-  // After the answer: its diff fits nothing, because another thread's answer came between.
-  [[nodiscard]] bool must_ask_again(const protocol::reader_acquired& answer) const;
+  // After the answer to that question: its diff fits nothing, because another thread's answer came
+  // between. Or the copy does not come to the version that was named, because another thread could
+  // not apply a diff. Or a diff was lost on which the answer counts [FRESH-2].
+  [[nodiscard]] bool must_ask_again(const protocol::reader_acquired& answer,
+                                    const CopyState::Asked& asked) const;
   // A subscription is asked for if there should be one.
   void watch(Effects& effects);
   // A reader went in.
@@ -296,6 +311,12 @@ class Conversation {
   void heard_push(Incoming& incoming, const Moment& moment, Effects& effects, Brought& brought);
   void stage_answer(Incoming& incoming, const version_stamp& now, bool updated, Brought& brought);
   void removed(const Incoming& incoming, const Moment& moment, Effects& effects);
+  // It came on the connection on which the segment is open.
+  [[nodiscard]] bool is_from_here(const Incoming& incoming) const {
+    return incoming.connection == life_.connection();
+  }
+  void heard_move(const Incoming& incoming, Effects& effects, Brought& brought);
+  void moved(Effects& effects);
   void lose(std::int64_t now_ns, Effects& effects);
   void lose_lock();
   void give_up_kept();

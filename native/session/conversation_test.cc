@@ -257,12 +257,105 @@ TEST(Conversation, Fresh2ARepeatedReleaseConfirmsTheCopyAsOfItsFirstSending) {
   EXPECT_EQ(talk.machine().knowledge({}).confirmed_ns, 100);
 }
 
+// Of a message with a diff, which comes in several frames.
+class Large {
+ public:
+  Large(const model::Down& down, ConnectionNumber on, std::uint32_t stream)
+      : first_(down, on, sizeof(std::uint64_t)), whole_(down, on, sizeof(std::uint64_t)) {
+    first_.incoming().message.head.stream = whole_.incoming().message.head.stream = stream;
+    first_.incoming().message.part = Part::first;
+    whole_.incoming().message.part = Part::rest;
+  }
+  [[nodiscard]] const Incoming& first() { return first_.incoming(); }
+  [[nodiscard]] Incoming& whole() { return whole_.incoming(); }
+
+ private:
+  model::Delivery first_;
+  model::Delivery whole_;
+};
+
+TEST(Conversation, Not6NothingIsPromisedFromTheFirstFrameOfADiffToTheLast) {
+  for (const message_type type :
+       {message_type::PUSH, message_type::READER_ACQUIRED, message_type::WRITER_ACQUIRED}) {
+    const bool is_push = type == message_type::PUSH;
+    Talk talk;
+    talk.watch();
+    model::Down down{.type = type, .number = 1, .updated = true};
+    down.is_notification = is_push;
+    down.asked = type == message_type::WRITER_ACQUIRED ? message_type::ACQUIRE_WRITER
+                                                       : message_type::ACQUIRE_READER;
+    Large large(down, 1, 9);
+    Large of_another(down, 2, 9);
+    talk.machine().begins(of_another.first());
+    EXPECT_TRUE(talk.machine().knowledge({}).promised) << "on another connection";
+    talk.machine().begins(large.first());
+    EXPECT_FALSE(talk.machine().knowledge({}).promised);
+    (void)talk.machine().heard(of_another.whole(), true, {}, talk.effects());
+    EXPECT_FALSE(talk.machine().knowledge({}).promised);
+    (void)talk.machine().heard(large.whole(), false, {}, talk.effects());
+    const CopyState& state = talk.machine().state();
+    EXPECT_EQ(state.reach(), model::stamp(1));
+    EXPECT_TRUE(state.with_staged(state.knowledge(0, 0)).promised);
+  }
+}
+
+// The answer comes behind the diff, which need not be sent twice.
+TEST(Conversation, AQuestionNamesTheVersionOfThePushThatIsComing) {
+  Talk talk;
+  talk.machine().resolved(model::stamp(4), 0);
+  Large push({.type = message_type::PUSH, .is_notification = true, .from = 4, .number = 5}, 1, 9);
+  talk.machine().begins(push.first());
+  EXPECT_EQ(talk.machine().question({}, false, 0).have, model::stamp(5));
+  EXPECT_EQ(talk.machine().writer_question(0).have, model::stamp(5));
+  talk.lose(1);
+  EXPECT_EQ(talk.machine().question({}, false, 0).have, model::stamp(4));
+}
+
 TEST(Conversation, AnAnswerWhoseDiffFitsNothingIsAskedForAgain) {
   Talk talk;
-  EXPECT_TRUE(talk.machine().must_ask_again({model::stamp(3), true}));
-  EXPECT_FALSE(talk.machine().must_ask_again({model::stamp(3), false}));
+  EXPECT_TRUE(talk.machine().must_ask_again({model::stamp(3), true}, {}));
+  EXPECT_FALSE(talk.machine().must_ask_again({model::stamp(3), false}, {}));
   talk.machine().resolved(model::stamp(4), 0);
-  EXPECT_FALSE(talk.machine().must_ask_again({model::stamp(3), true}));
+  EXPECT_FALSE(talk.machine().must_ask_again({model::stamp(3), true}, {}));
+}
+
+// Another thread could not apply the diff that the question counted on.
+TEST(Conversation, Coh1AnAnswerAboutAVersionThatWasDroppedIsAskedForAgain) {
+  Talk talk;
+  const protocol::reader_acquired is_recent{model::stamp(4), false};
+  talk.machine().resolved(model::stamp(4), 0);
+  EXPECT_FALSE(talk.machine().must_ask_again(is_recent, {model::stamp(4)}));
+  EXPECT_TRUE(talk.machine().must_ask_again(is_recent, {model::stamp(5)}));
+  talk.machine().state().forget();
+  EXPECT_TRUE(talk.machine().must_ask_again(is_recent, {model::stamp(4)}));
+}
+
+// A push crosses the question: the server makes its next diff from the version that was named. It
+// counts that diff as applied, and answers without one.
+TEST(Conversation, Fresh2AnAnswerThatCountsOnADroppedDiffIsAskedForAgain) {
+  Talk talk;
+  talk.machine().resolved(model::stamp(4), 0);
+  const CopyState::Asked asked = talk.machine().state().asked();
+  const protocol::reader_acquired is_recent{model::stamp(6), false};
+  talk.pushed(4, 5);
+  EXPECT_FALSE(talk.machine().must_ask_again(is_recent, asked)) << "it is recent enough";
+  talk.pushed(4, 6);
+  EXPECT_EQ(talk.machine().state().reach(), model::stamp(5));
+  EXPECT_TRUE(talk.machine().must_ask_again(is_recent, asked));
+  const CopyState::Asked again = talk.machine().state().asked();
+  EXPECT_FALSE(talk.machine().must_ask_again(is_recent, again)) << "the server knows what is here";
+  talk.pushed(5, 6);
+  EXPECT_FALSE(talk.machine().must_ask_again(is_recent, asked));
+}
+
+// A diff that came after the question could not be applied.
+TEST(Conversation, Fresh2AnAnswerThatCountsOnADiffThatFailedIsAskedForAgain) {
+  Talk talk;
+  talk.machine().resolved(model::stamp(4), 0);
+  const CopyState::Asked asked = talk.machine().state().asked();
+  talk.pushed(4, 5);
+  talk.machine().state().drop_staged();
+  EXPECT_TRUE(talk.machine().must_ask_again({model::stamp(5), false}, asked));
 }
 
 TEST(Conversation, ARemovedSegmentLosesItsLock) {

@@ -21,8 +21,12 @@ CopyState::CopyState(const CopyState& other)
       had_(other.had_),
       subscription_(other.subscription_),
       is_told_(other.is_told_),
+      is_overrated_(other.is_overrated_),
+      is_unsure_(other.is_unsure_),
+      coming_(other.coming_),
       reach_as_of_ns_(other.reach_as_of_ns_),
-      credit_bytes_(other.credit_bytes_) {
+      credit_bytes_(other.credit_bytes_),
+      lost_(other.lost_) {
   for (const StagedDiff& diff : other.staged_) {
     staged_.push_back({diff.from, diff.now, diff.bytes.copy(), diff.was_pushed, diff.as_of_ns});
   }
@@ -32,7 +36,8 @@ coherence::Knowledge CopyState::knowledge(std::int64_t heard_ns, std::int64_t he
   coherence::Knowledge known = known_;
   known.heard_ns = heard_ns;
   known.heartbeat_ns = heartbeat_ns;
-  known.promised = subscription_.has_value() && !is_told_;
+  // The promise is about reach() [FRESH-3].
+  known.promised = staged_.empty() && is_promised();
   if (known.promised) known.promise = *subscription_;
   return known;
 }
@@ -42,15 +47,46 @@ coherence::Knowledge CopyState::with_staged(coherence::Knowledge known) const {
   known.has_copy = true;
   known.copy = reach();
   known.confirmed_ns = reach_as_of_ns_;
+  known.promised = is_promised();
+  if (known.promised) known.promise = *subscription_;
   return known;
 }
 
+bool CopyState::is_promised() const {
+  return subscription_.has_value() && !is_told_ && !is_overrated_ && !is_unsure_ && !coming_;
+}
+
 void CopyState::reached_newest() {
-  if (reach() == known_.newest) is_told_ = false;
+  if (reach() == known_.newest) is_told_ = is_overrated_ = is_unsure_ = false;
+}
+
+void CopyState::subscribed(const coherence::Bound& promise, const version_stamp& newest,
+                           std::int64_t as_of_ns) {
+  subscription_ = promise;
+  is_told_ = false;
+  // The other bounds are known to be kept or broken by the numbers of the versions.
+  is_unsure_ = promise.model == coherence::Model::DIFF && newest != reach();
+  newest_is(newest, as_of_ns);
+}
+
+std::int64_t CopyState::as_of_notified(const version_stamp& newest) const {
+  const bool is_later =
+      newest.incarnation == known_.newest.incarnation && newest.number >= known_.newest.number;
+  return is_later ? known_.newest_as_of_ns : coherence::never_ns;
 }
 
 version_stamp CopyState::reach() const {
   return staged_.empty() ? known_.copy : staged_.back().now;
+}
+
+version_stamp CopyState::will_reach() const {
+  const bool continues = coming_ && coming_->from == reach();
+  return continues ? coming_->now : reach();
+}
+
+bool CopyState::reaches(const version_stamp& version) const {
+  const version_stamp end = reach();
+  return end == version || (end.incarnation == version.incarnation && end.number > version.number);
 }
 
 version_stamp CopyState::base_of_update(std::uint64_t number, std::uint64_t incarnation) const {
@@ -71,6 +107,7 @@ void CopyState::newest_is(const version_stamp& newest, std::int64_t as_of_ns) {
 }
 
 void CopyState::opened_at(const version_stamp& newest, std::int64_t as_of_ns) {
+  if (is_after(reach(), newest)) clear_staged();
   known_.newest = newest;
   newest_is(newest, as_of_ns);
 }
@@ -82,6 +119,7 @@ void CopyState::up_to_date(const version_stamp& newest, std::int64_t as_of_ns) {
     known_.copy = had_ = newest;
   }
   newest_is(newest, as_of_ns);
+  is_unsure_ = false;
   reached_newest();
 }
 
@@ -91,15 +129,15 @@ bool CopyState::stage(StagedDiff diff) {
   // back.
   if (is_complete) known_.newest = diff.now;
   newest_is(diff.now, diff.as_of_ns);
+  is_unsure_ = false;
   const version_stamp end = reach();
   const bool continues = diff.from == end || is_complete;
   if (!continues || (diff.now == end && known_.has_copy)) {
     give_credit(diff);
-    // The server counts on our having it, so its silence means nothing any more.
-    if (diff.now != end) is_told_ = true;
+    if (diff.now != end) lose_diffs();
     return diff.now == end;
   }
-  if (is_complete) drop_staged();
+  if (is_complete) clear_staged();
   const std::int64_t as_of_ns = diff.as_of_ns;
   staged_.push_back(std::move(diff));
   reach_as_of_ns_ = as_of_ns;
@@ -125,13 +163,23 @@ void CopyState::applied(const StagedDiff& diff) {
 }
 
 void CopyState::drop_staged() {
+  lose_diffs();
+  clear_staged();
+}
+
+void CopyState::lose_diffs() {
+  is_overrated_ = true;
+  ++lost_;
+}
+
+void CopyState::clear_staged() {
   for (const StagedDiff& diff : staged_) give_credit(diff);
   staged_.clear();
   reach_as_of_ns_ = known_.confirmed_ns;
 }
 
 void CopyState::released(const version_stamp& version, std::int64_t as_of_ns) {
-  drop_staged();
+  clear_staged();
   known_.has_copy = true;
   known_.copy = had_ = version;
   known_.confirmed_ns = as_of_ns;
@@ -151,7 +199,8 @@ void CopyState::clear() {
   known_ = {};
   had_ = {};
   subscription_.reset();
-  is_told_ = false;
+  is_told_ = is_overrated_ = is_unsure_ = false;
+  coming_.reset();
   staged_.clear();
   reach_as_of_ns_ = coherence::never_ns;
   credit_bytes_ = 0;
@@ -159,7 +208,8 @@ void CopyState::clear() {
 }
 
 void CopyState::connection_lost() {
-  subscription_.reset();
+  unsubscribed();
+  coming_.reset();
   known_.newest_as_of_ns = coherence::never_ns;
   for (StagedDiff& diff : staged_) diff.was_pushed = false;
   credit_bytes_ = 0;

@@ -48,6 +48,11 @@ header_field keeping_field() {
           encoded(protocol::keeping_field{true})};
 }
 
+header_field moving_field() {
+  return {static_cast<std::uint32_t>(field_key::FIELD_MOVING),
+          encoded(protocol::moving_field{true})};
+}
+
 types::Result check_fields(std::span<const header_field> list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     for (std::size_t before = 0; before < i; ++before) {

@@ -27,6 +27,8 @@ FieldList origin_fields(const Origin& origin);
 
 // Says in HELLO that this client keeps grants [LOCK-13].
 protocol::header_field keeping_field();
+// Says in HELLO that this client follows SEGMENT_MOVED [SPACE-23].
+protocol::header_field moving_field();
 
 // MALFORMED if a key stands in the list twice [FIELD-2].
 types::Result check_fields(std::span<const protocol::header_field> list);

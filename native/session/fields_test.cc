@@ -83,6 +83,44 @@ TEST(Fields, Field9AnErrorSaysWhereToAskInstead) {
   EXPECT_EQ(said.text, "/a is not here; ask the server at b.example:7747");
 }
 
+TEST(Fields, Space9AnAnswerSaysWhereItSendsTheClient) {
+  protocol::error_reply reply{error_code::REDIRECTED, "/a is not here", {}};
+  protocol::redirect_field found;
+  EXPECT_FALSE(sends_on(error_answer(encoded(reply)), found));
+  const protocol::redirect_field to{"b.example:7747", "b", false};
+  reply.fields.push_back({static_cast<std::uint32_t>(field_key::FIELD_REDIRECT), encoded(to)});
+  EXPECT_TRUE(sends_on(error_answer(encoded(reply)), found));
+  EXPECT_EQ(found, to);
+  reply.code = error_code::DENIED;
+  EXPECT_FALSE(sends_on(error_answer(encoded(reply)), found));
+  reply.code = error_code::REDIRECTED;
+  reply.fields.back().value.pop_back();
+  EXPECT_FALSE(sends_on(error_answer(encoded(reply)), found));
+}
+
+TEST(Fields, Space12AWelcomeNamesTheSpace) {
+  protocol::welcome welcome;
+  welcome.version = protocol::PROTOCOL_VERSION_MAX;
+  welcome.heartbeat_ms = welcome.session_lease_ms = 1000;
+  const auto answer = [&welcome] {
+    Incoming incoming = error_answer(encoded(welcome));
+    incoming.message.head.type = static_cast<std::int32_t>(message_type::WELCOME);
+    return incoming;
+  };
+  SessionIdentity identity;
+  Connection without(0);
+  EXPECT_TRUE(without.welcomed(answer(), identity).ok());
+  EXPECT_EQ(without.space_id(), std::nullopt);
+  const protocol::id_field space{{1, 2, 3}};
+  welcome.fields = {{static_cast<std::uint32_t>(field_key::FIELD_SPACE_ID), encoded(space)}};
+  Connection with(0);
+  EXPECT_TRUE(with.welcomed(answer(), identity).ok());
+  EXPECT_EQ(with.space_id(), space.id);
+  welcome.fields.front().value.pop_back();
+  Connection damaged(0);
+  EXPECT_EQ(damaged.welcomed(answer(), identity).code, error_code::MALFORMED);
+}
+
 TEST(Fields, Ses5AnErrorWithoutFieldsIsRead) {
   const protocol::plain_error plain{error_code::VERSION_MISMATCH, "this server speaks 3"};
   const Result said = check_answer(error_answer(encoded(plain)), message_type::WELCOME);
@@ -96,7 +134,7 @@ TEST(Fields, Ses5AServerOfVersion1IsToldFromOthers) {
   const protocol::plain_error plain{error_code::NOT_OPEN, "the first message must be HELLO"};
   const Result said = connection.welcomed(error_answer(encoded(plain)), identity);
   EXPECT_EQ(said.code, error_code::VERSION_MISMATCH);
-  EXPECT_NE(said.text.find("versions 2 to 2"), std::string::npos) << said.text;
+  EXPECT_NE(said.text.find("versions 2 to 3"), std::string::npos) << said.text;
   EXPECT_NE(said.text.find("version 1"), std::string::npos) << said.text;
 }
 

@@ -59,27 +59,27 @@ platform::Space FrameReader::space() {
           is_last_chunk || room.empty() ? std::span<std::byte>{} : behind.first(next_head_bytes)};
 }
 
-bool FrameReader::received(std::size_t bytes, std::vector<Message>& complete) {
+bool FrameReader::received(std::size_t bytes, std::vector<Message>& come) {
   if (in_place_) {
     in_place_ = false;
     const std::size_t in_bulk = std::min(bytes, chunk_left_bytes_);
     bulk_of_->bulk.filled(in_bulk);
     chunk_left_bytes_ -= in_bulk;
     bytes -= in_bulk;
-    if (chunk_left_bytes_ == 0) end_chunk(complete);
+    if (chunk_left_bytes_ == 0) end_chunk(come);
   }
   end_ += bytes;
-  return parse(complete);
+  return parse(come);
 }
 
-bool FrameReader::parse(std::vector<Message>& complete) {
+bool FrameReader::parse(std::vector<Message>& come) {
   while (begin_ < end_) {
     if (bulk_of_ != nullptr) {
       const std::size_t taken = std::min(chunk_left_bytes_, end_ - begin_);
       take_bulk(unread().first(taken));
       begin_ += taken;
       if (chunk_left_bytes_ > 0) return true;
-      end_chunk(complete);
+      end_chunk(come);
       continue;
     }
     const std::span<const std::byte> bytes = unread();
@@ -95,7 +95,7 @@ bool FrameReader::parse(std::vector<Message>& complete) {
     }
     if (bytes.size() < frame_head_bytes + control_bytes) return true;
     begin_ += frame_head_bytes + control_bytes;
-    if (!begin_frame(bytes.subspan(frame_head_bytes, control_bytes), chunk_bytes, complete)) {
+    if (!begin_frame(bytes.subspan(frame_head_bytes, control_bytes), chunk_bytes, come)) {
       return false;
     }
   }
@@ -103,7 +103,7 @@ bool FrameReader::parse(std::vector<Message>& complete) {
 }
 
 bool FrameReader::begin_frame(std::span<const std::byte> control, std::uint32_t chunk_bytes,
-                              std::vector<Message>& complete) {
+                              std::vector<Message>& come) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(control.data());
   xdr::Reader reader(bytes, control.size());
   Message message;
@@ -122,7 +122,7 @@ bool FrameReader::begin_frame(std::span<const std::byte> control, std::uint32_t 
   }
   bulk_of_->frame_bytes += frame_bytes;
   chunk_left_bytes_ = chunk_bytes;
-  if (chunk_left_bytes_ == 0) end_chunk(complete);
+  if (chunk_left_bytes_ == 0) end_chunk(come);
   return true;
 }
 
@@ -148,10 +148,18 @@ void FrameReader::take_bulk(std::span<const std::byte> bytes) {
   chunk_left_bytes_ -= bytes.size();
 }
 
-void FrameReader::end_chunk(std::vector<Message>& complete) {
+void FrameReader::end_chunk(std::vector<Message>& come) {
   Message* const message = std::exchange(bulk_of_, nullptr);
-  if (message->bulk.size_bytes() < message->head.bulk_bytes) return;
-  complete.push_back(std::move(*message));
+  if (message->bulk.size_bytes() < message->head.bulk_bytes) {
+    if (message->part == Part::rest) return;
+    message->part = Part::rest;
+    Message& first = come.emplace_back();
+    first.head = message->head;
+    first.body = message->body;
+    first.part = Part::first;
+    return;
+  }
+  come.push_back(std::move(*message));
   const auto at = std::find_if(incomplete_.begin(), incomplete_.end(),
                                [message](const Message& other) { return &other == message; });
   incomplete_.erase(at);

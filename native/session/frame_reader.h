@@ -18,11 +18,19 @@
 
 namespace iw::session {
 
+// How much of a message has come.
+enum class Part : std::uint8_t {
+  whole,  // all of it, in one frame
+  first,  // the first of its frames; the bulk is not here yet
+  rest    // all of it; its first frame was told before
+};
+
 struct Message {
   protocol::envelope head;
   std::vector<std::uint8_t> body;  // after the envelope, not decoded
   ByteBuffer bulk;
   std::uint64_t frame_bytes = 0;  // of all its frames, for statistics
+  Part part = Part::whole;
 };
 
 class FrameReader {
@@ -34,22 +42,22 @@ class FrameReader {
   // both.
   platform::Space space();
 
-  // Takes in `bytes` of space() and appends the messages that are now complete. False: the peer
-  // does not speak the protocol; why() says how. After false or std::bad_alloc the connection must
-  // end.
-  [[nodiscard]] bool received(std::size_t bytes, std::vector<Message>& complete);
+  // Takes in `bytes` of space() and appends the messages that are now complete, and those of which
+  // the first frame is, in their order. False: the peer does not speak the protocol; why() says
+  // how. After false or std::bad_alloc the connection must end.
+  [[nodiscard]] bool received(std::size_t bytes, std::vector<Message>& come);
   [[nodiscard]] const std::string& why() const { return why_; }
 
   // WELCOME tells how large a message's bulk may be.
   void set_max_bulk_bytes(std::uint64_t bytes) { max_bulk_bytes_ = bytes; }
 
  private:
-  bool parse(std::vector<Message>& complete);
+  bool parse(std::vector<Message>& come);
   bool begin_frame(std::span<const std::byte> control, std::uint32_t chunk_bytes,
-                   std::vector<Message>& complete);
+                   std::vector<Message>& come);
   bool begin_message(Message message, std::uint32_t chunk_bytes);
   void take_bulk(std::span<const std::byte> bytes);
-  void end_chunk(std::vector<Message>& complete);
+  void end_chunk(std::vector<Message>& come);
   [[nodiscard]] std::span<const std::byte> unread() const;
   Message* incomplete(std::uint32_t stream);
   bool fail(std::string why);

@@ -73,6 +73,7 @@ struct Thread {
   Down answer{};
   ConnectionNumber asked_on = 0;
   std::uint64_t asked_in = 0;  // that session
+  CopyState::Asked asked{};    // by its question for a reader
   Effects mine{};
   Said said = Said::sent;  // of its last message
 
@@ -147,7 +148,7 @@ class Client {
     for (const Thread& thread : threads_) {
       see(thread.done, thread.at, thread.is_alone, thread.is_answered, thread.answer.code,
           thread.answer.updated, thread.answer.number, thread.asked_on, thread.asked_in,
-          thread.said);
+          thread.asked.have, talk_.state().has_lost_since(thread.asked), thread.said);
       thread.mine.describe(see);
     }
     library_.describe(see);

@@ -334,6 +334,7 @@ inline bool Client::end_writing(Thread& thread) {
 inline bool Client::ask_for_reader(Server& server, Thread& thread) {
   if (!reach(server)) return false;
   const bool is_behind = thread.at == At::behind;
+  thread.asked = talk_.state().asked();
   ask(server, thread,
       {.type = message_type::ACQUIRE_READER,
        .is_strict = !is_behind && thread.is_strict(),
@@ -354,7 +355,7 @@ inline bool Client::wait_for_reader(Thread& thread) {
     return end_job(thread);
   }
   const bool asks_again =
-      talk_.must_ask_again({stamp(thread.answer.number), thread.answer.updated});
+      talk_.must_ask_again({stamp(thread.answer.number), thread.answer.updated}, thread.asked);
   if (asks_again && !lock_.has(Role::exclusive)) {
     thread.at = At::reads;
     return true;

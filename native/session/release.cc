@@ -19,7 +19,10 @@ Next after_answer(Code code) {
       return Next::committed;
     case Code::STOPPING:
       return Next::pause;
+    case Code::REDIRECTED:
+      return Next::again;
     case Code::STORE_FULL:
+    case Code::STORE_ALONE:
     case Code::TIMED_OUT:
     case Code::TOO_LARGE:
       return Next::held;
@@ -86,7 +89,9 @@ Release::Next Release::after_reach(Code code) const {
   if (is_segment_gone(code)) return Next::rolled_back;
   if (was_sent_) return code == Code::UNREACHABLE ? Next::unknown : Next::pause;
   if (code == Code::NO_MEMORY) return Next::unsent;
-  return code == Code::STORE_FULL || code == Code::TIMED_OUT ? Next::held : Next::rolled_back;
+  const bool may_pass =
+      code == Code::STORE_FULL || code == Code::STORE_ALONE || code == Code::TIMED_OUT;
+  return may_pass ? Next::held : Next::rolled_back;
 }
 
 }  // namespace iw::session

@@ -11,16 +11,18 @@
 //   reach a server    it cannot be reached        rolled_back         unknown
 //                     the segment is gone         rolled_back         rolled_back
 //                     NO_MEMORY                   unsent              pause
-//                     STORE_FULL, TIMED_OUT       held                pause
+//                     STORE_FULL, STORE_ALONE,
+//                     TIMED_OUT                   held                pause
 //                     any other error             rolled_back         pause
 //   (reached)         by the same session         send                send
 //                     by another session          rolled_back         resolve
 //   send              the connection was lost     again               again
 //                     NO_MEMORY                   unsent              pause
 //   answered          STOPPING                    -                   pause
+//                     REDIRECTED                  -                   again
 //                     OK                          -                   committed
-//                     STORE_FULL, TIMED_OUT,
-//                     TOO_LARGE                   -                   held
+//                     STORE_FULL, STORE_ALONE,
+//                     TIMED_OUT, TOO_LARGE        -                   held
 //                     UNREACHABLE                 -                   unknown
 //                     any other error             -                   rolled_back
 //   resolve           committed, rolled back      -                   committed, rolled_back

@@ -61,12 +61,37 @@ TEST(Frames, Frame3ALargeMessageTravelsInChunksHoweverItIsCut) {
     FrameReader reader;
     std::vector<Message> out;
     ASSERT_TRUE(feed(reader, bytes, piece, out)) << reader.why();
-    ASSERT_EQ(out.size(), 1u);
-    EXPECT_EQ(out[0].head.stream, 9u);
-    EXPECT_EQ(out[0].body, body);
-    EXPECT_EQ(out[0].frame_bytes, bytes.size());
-    const std::span<const std::byte> got = out[0].bulk.bytes();
+    ASSERT_EQ(out.size(), 2u);
+    for (const Message& message : out) {
+      EXPECT_EQ(message.head.stream, 9u);
+      EXPECT_EQ(message.body, body);
+    }
+    EXPECT_EQ(out[0].part, Part::first);
+    EXPECT_EQ(out[1].part, Part::rest);
+    EXPECT_EQ(out[1].frame_bytes, bytes.size());
+    const std::span<const std::byte> got = out[1].bulk.bytes();
     EXPECT_TRUE(std::equal(got.begin(), got.end(), bulk.begin(), bulk.end()));
+  }
+}
+
+// Messages between its frames may have been caused by it.
+TEST(Frames, Not6AMessageIsToldOfOnceItsFirstFrameHasCome) {
+  const Bytes bulk = pattern(protocol::MAX_CHUNK_BYTES + 1);
+  const Bytes large = message(message_type::PUSH, 9, {}, bulk);
+  const std::size_t first_bytes = large.size() - 24 - 1;  // the second frame: lengths, envelope, 1
+  const Bytes heartbeat = message(message_type::HEARTBEAT, 10, {});
+  Bytes bytes(large.begin(), large.begin() + static_cast<std::ptrdiff_t>(first_bytes));
+  bytes.insert(bytes.end(), heartbeat.begin(), heartbeat.end());
+  bytes.insert(bytes.end(), large.begin() + static_cast<std::ptrdiff_t>(first_bytes), large.end());
+  for (const std::size_t piece : {std::size_t{1000}, bytes.size()}) {
+    FrameReader reader;
+    std::vector<Message> out;
+    ASSERT_TRUE(feed(reader, bytes, piece, out)) << reader.why();
+    ASSERT_EQ(out.size(), 3u);
+    EXPECT_EQ(out[0].part, Part::first);
+    EXPECT_EQ(out[1].part, Part::whole);
+    EXPECT_EQ(out[1].head.stream, 10u);
+    EXPECT_EQ(out[2].part, Part::rest);
   }
 }
 
@@ -108,8 +133,9 @@ TEST(Frames, FramesOfTwoMessagesMayBeInterleaved) {
   FrameReader reader;
   std::vector<Message> out;
   ASSERT_TRUE(feed(reader, bytes, 100000, out)) << reader.why();
-  ASSERT_EQ(out.size(), 2u);
+  ASSERT_EQ(out.size(), 4u);
   for (const Message& message : out) {
+    if (message.part == Part::first) continue;
     const Bytes& wanted = message.head.stream == 1 ? first : second;
     const std::span<const std::byte> got = message.bulk.bytes();
     EXPECT_TRUE(std::equal(got.begin(), got.end(), wanted.begin(), wanted.end()));
@@ -225,6 +251,35 @@ TEST_F(Connected, Frame5AnswersComeInAnyOrderAndKnowWhenTheyWereAsked) {
   EXPECT_EQ(incoming_[1].tag, 11u);
   EXPECT_EQ(incoming_[1].asked, message_type::PING);
   EXPECT_EQ(connection_.heard_ns(), 8);
+}
+
+// Between its first frame and the next other messages may have begun that wait at the server.
+TEST_F(Connected, Fresh3AMessageIsHeardWhenItsFirstFrameHasCome) {
+  const std::uint32_t stream = connection_.begin_request(11, message_type::ACQUIRE_READER, 5);
+  const Bytes bytes =
+      message(message_type::READER_ACQUIRED, stream, {}, pattern(protocol::MAX_CHUNK_BYTES + 1));
+  const auto end_of_first = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() - 24 - 1);
+  const auto middle_of_first = bytes.begin() + 1000;
+  ASSERT_TRUE(receive({bytes.begin(), middle_of_first}, 7).ok());
+  EXPECT_EQ(connection_.heard_ns(), 0);
+  for (auto at = middle_of_first; at != end_of_first;) {
+    EXPECT_TRUE(incoming_.empty());
+    const auto to = at + std::min<std::ptrdiff_t>(end_of_first - at, 60'000);
+    ASSERT_TRUE(receive({at, to}, 8).ok());
+    at = to;
+  }
+  EXPECT_EQ(connection_.heard_ns(), 8);
+  ASSERT_EQ(incoming_.size(), 1u);
+  EXPECT_EQ(incoming_[0].tag, 11u);
+  EXPECT_EQ(incoming_[0].message.part, Part::first);
+  constexpr std::int64_t late_ns = 5'000'000'001;
+  EXPECT_TRUE(connection_.is_silent(late_ns + 8));
+  ASSERT_TRUE(receive({end_of_first, bytes.end()}, 9'000'000'000).ok());
+  EXPECT_EQ(connection_.heard_ns(), 8);
+  EXPECT_FALSE(connection_.is_silent(late_ns + 8)) << "bytes have come";
+  ASSERT_EQ(incoming_.size(), 2u);
+  EXPECT_EQ(incoming_[1].tag, 11u);
+  EXPECT_EQ(incoming_[1].sent_ns, 5);
 }
 
 TEST_F(Connected, AnAnswerToNothingEndsTheConnection) {
@@ -346,10 +401,10 @@ TEST(CopyState, Coh11AnotherHistoryReplacesTheCopyWhateverItsNumber) {
 
 TEST(CopyState, Coh11AnotherVersionWithOurNumberIsNewer) {
   CopyState state = copy_at(3);
-  state.subscribed({});
+  state.subscribed({}, v(3), 0);
   version_stamp other = v(3);
   other.chain = 9;
-  state.not_recent(other, 100);
+  state.not_recent(other);
   EXPECT_EQ(state.newest(), other);
   EXPECT_NE(state.newest(), state.have());
 }
@@ -370,6 +425,21 @@ TEST(CopyState, Fresh2AnAnswerConfirmsAsOfItsRequest) {
   EXPECT_EQ(state.knowledge(0, 0).newest_as_of_ns, 6000);
 }
 
+// A notification may have been long on its way: the version was made after those heard of before.
+TEST(CopyState, Fresh2ANotificationConfirmsAsOfWhatWasHeardOfBefore) {
+  CopyState state = copy_at(3);
+  state.subscribed({}, v(3), 5000);
+  StagedDiff pushed = diff(3, 4, true);
+  pushed.as_of_ns = state.as_of_notified(v(4));
+  EXPECT_TRUE(state.stage(std::move(pushed)));
+  apply_all(state);
+  EXPECT_EQ(state.knowledge(0, 0).confirmed_ns, 5000);
+  state.not_recent(v(6));
+  EXPECT_EQ(state.newest(), v(6));
+  EXPECT_EQ(state.knowledge(0, 0).newest_as_of_ns, 5000);
+  EXPECT_EQ(state.as_of_notified(v(5)), coherence::never_ns) << "of an earlier connection";
+}
+
 TEST(CopyState, TheEmptySegmentIsACopy) {
   CopyState state;
   state.up_to_date(v(0), 10);
@@ -379,14 +449,129 @@ TEST(CopyState, TheEmptySegmentIsACopy) {
 
 TEST(CopyState, Not1AfterNotRecentNothingIsPromisedUntilTheCopyIsTheNewest) {
   CopyState state = copy_at(3);
-  state.subscribed({});
+  state.subscribed({}, v(3), 0);
   EXPECT_TRUE(state.knowledge(0, 0).promised);
-  state.not_recent(v(5), 100);
+  state.not_recent(v(5));
   EXPECT_FALSE(state.knowledge(0, 0).promised);
   EXPECT_TRUE(state.stage(diff(3, 5)));
+  apply_all(state);
   EXPECT_TRUE(state.knowledge(0, 0).promised);
   state.connection_lost();
   EXPECT_FALSE(state.knowledge(0, 0).promised);
+}
+
+TEST(CopyState, Fresh3ThePromiseIsAboutTheDiffsThatWaitAndNotAboutTheCopy) {
+  CopyState state = copy_at(3);
+  state.subscribed({coherence::Model::DIFF, 2}, v(3), 0);
+  EXPECT_TRUE(state.stage(diff(3, 4)));
+  EXPECT_FALSE(state.knowledge(0, 0).promised);
+  EXPECT_TRUE(state.with_staged(state.knowledge(0, 0)).promised);
+  apply_all(state);
+  EXPECT_TRUE(state.knowledge(0, 0).promised);
+}
+
+// The server counts the client as having it, and says no more of what it changed.
+TEST(CopyState, Fresh3AfterADiffThatWasDroppedNothingIsPromised) {
+  CopyState state = copy_at(3);
+  state.subscribed({coherence::Model::DIFF, 2}, v(3), 0);
+  EXPECT_TRUE(state.stage(diff(3, 4)));
+  state.dropped(*state.take_staged());
+  state.drop_staged();
+  EXPECT_FALSE(state.knowledge(0, 0).promised);
+  state.subscribed({coherence::Model::DIFF, 2}, v(4), 0);
+  state.up_to_date(v(4), 0);
+  EXPECT_FALSE(state.knowledge(0, 0).promised) << "SUBSCRIBE was sent before";
+  EXPECT_TRUE(state.stage(diff(3, 4)));
+  apply_all(state);
+  EXPECT_TRUE(state.knowledge(0, 0).promised);
+}
+
+TEST(CopyState, Fresh3WhoeverSubscribesAfterADiffWasDroppedIsPromisedAgain) {
+  CopyState state = copy_at(3);
+  EXPECT_FALSE(state.stage(diff(4, 5)));
+  state.unsubscribed();
+  state.subscribed({coherence::Model::DELTA, 2}, v(5), 0);
+  EXPECT_TRUE(state.knowledge(0, 0).promised);
+}
+
+// NOT_RECENT follows SUBSCRIBED at once, perhaps in another packet.
+TEST(CopyState, Not5SubscribedPromisesNoUnitsOfAnOlderCopyUntilMoreIsHeard) {
+  for (const coherence::Model model : {coherence::Model::DIFF, coherence::Model::DELTA}) {
+    CopyState state = copy_at(3);
+    state.subscribed({model, 2}, v(4), 0);
+    EXPECT_EQ(state.knowledge(0, 0).promised, model != coherence::Model::DIFF);
+    CopyState told(state);
+    told.not_recent(v(4));
+    told.up_to_date(v(4), 0);
+    EXPECT_FALSE(told.knowledge(0, 0).promised);
+    state.up_to_date(v(4), 0);
+    EXPECT_TRUE(state.knowledge(0, 0).promised);
+  }
+}
+
+// The server counts the client as having version 4 once it has begun to send the diff.
+TEST(CopyState, Not6WhileADiffIsComingNothingIsPromised) {
+  for (const bool is_answer : {false, true}) {
+    CopyState state = copy_at(3);
+    state.subscribed({coherence::Model::DELTA, 2}, v(3), 0);
+    state.begins({9, is_answer ? std::nullopt : std::optional(v(3)), v(4)});
+    state.ends(8);
+    state.up_to_date(v(3), 0);
+    EXPECT_FALSE(state.knowledge(0, 0).promised);
+    EXPECT_FALSE(CopyState(state).knowledge(0, 0).promised);
+    EXPECT_EQ(state.will_reach(), is_answer ? v(3) : v(4));
+    state.ends(9);
+    EXPECT_TRUE(state.stage(diff(3, 4)));
+    apply_all(state);
+    EXPECT_TRUE(state.knowledge(0, 0).promised);
+    EXPECT_EQ(state.will_reach(), v(4));
+  }
+}
+
+TEST(CopyState, Not6ADiffThatWasComingIsForgottenWithItsConnection) {
+  CopyState state = copy_at(3);
+  state.begins({9, v(3), v(4)});
+  state.connection_lost();
+  EXPECT_EQ(state.will_reach(), v(3));
+  state.subscribed({}, v(3), 0);
+  EXPECT_TRUE(state.knowledge(0, 0).promised);
+}
+
+// No program has seen version 5. If one saw it now, its copy would go back afterwards.
+TEST(CopyState, Coh11DiffsBeyondAServerThatLostVersionsAreDropped) {
+  version_stamp other_history = v(5);
+  ++other_history.chain;
+  version_stamp other_life = v(9);
+  ++other_life.incarnation;
+  for (const version_stamp& newest : {v(3), v(4), other_history, other_life}) {
+    CopyState state = copy_at(3);
+    state.subscribed({}, v(3), 100);
+    EXPECT_TRUE(state.stage(diff(3, 4)));
+    EXPECT_TRUE(state.stage(diff(4, 5)));
+    state.connection_lost();
+    state.opened_at(newest, 200);
+    EXPECT_EQ(state.reach(), v(3));
+    EXPECT_FALSE(state.take_staged().has_value());
+    EXPECT_EQ(state.newest(), newest);
+  }
+}
+
+TEST(CopyState, DiffsThatTheServerStillHasAreKeptWhenTheSegmentIsOpenedAgain) {
+  for (const std::uint64_t newest : {4, 5}) {
+    CopyState state = copy_at(3);
+    EXPECT_TRUE(state.stage(diff(3, 4)));
+    state.connection_lost();
+    state.opened_at(v(newest), 200);
+    EXPECT_EQ(state.reach(), v(4));
+  }
+}
+
+TEST(CopyState, AQuestionCountsOnNoDiffThatWillNotContinueTheCopy) {
+  CopyState state = copy_at(3);
+  state.begins({9, v(4), v(5)});
+  EXPECT_EQ(state.will_reach(), v(3));
+  EXPECT_TRUE(state.stage(diff(3, 4)));
+  EXPECT_EQ(state.will_reach(), v(5));
 }
 
 TEST(CopyState, AReleaseOfOurOwnIsTheNewestVersion) {

@@ -69,6 +69,12 @@ class Talk {
     model::Delivery delivery(answer, on, sizeof(std::uint64_t));
     (void)machine_.heard(delivery.incoming(), is_late, {}, effects_);
   }
+  void pushed(std::uint64_t from, std::uint64_t to) {
+    model::Delivery delivery(
+        {.type = message_type::PUSH, .is_notification = true, .from = from, .number = to}, 1,
+        sizeof(std::uint64_t));
+    (void)machine_.heard(delivery.incoming(), false, {}, effects_);
+  }
   void refused(message_type asked, error_code code, ConnectionNumber on) {
     model::Delivery delivery({.type = message_type::ERROR, .asked = asked}, on, 0);
     delivery.incoming().message.body = encoded(protocol::error_reply{code, "no", {}});

@@ -372,8 +372,9 @@ bool Client::step_reading() {
   }
   const Reached reached = reach();
   if (reached != Reached::ready) return reached == Reached::moved;
-  ask(message_type::ACQUIRE_READER, session::encoded(talk.question(bound, is_fresh, deadline_ms())),
-      At::read_asked);
+  const protocol::acquire_reader question = talk.question(bound, is_fresh, deadline_ms());
+  action_.asked = state.asked();
+  ask(message_type::ACQUIRE_READER, session::encoded(question), At::read_asked);
   return true;
 }
 
@@ -387,7 +388,7 @@ bool Client::step_read_asked() {
   Conversation& talk = segment().talk;
   talk.state().adaptation.asked(!acquired.updated);
   action_.is_asked = true;
-  if (talk.must_ask_again(acquired)) {
+  if (talk.must_ask_again(acquired, action_.asked)) {
     action_.at = At::reads;
     return true;
   }

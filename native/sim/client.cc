@@ -130,7 +130,7 @@ bool Client::next(iw_sim_event& out) {
 
 void Client::know(std::uint32_t segment, iw_sim_knowledge& out) const {
   const Conversation& talk = segments_[segment].talk;
-  const coherence::Knowledge known = talk.knowledge(moment());
+  const coherence::Knowledge known = talk.state().with_staged(talk.knowledge(moment()));
   out.hears_of_all = known.promised && known.promise.model == coherence::Model::FULL ? 1 : 0;
   const bool owes = talk.has_late_grant() || talk.has_unused_strict();
   out.owes_lock = talk.life().is_open() && owes ? 1 : 0;

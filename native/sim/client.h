@@ -87,7 +87,8 @@ struct Action {
   At then = At::nothing;
   std::int64_t began_ns = 0;
   std::int64_t again_ns = 0;
-  session::RequestTag tag = 0;  // of the request whose answer is awaited
+  session::RequestTag tag = 0;      // of the request whose answer is awaited
+  session::CopyState::Asked asked;  // by the question for a reader
   std::optional<session::Incoming> answer;
   bool is_answer_lost = false;  // with its connection
   bool is_asked = false;        // for a reader

@@ -109,17 +109,20 @@ void Client::handle(session::Incoming& incoming) {
   }
   const auto found = waiters_.find(incoming.tag);
   if (found == waiters_.end()) return;
+  const bool is_first = incoming.message.part == session::Part::first;
   const Waiter waiter = found->second;
-  waiters_.erase(found);
+  if (!is_first) waiters_.erase(found);
   const bool is_known =
       waiter.segment != no_segment && segments_[waiter.segment].life == waiter.life;
   if (is_known) absorb(waiter.segment, incoming, waiter.is_late);
-  if (incoming.tag == action_.tag) action_.answer = std::move(incoming);
+  if (incoming.tag == action_.tag && !is_first) action_.answer = std::move(incoming);
 }
 
 void Client::absorb(std::size_t segment, session::Incoming& incoming, bool is_late) {
+  Conversation& talk = segments_[segment].talk;
+  if (incoming.message.part == session::Part::first) return talk.begins(incoming);
   Effects effects;
-  (void)segments_[segment].talk.heard(incoming, is_late, moment(), effects);
+  (void)talk.heard(incoming, is_late, moment(), effects);
   carry_out(segment, effects);
 }
 

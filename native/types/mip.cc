@@ -1,5 +1,6 @@
 #include "types/mip.h"
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
 
@@ -17,7 +18,9 @@ Result bad(std::string_view text, const std::string& why) {
           "\"" + shown + (text.size() > kShownBytes ? "...\"" : "\"") + ": " + why};
 }
 
-constexpr const char* kForm = "a URL is [iw://|iws://]host[:port]/path or unix:FILE:/path";
+constexpr const char* kForm =
+    "a URL is [iw://|iws://]host[:port]/path or unix:FILE:/path; servers of one space have commas "
+    "between them: host[:port],host[:port]/path";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -68,7 +71,7 @@ Result parse_unix(std::string_view whole, std::string_view rest, Url& out) {
   return {};
 }
 
-Result parse_host(std::string_view whole, std::string_view authority, Url& out) {
+Result parse_host(std::string_view whole, std::string_view authority, Host& out) {
   std::string_view port;
   bool has_port = false;
   std::string_view host = authority;
@@ -99,7 +102,29 @@ Result parse_host(std::string_view whole, std::string_view authority, Url& out) 
   if (has_port && (!parse_number(port, out.port) || out.port == 0)) {
     return bad(whole, "a port is a number from 1 to 65535");
   }
-  for (const char c : host) out.host.push_back(lower(c));
+  for (const char c : host) out.name.push_back(lower(c));
+  return {};
+}
+
+// [MIP-7]
+Result parse_hosts(std::string_view whole, std::string_view list, Url& out) {
+  std::vector<Host> hosts;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    Host host;
+    if (Result result = parse_host(whole, list.substr(0, comma), host); !result.ok()) return result;
+    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
+      return bad(whole, "the host " + host.text() + " stands in the list twice");
+    }
+    if (hosts.size() == kMaxHosts) return bad(whole, "the list has more than eight hosts");
+    hosts.push_back(std::move(host));
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+  out.host = std::move(hosts.front().name);
+  out.port = hosts.front().port;
+  hosts.erase(hosts.begin());
+  out.others = std::move(hosts);
   return {};
 }
 
@@ -114,11 +139,28 @@ bool is_path(std::string_view path) {
   return !path.empty() && path[0] == '/' && path.size() <= kMaxPathBytes && is_plain_text(path);
 }
 
+std::string Host::text() const {
+  const bool brackets = name.find(':') != std::string::npos;
+  return (brackets ? "[" + name + "]" : name) + ":" + std::to_string(port);
+}
+
 std::string Url::server() const {
   if (is_unix()) return "unix:" + socket_file;
-  const bool brackets = host.find(':') != std::string::npos;
-  const std::string scheme = secure ? "iws://" : "iw://";
-  return scheme + (brackets ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  std::string server = (secure ? "iws://" : "iw://") + Host{host, port}.text();
+  for (const Host& other : others) server += "," + other.text();
+  return server;
+}
+
+std::vector<Url> Url::of_each_host() const {
+  Url one = *this;
+  one.others.clear();
+  std::vector<Url> all{one};
+  for (const Host& other : others) {
+    one.host = other.name;
+    one.port = other.port;
+    all.push_back(one);
+  }
+  return all;
 }
 
 std::string Url::text() const { return server() + (is_unix() ? ":" : "") + path; }
@@ -140,7 +182,7 @@ Result parse_url(std::string_view text, Url& out) {
     }
     const std::size_t slash = rest.find('/');
     if (slash == std::string_view::npos) return bad(text, std::string("no /path; ") + kForm);
-    Result result = parse_host(text, rest.substr(0, slash), url);
+    Result result = parse_hosts(text, rest.substr(0, slash), url);
     if (!result.ok()) return result;
     url.path = rest.substr(slash);
   }

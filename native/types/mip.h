@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "types/result.h"
 
@@ -14,18 +15,31 @@ inline constexpr std::uint16_t kDefaultPort = 7747;
 inline constexpr std::size_t kMaxMipBytes = 4096;
 inline constexpr std::size_t kMaxPathBytes = 1024;
 inline constexpr std::size_t kMaxBlockNameBytes = 255;
+inline constexpr std::size_t kMaxHosts = 8;
+
+struct Host {
+  std::string name;  // in lower case; an IPv6 address without its brackets
+  std::uint16_t port = 0;
+
+  [[nodiscard]] std::string text() const;  // "host:port"
+  friend bool operator==(const Host&, const Host&) = default;
+};
 
 struct Url {
   // TCP: host in lower case, an IPv6 address without its brackets, and port. Unix socket: file.
   std::string host;
   std::uint16_t port = 0;
   std::string socket_file;
-  std::string path;     // begins with '/'
-  bool secure = false;  // TLS [MIP-2]
+  std::string path;            // begins with '/'
+  bool secure = false;         // TLS [MIP-2]
+  std::vector<Host> others{};  // servers of the same space, which are asked after the first [MIP-7]
 
   [[nodiscard]] bool is_unix() const { return !socket_file.empty(); }
-  // "iw://host:port", "iws://host:port" or "unix:FILE": equal for all segments of a server.
+  // "iw://host:port", "iws://host:port" or "unix:FILE": equal for all segments of a server. Several
+  // hosts have commas between them.
   [[nodiscard]] std::string server() const;
+  // The URL once for each host, with that host alone.
+  [[nodiscard]] std::vector<Url> of_each_host() const;
   // server() and path, for both forms: the canonical text.
   [[nodiscard]] std::string text() const;
   friend bool operator==(const Url&, const Url&) = default;

@@ -30,6 +30,19 @@ TEST(Mip, CanonicalTextHasSchemeLowerCaseHostAndPort) {
   EXPECT_EQ(url_of("unix:/run/iw.sock:/list").server(), "unix:/run/iw.sock");
 }
 
+TEST(Mip, Mip7AUrlMayNameSeveralHostsOfOneSpace) {
+  const Url url = url_of("iws://B.example,a.example:80,[::1]/x");
+  EXPECT_EQ(url.text(), "iws://b.example:7747,a.example:80,[::1]:7747/x");
+  EXPECT_EQ(url.server(), "iws://b.example:7747,a.example:80,[::1]:7747");
+  const std::vector<Url> each = url.of_each_host();
+  ASSERT_EQ(each.size(), 3u);
+  EXPECT_EQ(each[0].server(), "iws://b.example:7747");
+  EXPECT_EQ(each[1].server(), "iws://a.example:80");
+  EXPECT_EQ(each[2].text(), "iws://[::1]:7747/x");
+  EXPECT_NE(url, url_of("iws://a.example:80,b.example,[::1]/x")) << "another order, another server";
+  EXPECT_EQ(url_of("a/x").of_each_host().size(), 1u);
+}
+
 TEST(Mip, TheExampleOfTheSpecification) {
   Mip mip;
   ASSERT_TRUE(parse_mip("127.0.0.1/list#1#1", mip).ok());

@@ -160,6 +160,7 @@ Result frame(const Vector& vector, Decoded& out) {
   }
   std::vector<Json> messages;
   for (const session::Message& one : complete) {
+    if (one.part == session::Part::first) continue;
     Json body;
     std::vector<std::uint8_t> again;
     Result result = show_body(one.head.type, std::as_bytes(std::span(one.body)), body, again);
@@ -197,6 +198,11 @@ Result mip(const Vector& vector, Decoded& out) {
     server.members.push_back({"secure", show(url.secure)});
     server.members.push_back({"host", show(url.host)});
     server.members.push_back({"port", show(std::uint64_t{url.port})});
+  }
+  if (!url.others.empty()) {
+    std::vector<Json> others;
+    for (const types::Host& other : url.others) others.push_back(show(other.text()));
+    server.members.push_back({"others", Json::array(std::move(others))});
   }
   server.members.push_back({"path", show(url.path)});
   Json block;

@@ -5,6 +5,7 @@
 
 #include "protocol/error.gen.h"
 #include "protocol/lock.gen.h"
+#include "protocol/moving.gen.h"
 #include "protocol/notify.gen.h"
 #include "protocol/segment.gen.h"
 #include "session/fields.h"
@@ -61,6 +62,8 @@ Json show_hash(std::uint64_t hash) {
 
 // Not in an unnamed namespace, where they would hide those of show.h.
 static Json show(p::error_code v) { return Json::string(name_of(v)); }
+static Json show(p::segment_place v) { return Json::string(name_of(v)); }
+static Json show(p::member_state v) { return Json::string(name_of(v)); }
 static Json show(p::durability v) { return Json::string(name_of(v)); }
 static Json show(p::coherence_model v) { return Json::string(name_of(v)); }
 
@@ -77,6 +80,12 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(cancel, F(stream))                                                                             \
   S(file_read, F(option), F(taken), F(count), F(text))                                             \
   S(access_reloaded, F(generation), F(files))                                                      \
+  S(list_members, F(after))                                                                        \
+  S(member_info, F(number), F(address), F(tls_name), F(lease_ms), F(state), F(is_asked),           \
+    F(segments), F(rules_version))                                                                 \
+  S(store_state, F(kind), F(primary), F(timeline), F(standbys), F(wants_standby), F(trouble))      \
+  S(member_list, F(shares_store), F(tells_all), F(members), F(more), F(unowned), F(rules_version), \
+    F(store))                                                                                      \
   S(unimplemented, F(type))                                                                        \
   S(error_reply, F(code), F(text), F(fields))                                                      \
   S(version_stamp, F(incarnation), F(number), F(chain))                                            \
@@ -89,6 +98,9 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(segment_info, F(path), F(newest), F(durable), F(block_count), F(wire_bytes), F(quota_bytes),   \
     F(clients), F(subscribers), F(writer_locked), F(writers_waiting))                              \
   S(segment_list, F(segments), F(more))                                                            \
+  S(list_places, F(prefix), F(after))                                                              \
+  S(listed_place, F(segment), F(place), F(address), F(tls_name))                                   \
+  S(place_list, F(places), F(more))                                                                \
   S(describe_blocks, F(segment), F(after_serial), F(serials), F(names))                            \
   S(blocks_described, F(newest), F(more))                                                          \
   S(acquire_reader, F(segment), F(have), F(model), F(x), F(fresh), F(deadline_ms))                 \
@@ -117,6 +129,10 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(writer_lost, F(segment), F(fence))                                                             \
   S(recall_writer, F(segment), F(fence))                                                           \
   S(segment_gone, F(segment))                                                                      \
+  S(follow_segment, F(path))                                                                       \
+  S(segment_followed, F(member), F(owned), F(read_bytes))                                          \
+  S(hand_over, F(path), F(member), F(deadline_ms))                                                 \
+  S(segment_moved, F(segment), F(address), F(tls_name))                                            \
   S(enum_member, F(name), F(value))                                                                \
   S(field, F(name), F(type))                                                                       \
   S(union_arm, F(name), F(type), F(values))                                                        \
@@ -130,7 +146,8 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(redirect_field, F(address), F(tls_name), F(relay))                                             \
   S(identity_field, F(scheme), F(name))                                                            \
   S(epoch_field, F(epoch))                                                                         \
-  S(keeping_field, F(keeps_grants))
+  S(keeping_field, F(keeps_grants))                                                                \
+  S(moving_field, F(follows_moves))
 
 // Opaque values of variable length.
 static Json show(const p::header_field& v);
@@ -275,6 +292,8 @@ types::Result show_value(std::span<const p::header_field> list, const p::header_
       return value_of<p::epoch_field>(list, key, out);
     case K::FIELD_KEEPING:
       return value_of<p::keeping_field>(list, key, out);
+    case K::FIELD_MOVING:
+      return value_of<p::moving_field>(list, key, out);
   }
   out = show_opaque(field.value);
   return {};
@@ -307,23 +326,27 @@ types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Jso
     case T::GOODBYE:
     case T::HEARTBEAT:
     case T::RELOAD_ACCESS:
+    case T::DRAIN:
       return no_body(bytes, out);
-    case T::ERROR:
-      return body_of<p::error_reply>(bytes, out, again);
 #define IW_CASE(NAME, name) \
   case T::NAME:             \
     return body_of<p::name>(bytes, out, again);
+      IW_CASE(ERROR, error_reply)
       IW_CASE(UNIMPLEMENTED, unimplemented)
       IW_CASE(HELLO, hello)
       IW_CASE(WELCOME, welcome)
       IW_CASE(CANCEL, cancel)
       IW_CASE(ACCESS_RELOADED, access_reloaded)
+      IW_CASE(LIST_MEMBERS, list_members)
+      IW_CASE(MEMBER_LIST, member_list)
       IW_CASE(OPEN_SEGMENT, open_segment)
       IW_CASE(SEGMENT_OPENED, segment_opened)
       IW_CASE(CLOSE_SEGMENT, close_segment)
       IW_CASE(REMOVE_SEGMENT, remove_segment)
       IW_CASE(LIST_SEGMENTS, list_segments)
       IW_CASE(SEGMENT_LIST, segment_list)
+      IW_CASE(LIST_PLACES, list_places)
+      IW_CASE(PLACE_LIST, place_list)
       IW_CASE(DESCRIBE_BLOCKS, describe_blocks)
       IW_CASE(BLOCKS_DESCRIBED, blocks_described)
       IW_CASE(ACQUIRE_READER, acquire_reader)
@@ -341,6 +364,10 @@ types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Jso
       IW_CASE(ABORT_WRITER, abort_writer)
       IW_CASE(RESOLVE_RELEASE, resolve_release)
       IW_CASE(RELEASE_RESOLVED, release_resolved)
+      IW_CASE(FOLLOW_SEGMENT, follow_segment)
+      IW_CASE(SEGMENT_FOLLOWED, segment_followed)
+      IW_CASE(HAND_OVER, hand_over)
+      IW_CASE(SEGMENT_MOVED, segment_moved)
       IW_CASE(SUBSCRIBE, subscribe)
       IW_CASE(SUBSCRIBED, subscribed)
       IW_CASE(UNSUBSCRIBE, unsubscribe)

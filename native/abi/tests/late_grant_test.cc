@@ -179,6 +179,7 @@ class SlowListener final : public client::Listener {
     was_late_ = is_late;
     has_returned_.get_future().wait_for(std::chrono::milliseconds(600));
   }
+  void begins(const session::Incoming&) override {}
   void connection_lost(session::ConnectionNumber) noexcept override {}
   void call_has_returned() { has_returned_.set_value(); }
   [[nodiscard]] bool was_late() const { return was_late_; }

@@ -179,7 +179,10 @@ class Scarce : public ::testing::Test {
     Scarcity scarcity(Whose::callers, failing, n);
     const int code = call();
     const bool has_failed = scarcity.stop();
-    EXPECT_TRUE(code == wanted_ || code == IW_ENO_MEMORY) << code << " " << IW_strerror();
+    // A connection that was lost for lack of memory may not be back within a short deadline.
+    const bool is_out_of_time = wanted_ == IW_ETIMED_OUT && code == IW_EUNREACHABLE && has_failed;
+    EXPECT_TRUE(code == wanted_ || code == IW_ENO_MEMORY || is_out_of_time)
+        << code << " " << IW_strerror();
     if (code != 0) {
       EXPECT_EQ(IW_errno(), code);
     }

@@ -46,7 +46,9 @@ enum {
   IW_ECANCELLED = -32,       /* The wait was given up. */
   IW_EINTERNAL = -33,        /* A broken invariant of ours; please report it. */
   IW_ESEGMENT_LOST = -34,    /* The segment came back without what this process had: reopen it. */
-  IW_EREDIRECTED = -35       /* Another server has the segment; the text says its address. */
+  IW_EREDIRECTED = -35,      /* Another server has the segment; the text says its address. */
+  /* The database has no synchronous standby: reads continue, writes fail. */
+  IW_ESTORE_ALONE = -36
 };
 
 /* IW_open_options.flags */

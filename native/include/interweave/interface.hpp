@@ -53,6 +53,7 @@ inline constexpr NamedError named_errors[] = {
   {IW_EINTERNAL, "INTERNAL"},
   {IW_ESEGMENT_LOST, "SEGMENT_LOST"},
   {IW_EREDIRECTED, "REDIRECTED"},
+  {IW_ESTORE_ALONE, "STORE_ALONE"},
 };
 
 struct NamedStatistic {

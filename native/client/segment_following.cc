@@ -1,0 +1,203 @@
+// Which server is asked for the segment: the URL's, or the one to which a server of its space sends
+// the segment on [SPACE-9..14]. The segment keeps its URL, its copy and its handle meanwhile.
+//
+// A lost segment is looked for where it was last open, or where it moved from there [SPACE-23], and
+// then at the URL's server, which may send it on again. While another server may take the segment
+// over, each attempt to connect is short, and a caller that keeps trying goes round until its
+// deadline.
+#include <algorithm>
+
+#include "client/runtime.h"
+#include "client/segment.h"
+#include "client/waiting.h"
+#include "session/fields.h"
+#include "session/patience.h"
+
+namespace iw::client {
+
+using platform::now_ns;
+using protocol::error_code;
+
+namespace {
+
+// Another server may have the segment, or this one later.
+bool may_be_elsewhere(error_code code) {
+  return code == error_code::UNREACHABLE || code == error_code::STOPPING ||
+         code == error_code::DENIED || code == error_code::REDIRECTED;
+}
+
+bool may_pass(error_code code) {
+  return code == error_code::UNREACHABLE || code == error_code::STOPPING ||
+         code == error_code::NO_MEMORY;
+}
+
+// `link`: the server that was asked; `first`: the one that was asked before all others.
+Result not_reached(Result why, const ServerLink& link, const ServerLink& first) {
+  if (&link == &first) return why;
+  return Result::of(why.code, [&] {
+    return why.text + " (the server " + first.name() + " was asked first, and sent this client on)";
+  });
+}
+
+Result not_followed(const protocol::redirect_field& to, const std::string& by, const char* why) {
+  return Result::of(error_code::REDIRECTED, [&] {
+    return "the server " + by + " sent this client on to " + session::readable(to.address) + why;
+  });
+}
+
+}  // namespace
+
+Result Segment::live_and_open(std::int64_t deadline_ns, bool keep_trying,
+                              std::shared_ptr<Live>& out) {
+  return reach({Purpose::use, {}}, deadline_ns, keep_trying, out);
+}
+
+Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
+                      std::shared_ptr<Live>& out) {
+  int shortages = 0;
+  std::int64_t pause_ns = session::first_pause_ns;
+  while (true) {
+    Search search{caller, deadline_ns, keep_trying};
+    Result opened = try_places(search, out);
+    if (opened) return opened;
+    const bool was_lost = out != nullptr && out->is_lost();
+    const bool is_short = out != nullptr && was_short(opened, *out, shortages);
+    const std::int64_t left_ns = deadline_ns - now_ns();
+    if (!is_lost() && left_ns > 0 && shortages < most_shortages) {
+      if (was_lost && (keep_trying || search.may_be_dead)) continue;
+      if (keep_trying && search.was_elsewhere && may_pass(opened.code)) {
+        sleep_for(std::min(pause_ns, left_ns));
+        pause_ns = std::min(pause_ns * 2, session::longest_pause_ns);
+        continue;
+      }
+    }
+    // As one whose server is away [ServerLink::connected].
+    if (keep_trying && search.was_elsewhere && opened.code == error_code::NO_MEMORY) {
+      opened.code = error_code::UNREACHABLE;
+    }
+    return is_short ? Result::no_memory() : opened;
+  }
+}
+
+// [SPACE-14]
+Result Segment::try_places(Search& search, std::shared_ptr<Live>& out) {
+  const Place last = last_place();
+  if (last.link != &home_) {
+    search.was_elsewhere = search.has_next = true;
+    Result opened;
+    do {  // the connection there may have died unseen: then a new one is tried
+      opened = try_from(last, search, out);
+    } while (!opened && search.may_be_dead && out != nullptr && out->is_lost() && !is_lost() &&
+             now_ns() < search.deadline_ns);
+    if (opened || !may_be_elsewhere(opened.code)) return opened;
+  }
+  search.has_next = false;
+  return try_from({&home_, {}}, search, out);
+}
+
+// Opens it there, or where that server sends it on to [SPACE-10].
+Result Segment::try_from(Place place, Search& search, std::shared_ptr<Live>& out) {
+  const ServerLink& first = *place.link;
+  for (int hops = 0;; ++hops) {
+    const std::shared_ptr<Live> before = place.link->current();
+    if (place.link == search.failed) {
+      out.reset();
+      return search.why_failed;
+    }
+    if (Result connected = connect(place, search, out); !connected) {
+      search.failed = place.link;
+      return search.why_failed = not_reached(std::move(connected), *place.link, first);
+    }
+    search.may_be_dead = out == before;
+    protocol::redirect_field to;
+    Result opened = open_on(out, search.caller, search.deadline_ns, to);
+    if (opened.code != error_code::REDIRECTED || to.address.empty()) return opened;
+    search.was_elsewhere = true;
+    if (hops == session::most_hops) {
+      return not_followed(to, out->name(),
+                          ", after it was sent on as often as a client follows; ask the operator");
+    }
+    if (Result followed = sent_on(*out, to, place); !followed) return followed;
+  }
+}
+
+Result Segment::connect(const Place& place, const Search& search, std::shared_ptr<Live>& out) {
+  std::int64_t deadline_ns = search.deadline_ns;
+  if (search.has_next || (search.was_elsewhere && search.keep_trying)) {
+    // Half of what is left stays for the server that is asked next.
+    const std::int64_t now = now_ns();
+    deadline_ns = std::min(now + session::attempt_ns, now + (deadline_ns - now) / 2);
+  }
+  if (place.link != &home_) return place.link->connected_in(place.space, deadline_ns, false, out);
+  const bool keeps_trying = search.keep_trying && !search.was_elsewhere;
+  if (Result result = home_.connected(deadline_ns, keeps_trying, out); !result) return result;
+  if (!place.space || out->space_id() == place.space) return {};
+  out.reset();
+  return {error_code::REDIRECTED, "a server sent this client on to the server " + home_.name() +
+                                      ", which serves another space; ask its operator"};
+}
+
+// The place to which `by` sends it on. The URL's scheme says whether the connection there is secure
+// [SPACE-11].
+Result Segment::sent_on(const Live& by, const protocol::redirect_field& to, Place& out) {
+  types::Url there;
+  const std::string server = (url_.secure ? "iws://" : "iw://") + to.address;
+  const bool is_url = types::parse_url(server + url_.path, there).ok();
+  if (!is_url || there.path != url_.path || !there.others.empty()) {
+    return not_followed(to, by.name(), ", which is not an address; ask its operator");
+  }
+  SentOn way{home_.key(), {}};
+  if (url_.secure && to.tls_name != there.host) way.tls_name = to.tls_name;
+  const bool is_home = home_.is_at(there.server()) && way.tls_name.empty();
+  out = {is_home ? &home_ : &other(there, std::move(way)), by.space_id()};
+  return {};
+}
+
+ServerLink& Segment::other(const types::Url& server, SentOn sent_on) {
+  const std::string key = ServerLink::key_of(server.server(), sent_on);
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& known : others_) {
+      if (known->key() == key) return *known;
+    }
+  }
+  std::shared_ptr<ServerLink> link = runtime_.link_sent_on(home_, server, std::move(sent_on));
+  const MutexLock lock(mutex_);
+  others_.push_back(std::move(link));
+  return *others_.back();
+}
+
+std::string Segment::tried_first() { return last_place().link->key(); }
+
+Segment::Place Segment::last_place() {
+  std::optional<Move> move;
+  {
+    const MutexLock lock(mutex_);
+    move.swap(moved_);
+    if (!move) return last_;
+  }
+  // If the address cannot be read, the server that named it is asked, and names it again.
+  Place next;
+  const Result followed = sent_on(*move->from, move->to, next);
+  const MutexLock lock(mutex_);
+  if (followed) last_ = next;
+  return last_;
+}
+
+// Null: there are not so many.
+ServerLink* Segment::link_at(std::size_t place) {
+  if (place == 0) return &home_;
+  const MutexLock lock(mutex_);
+  return place <= others_.size() ? others_[place - 1].get() : nullptr;
+}
+
+// Null: it lives no more.
+std::shared_ptr<Live> Segment::connection(session::ConnectionNumber number) {
+  for (std::size_t place = 0; ServerLink* const link = link_at(place); ++place) {
+    std::shared_ptr<Live> live = link->current();
+    if (live != nullptr && live->number() == number) return live;
+  }
+  return nullptr;
+}
+
+}  // namespace iw::client

@@ -1,0 +1,265 @@
+// A client that servers of a space send on (spec/space.md). The servers' answers are scripted.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/space_fixture.h"
+
+namespace iw::client {
+namespace {
+
+using SentOnTest = SpaceTest;
+
+TEST_F(SentOnTest, Space9TheSegmentIsOpenedWhereItsServerSendsTheClient) {
+  Member owner;
+  Member asked;
+  asked.send_to(owner);
+  IW_segment* first = nullptr;
+  ASSERT_TRUE(open(url(asked), first).ok());
+  const auto segment = runtime_->find_segment(url(asked));
+  EXPECT_TRUE(read(*segment).ok());
+  EXPECT_EQ(owner->asked(message_type::ACQUIRE_READER), 1);
+  EXPECT_EQ(asked->asked(message_type::ACQUIRE_READER), 0);
+  EXPECT_EQ(owner->last<protocol::open_segment>(message_type::OPEN_SEGMENT).path, "/scripted");
+  EXPECT_TRUE(segment->close().ok());
+  EXPECT_TRUE(owner->is_asked(message_type::CLOSE_SEGMENT));
+}
+
+TEST_F(SentOnTest, Space13TheSegmentKeepsItsName) {
+  Member owner;
+  Member asked;
+  asked.send_to(owner);
+  IW_segment* first = nullptr;
+  IW_segment* second = nullptr;
+  ASSERT_TRUE(open(url(asked), first).ok());
+  ASSERT_TRUE(open(url(asked), second).ok());
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(owner->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_EQ(first->name(), url(asked).text());
+  const auto segment = runtime_->find_segment(url(asked));
+  EXPECT_TRUE(segment->close().ok());
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SentOnTest, Space11TheTokenOfTheUrlsHostIsShown) {
+  Member owner;
+  Member asked;
+  asked.send_to(owner);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  const auto hello = owner->last<protocol::hello>(message_type::HELLO);
+  EXPECT_EQ(hello.token, "the token");
+  EXPECT_EQ(hello.session, protocol::session_id{}) << "a session of its own [SPACE-10]";
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SentOnTest, SegmentsOfOneServerShareTheConnectionToWhichTheyAreSent) {
+  Member owner;
+  Member asked;
+  asked.send_to(owner);
+  const auto one = opened(url(asked, "/one"));
+  const auto two = opened(url(asked, "/two"));
+  ASSERT_TRUE(one != nullptr && two != nullptr);
+  EXPECT_EQ(owner->asked(message_type::HELLO), 1);
+  EXPECT_TRUE(one->close().ok());
+  EXPECT_TRUE(two->close().ok());
+}
+
+TEST_F(SentOnTest, Space10AClientIsSentOnThreeTimes) {
+  Member servers[4];
+  for (int i = 0; i < 3; ++i) servers[i].send_to(servers[i + 1]);
+  const auto segment = opened(url(servers[0]));
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(servers[3]->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SentOnTest, Space10AClientIsNotSentOnAFourthTime) {
+  Member servers[5];
+  for (int i = 0; i < 4; ++i) servers[i].send_to(servers[i + 1]);
+  IW_segment* handle = nullptr;
+  const Result result = open(url(servers[0]), handle);
+  EXPECT_EQ(result.code, error_code::REDIRECTED) << result.text;
+  EXPECT_NE(result.text.find(servers[4]->address()), std::string::npos) << result.text;
+  EXPECT_EQ(servers[3]->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_EQ(servers[4]->asked(message_type::HELLO), 0);
+}
+
+TEST_F(SentOnTest, Space10AServerThatSendsTheClientToItselfIsLeft) {
+  Member server;
+  server.send_to(server);
+  IW_segment* handle = nullptr;
+  EXPECT_EQ(open(url(server), handle).code, error_code::REDIRECTED);
+  EXPECT_EQ(server->asked(message_type::OPEN_SEGMENT), 4);
+  EXPECT_EQ(server->asked(message_type::HELLO), 1);
+}
+
+TEST_F(SentOnTest, Space12AServerOfAnotherSpaceIsLeft) {
+  for (const std::uint8_t space : {std::uint8_t{2}, std::uint8_t{0}}) {
+    Member other({}, space);
+    Member asked;
+    asked.send_to(other);
+    IW_segment* handle = nullptr;
+    const Result result = open(url(asked), handle);
+    EXPECT_EQ(result.code, error_code::REDIRECTED) << result.text;
+    EXPECT_NE(result.text.find("another space"), std::string::npos) << result.text;
+    EXPECT_TRUE(other->is_left());
+    EXPECT_EQ(other->asked(message_type::OPEN_SEGMENT), 0);
+  }
+}
+
+TEST_F(SentOnTest, Space12AServerWithoutASpaceIsNotFollowed) {
+  Member other({}, 0);
+  Member asked({}, 0);
+  asked.send_to(other);
+  IW_segment* handle = nullptr;
+  EXPECT_EQ(open(url(asked), handle).code, error_code::REDIRECTED);
+  EXPECT_EQ(other->asked(message_type::HELLO), 0);
+}
+
+TEST_F(SentOnTest, AnOwnerThatCannotBeReachedIsNamedWithTheServerThatNamedIt) {
+  Member owner;
+  Member asked;
+  asked.send_to(owner);
+  owner->end();
+  IW_segment* handle = nullptr;
+  const Result result = open(url(asked), handle);
+  EXPECT_EQ(result.code, error_code::UNREACHABLE) << result.text;
+  EXPECT_NE(result.text.find(owner->address()), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find(asked->address()), std::string::npos) << result.text;
+}
+
+TEST_F(SentOnTest, AnAddressThatCannotBeReadIsNotFollowed) {
+  for (const char* const bad : {"", "nowhere:", "a:1/b", "unix:/tmp/a", "a:0", "a b:1", "::1:7"}) {
+    Member asked;
+    asked.send_to_address(bad);
+    IW_segment* handle = nullptr;
+    EXPECT_EQ(open(url(asked), handle).code, error_code::REDIRECTED) << bad;
+    EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 1) << bad;
+  }
+}
+
+TEST_F(SentOnTest, Space14TheOwnerIsAskedFirstAfterALostConnection) {
+  Member owner;
+  Member asked;
+  asked.send_to(owner);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  owner->hang_up();
+  EXPECT_TRUE(read(*segment).ok());
+  EXPECT_EQ(owner->asked(message_type::OPEN_SEGMENT), 2);
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SentOnTest, Space14TheUrlsServerIsAskedIfTheOwnerCannotBeReached) {
+  Member first;
+  Member second;
+  Member asked;
+  asked.send_to(first);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  asked.send_to(second);
+  first->end();
+  EXPECT_TRUE(read(*segment).ok());
+  EXPECT_EQ(second->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_EQ(segment->name(), url(asked).text());
+  EXPECT_TRUE(segment->close().ok());
+  EXPECT_TRUE(second->is_asked(message_type::CLOSE_SEGMENT));
+}
+
+TEST_F(SentOnTest, Space14AnOwnerThatIsOfAnotherSpaceByNowIsLeft) {
+  std::atomic<std::uint8_t> space{1};
+  Member owner({{message_type::HELLO, [&space] { return welcome(77, space); }}});
+  Member asked;
+  asked.send_to(owner);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  asked.send_to(owner, 0);  // it takes the segment over
+  space = 2;
+  owner->hang_up();
+  EXPECT_TRUE(read(*segment).ok());
+  EXPECT_EQ(owner->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 2);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+// As long as the owner is not over, others send clients to where nobody answers.
+TEST_F(SentOnTest, Space14ACallerThatWaitsAsksUntilTheSegmentIsTakenOver) {
+  Member owner;
+  Member asked;
+  asked.send_to(owner);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  asked.send_to(owner, 3);
+  owner->end();
+  EXPECT_TRUE(read(*segment).ok());
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 1 + 3 + 1);
+  EXPECT_TRUE(segment->close().ok());
+  EXPECT_TRUE(asked->is_asked(message_type::CLOSE_SEGMENT));
+}
+
+TEST_F(SentOnTest, Space14ThreadsThatFindTheOwnerAwayTogetherOpenTheSegmentOnce) {
+  Member first;
+  Member second({{message_type::ACQUIRE_WRITER, granted}});
+  Member asked;
+  asked.send_to(first);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  asked.send_to(second);
+  first->end();
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] { EXPECT_TRUE(read(*segment).ok()); });
+  threads.emplace_back([&] {
+    EXPECT_TRUE(segment->acquire_writer(segment->wish_for(20)).ok());
+    EXPECT_TRUE(segment->abort_writer().ok());
+  });
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&] {
+      void* place = nullptr;
+      types::Mip mip;
+      mip.serial = 1;
+      EXPECT_FALSE(segment->place_of(mip, place).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(second->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+// [SPACE-14] [LOCK-9] The new owner is asked about the session in which the release was sent.
+TEST_F(SentOnTest, Space14AReleaseWithoutAnswerIsResolvedByTheNewOwner) {
+  Member second({{message_type::RESOLVE_RELEASE, [] {
+                    protocol::release_resolved body;
+                    body.committed = true;
+                    body.version = {1, 1, 1};
+                    return Answer{message_type::RELEASE_RESOLVED, session::encoded(body)};
+                  }}});
+  Member* lost = nullptr;
+  Member first({{message_type::ACQUIRE_WRITER, granted}, {message_type::RELEASE_WRITER, [&lost] {
+                                                            (*lost)->end();
+                                                            return Answer{message_type::DONE, {}};
+                                                          }}});
+  lost = &first;
+  Member asked;
+  asked.send_to(first);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  asked.send_to(second);
+  const Result acquired = segment->acquire_writer(segment->wish_for(20));
+  ASSERT_TRUE(acquired.ok()) << acquired.text;
+  const Result released = segment->release_writer();
+  EXPECT_TRUE(released.ok()) << released.text;
+  EXPECT_EQ(first->asked(message_type::RELEASE_WRITER), 1);
+  EXPECT_EQ(second->asked(message_type::RELEASE_WRITER), 0);
+  const auto asked_about = second->last<protocol::resolve_release>(message_type::RESOLVE_RELEASE);
+  const auto sent = first->last<protocol::release_writer>(message_type::RELEASE_WRITER);
+  EXPECT_EQ(asked_about.session[0], first.session());
+  EXPECT_EQ(asked_about.sequence, sent.sequence);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+}  // namespace
+}  // namespace iw::client
