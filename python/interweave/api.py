@@ -55,6 +55,8 @@ def open(url: str, *, create: bool = True, read_only: bool = False, timeout: flo
          key: Optional[PathLike] = None) -> Segment:
     """Opens a segment, `[iw://|iws://]host[:port]/path` or `unix:FILE:/path`, or makes it.
 
+    Servers that share a store stand in one URL, with commas between them: `a,b:7750/path`.
+
     `timeout`: seconds that a lock waits if its call gives no time. `coherence`: the model of reader
     locks whose call gives none. `durability` (memory, written, synced) and `quota` (bytes) count
     when the segment is made. `token`, and the PEM files `ca`, `cert` and `key`, go before the

@@ -254,6 +254,13 @@ class Redirected(Error):
     code_name = "REDIRECTED"
 
 
+class StoreAlone(Error):
+    """The database has no synchronous standby: reads continue, writes fail."""
+
+    code = -36
+    code_name = "STORE_ALONE"
+
+
 BY_CODE: Dict[int, Type[Error]] = {
     -1: Unimplemented,
     -2: Malformed,
@@ -290,6 +297,7 @@ BY_CODE: Dict[int, Type[Error]] = {
     -33: Internal,
     -34: SegmentLost,
     -35: Redirected,
+    -36: StoreAlone,
 }
 
 __all__ = [
@@ -329,4 +337,5 @@ __all__ = [
     "Internal",
     "SegmentLost",
     "Redirected",
+    "StoreAlone",
 ]

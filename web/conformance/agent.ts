@@ -5,7 +5,7 @@
  * holds itself, as a thread's are counted elsewhere.
  */
 import { createInterface } from "node:readline";
-import { parseMip, parseUrl, addressText } from "../src/wire/mip.js";
+import { parseMip, parseUrl, hostsText } from "../src/wire/mip.js";
 import { mipOfPlace } from "../src/client/place.js";
 import { ownMipOf } from "../src/client/mips.js";
 import {
@@ -195,7 +195,7 @@ class Agent {
 
   private async open([name = "", urlText = "", ...options]: string[]): Promise<void> {
     const { server, path } = parseUrl(urlText);
-    const client = await this.clientOf(addressText(server));
+    const client = await this.clientOf(hostsText(server));
     const number = (key: string) =>
       options.find((option) => option.startsWith(`${key}=`))?.slice(key.length + 1);
     const [timeout, quota] = [number("timeout"), number("quota")];
@@ -274,7 +274,7 @@ class Agent {
   private leadFrom(segment: Segment): Lead {
     return (text) => {
       const { url, block, offset } = parseMip(text);
-      const server = addressText(url.server);
+      const server = hostsText(url.server);
       const isHere = segment.url === server + url.path;
       const heap = isHere
         ? segment
@@ -297,7 +297,7 @@ class Agent {
 
   private async resolve(text: string): Promise<string> {
     const { url, block, offset } = parseMip(text);
-    const server = addressText(url.server);
+    const server = hostsText(url.server);
     const client = await this.clientOf(server);
     const segment = await client.open(url.path, { create: false });
     const find = () => {

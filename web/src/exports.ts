@@ -15,6 +15,6 @@ export { t, type Declared, type DeclaredArm, type DeclaredAs } from "./types/dec
 export type { Type, Member, UnionMembers } from "./types/type.js";
 export { InterweaveError } from "./wire/error.js";
 export { ErrorCode } from "./wire/protocol/error.js";
-export { Durability, type SegmentInfo } from "./wire/protocol/segment.js";
+export { Durability, NOT_KNOWN, type SegmentInfo } from "./wire/protocol/segment.js";
 export { CoherenceModel } from "./wire/protocol/lock.js";
 export { Primitive, TypeKind } from "./wire/protocol/descriptor.js";

@@ -86,6 +86,6 @@ test("refusals of servers of other versions are read [SES-5]", () => {
   );
   const older = refused(ErrorCode.NOT_OPEN, "the first message must be HELLO");
   assert.equal(older.code, ErrorCode.VERSION_MISMATCH);
-  assert.match(older.message, /versions 2 to 2;.* version 1 /);
+  assert.match(older.message, /versions 2 to 3;.* version 1 /);
   assert.equal(refused(ErrorCode.STOPPING, "soon").code, ErrorCode.STOPPING);
 });

@@ -69,7 +69,7 @@ export function traces(folder = `${root}spec/vectors/traces/`): Trace[] {
   return files.sort().map((file) => traceOf(file, readFileSync(folder + file, "utf8")));
 }
 
-/** What a body means: its codec, and the members that may differ. */
+/** A body's codec, and the members that may differ. */
 type Meaning = [codec: unknown, free: string[]];
 
 const meanings: Partial<Record<number, Meaning>> = {
@@ -112,5 +112,5 @@ export function messageOf(line: Line, stream: number): Message {
   const bulk = fromHex(line.bulk ?? "");
   const type = MessageType[line.message as keyof typeof MessageType];
   const envelope = { type, stream, bulk_bytes: BigInt(bulk.length) };
-  return { envelope, body: fromHex(line.body ?? ""), bulk };
+  return { envelope, body: fromHex(line.body ?? ""), bulk, part: "whole" };
 }

@@ -27,7 +27,7 @@ interface Inside {
   bound: Bound;
 }
 
-/** How an action ended. */
+/** The end of an action. */
 export interface Ended {
   code: string;
   outcome: string;
@@ -42,7 +42,7 @@ function codeOf(error: unknown): string {
 }
 
 export class TracedClient {
-  /** What the client has sent since they were last taken. */
+  /** The messages that the client has sent since they were last taken. */
   readonly sent: Message[] = [];
   ended: Ended | null = null;
   isHungUp = false;
@@ -64,7 +64,9 @@ export class TracedClient {
     new Promise((resolve) => {
       const decoder = new FrameDecoder(1n << 30n);
       const transport = {
-        send: (frame: Uint8Array) => void this.sent.push(...decoder.push(frame)),
+        send: (frame: Uint8Array) => {
+          this.sent.push(...decoder.push(frame).filter(({ part }) => part !== "first"));
+        },
         close: () => {
           if (this.events === events) this.isHungUp = true;
         },

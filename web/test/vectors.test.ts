@@ -10,7 +10,7 @@ import { leafPlan, repeat } from "../src/types/plan.js";
 import type { Type } from "../src/types/type.js";
 import { decoding, InterweaveError } from "../src/wire/error.js";
 import { decodeBody, FrameDecoder, type Message } from "../src/wire/frames.js";
-import { addressText, mipText, parseMip } from "../src/wire/mip.js";
+import { addressText, hostsText, mipText, parseMip } from "../src/wire/mip.js";
 import * as protocol from "../src/wire/protocol/index.js";
 import { fromBytes, Reader, toBytes, Writer, type Codec } from "../src/wire/protocol/xdr.js";
 import { ByteWriter, Cursor, unzigzag } from "../src/wire/varint.js";
@@ -53,6 +53,7 @@ const fieldValues: Record<keyof typeof protocol.FieldKey, Codec<unknown>> = {
   FIELD_CHAIN_HASH: protocol.chainField,
   FIELD_EPOCH: protocol.epochField,
   FIELD_KEEPING: protocol.keepingField,
+  FIELD_MOVING: protocol.movingField,
 };
 
 const enumOfMember: Record<string, Record<string, number>> = {
@@ -60,6 +61,8 @@ const enumOfMember: Record<string, Record<string, number>> = {
   model: protocol.CoherenceModel,
   durable: protocol.Durability,
   code: protocol.ErrorCode,
+  state: protocol.MemberState,
+  place: protocol.SegmentPlace,
 };
 
 function nameIn(members: Record<string, number>, value: number): unknown {
@@ -112,7 +115,7 @@ function envelopeMeaning({ envelope, body }: Message, bulk?: Uint8Array): [unkno
     if (body.length > 0) throw new InterweaveError(protocol.ErrorCode.MALFORMED, "no body");
     return [{ ...head, body: {}, ...rest }, w.finish()];
   }
-  const value = decodeBody({ envelope, body, bulk: body }, codec);
+  const value = decodeBody({ envelope, body, bulk: body, part: "whole" }, codec);
   const again = Buffer.concat([w.finish(), toBytes(codec, value)]);
   return [{ ...head, body: shown(value), ...rest }, again];
 }
@@ -172,7 +175,8 @@ const decoders: Record<string, (vector: Vector) => Decoded> = {
     const bytes = bytesOf(vector);
     const r = new Reader(bytes);
     const envelope = decoding("the envelope", () => protocol.envelope.decode(r));
-    return envelopeMeaning({ envelope, body: bytes.subarray(r.at), bulk: new Uint8Array(0) });
+    const message = { envelope, body: bytes.subarray(r.at), bulk: new Uint8Array(0) };
+    return envelopeMeaning({ ...message, part: "whole" });
   },
 
   /** A value of a known key is decoded as a reader of the key decodes it. */
@@ -197,6 +201,7 @@ const decoders: Record<string, (vector: Vector) => Decoded> = {
       const messages: unknown[] = [];
       for (let at = 0; at < bytes.length; at += step) {
         for (const message of decoder.push(bytes.slice(at, at + step))) {
+          if (message.part === "first") continue;
           messages.push(envelopeMeaning(message, message.bulk)[0]);
         }
       }
@@ -235,9 +240,15 @@ const decoders: Record<string, (vector: Vector) => Decoded> = {
 
   mip(vector) {
     const { url, block, offset } = parseMip(vector.text as string);
-    const { server, path } = url;
-    const shownServer = "host" in server ? server : { socket_file: server.socketFile };
-    const canonical = mipText(addressText(server), path, block, offset);
+    const [server, ...more] = url.server;
+    assert.ok(server !== undefined);
+    const { path } = url;
+    const others = more.map((other) => addressText(other).replace(/^iws?:\/\//, ""));
+    const shownServer = {
+      ...("host" in server ? server : { socket_file: server.socketFile }),
+      ...(others.length === 0 ? {} : { others }),
+    };
+    const canonical = mipText(hostsText(url.server), path, block, offset);
     assert.deepEqual(parseMip(canonical), { url, block, offset });
     return [{ url: { ...shownServer, path }, block, offset: number(offset), canonical }, null];
   },

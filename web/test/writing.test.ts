@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { now } from "../src/client/clock.js";
 import { Conversation } from "../src/client/conversation.js";
+import type { Owners } from "../src/client/owners.js";
 import type { Link, Live, Request } from "../src/client/link.js";
 import type { SegmentStats } from "../src/client/segment.js";
 import { Writing } from "../src/client/writing.js";
@@ -24,7 +25,7 @@ const FOREVER = Infinity;
 type Code = keyof typeof ErrorCode;
 
 /**
- * What happens to one attempt: reaching a server fails, sending fails, the server answers, or the
+ * One attempt's fate: reaching a server fails, sending fails, the server answers, or the
  * server is reached by another session.
  */
 type Attempt = { reach: Code } | { lost: true } | { answer: Code } | { session: number };
@@ -109,7 +110,7 @@ const COMMITTED = [0, 1, 1, 0];
 const UNKNOWN = [1, 0, 1, 1];
 
 /** Errors of an answer to a release, after which the lock is still held. */
-const HOLDING: readonly Code[] = ["TOO_LARGE", "TIMED_OUT", "STORE_FULL"];
+const HOLDING: readonly Code[] = ["TOO_LARGE", "TIMED_OUT", "STORE_FULL", "STORE_ALONE"];
 
 test("the lock is held after a release that the server refuses so [LOCK-12]", async () => {
   for (const answer of HOLDING) {
@@ -151,7 +152,7 @@ test("answers to a repeated release confirm as of its first sending [FRESH-2]", 
       absorb?.({ ...released(), sentAt: late }, false),
   } as unknown as Link;
   const stats = {} as SegmentStats;
-  const conversation = new Conversation(link, "/a", {}, stats, () => undefined);
+  const conversation = new Conversation(link, {} as Owners, "/a", {}, stats, () => undefined);
   const { state } = conversation;
   const since = (begun: number) => {
     const { confirmed, newestAsOf } = state.knowledge(-Infinity, 0);
@@ -195,7 +196,14 @@ test("a server that went back from what was heard says what is newest [COH-11]",
       return answer;
     },
   } as unknown as Link;
-  const conversation = new Conversation(link, "/a", {}, {} as SegmentStats, () => undefined);
+  const conversation = new Conversation(
+    link,
+    {} as Owners,
+    "/a",
+    {},
+    {} as SegmentStats,
+    () => undefined,
+  );
   const { state } = conversation;
   state.released(stamp(2n), 0);
   state.newestIs(stamp(9n), 0);

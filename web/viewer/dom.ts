@@ -65,7 +65,7 @@ export function copyButton(
   return h("button", { class: "copy", type: "button", title, onclick }, label);
 }
 
-/** The heading of a segment's page, which leads back to the list, and what stands beside it. */
+/** The heading of a segment's page, which leads back to the list, and the elements next to it. */
 export function segmentTitle(path: string, ...beside: Node[]): HTMLElement {
   const list = h("a", { href: "#" }, "Segments");
   return h("div", { class: "title" }, h("h2", {}, list, " ", h("span", {}, path)), ...beside);

@@ -1,5 +1,5 @@
 /** The columns of the list of segments, for a segment and for a folder of them. */
-import { Durability, type SegmentInfo } from "../src/wire/protocol/segment.js";
+import { Durability, NOT_KNOWN, type SegmentInfo } from "../src/wire/protocol/segment.js";
 import { clientText } from "./clients.js";
 import { bytesText, durationText, groupText } from "./dom.js";
 import { readerText, type Reader, type SegmentStatus } from "./status.js";
@@ -103,7 +103,7 @@ export function listed(info: SegmentInfo, more: SegmentStatus | undefined, rate:
     rate,
     blocks: Number(info.block_count),
     bytes: Number(info.wire_bytes),
-    clients: info.clients,
+    clients: isElsewhere(info) ? 0 : info.clients,
     locked: Number(info.writer_locked),
     behind: Math.max(0, ...behind),
     saved: Math.max(0, (more?.whole_bytes ?? 0) - (more?.sent_bytes ?? 0)),
@@ -111,8 +111,14 @@ export function listed(info: SegmentInfo, more: SegmentStatus | undefined, rate:
   return { path: info.path, values, info, more };
 }
 
+/** Whether this server knows only path and version of the segment [SPACE-35]. */
+function isElsewhere(info: SegmentInfo): boolean {
+  return info.clients === NOT_KNOWN;
+}
+
 /** How durable a segment is, and how large it may be. */
 export function aboutText({ info }: Listed): string {
+  if (isElsewhere(info)) return "another server of the space has it: open it to see more";
   return `${durabilities[info.durable] ?? ""}, at most ${bytesText(Number(info.quota_bytes))}`;
 }
 

@@ -1,9 +1,9 @@
 /** A program's connection to a server, and the segments it has open there. */
 import type { Bound } from "../coherence/freshness.js";
-import { expect } from "../session/connection.js";
+import { expect, redirectOf, spaceOf } from "../session/connection.js";
 import type { Origin } from "../session/fields.js";
 import { InterweaveError } from "../wire/error.js";
-import { addressText, DEFAULT_PORT, isPath, parseAddress, serverPart } from "../wire/mip.js";
+import { isPath } from "../wire/mip.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { CoherenceModel } from "../wire/protocol/lock.js";
 import {
@@ -15,8 +15,10 @@ import {
 import { MAX_TOKEN, MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
+import { hostUrls, serverUrlOf } from "./hosts.js";
 import { inspected, type Inspect } from "./inspect.js";
-import { Link } from "./link.js";
+import { Link, type Live } from "./link.js";
+import { checkSpace, failedThere, MOST_HOPS, Owners, sentTooOften } from "./owners.js";
 import { Segment, type OpenOptions } from "./segment.js";
 import type { Dial, DialOptions } from "./transport.js";
 
@@ -57,18 +59,10 @@ function checkToken(token: string): void {
   }
 }
 
-/** The server's name in canonical MIPs [MIP-3]. */
-function serverUrlOf(url: string): string {
-  if (url.startsWith("unix:")) return url.replace(/:(\/.*)?$/, "") + ":";
-  const web = /^(?:ws|http)(s?):\/\/(.*?)(?::[0-9]+)?(?:\/|$)/.exec(url);
-  const scheme = web?.[1] === "s" ? "iws" : "iw";
-  const address = parseAddress(web === null ? serverPart(url) : `${scheme}://${web[2]}`);
-  return addressText(address ?? { host: "localhost", port: DEFAULT_PORT, secure: false });
-}
-
 export class Client {
   readonly serverUrl: string;
   private readonly link: Link;
+  private readonly owners: Owners;
   private readonly segments = new Map<string, Segment>();
   private readonly closing = new Map<string, Promise<void>>();
   private readonly watchers = new Set<(isConnected: boolean) => void>();
@@ -91,8 +85,13 @@ export class Client {
     this.timeoutMs = timeoutMs;
     const introduction = { token, label, origin: { program: label, ...origin } };
     const dialing = { timeoutMs, ...(webSocket === undefined ? {} : { webSocket }) };
-    this.link = new Link(url, dial, { ...introduction, ...dialing }, (isConnected) => {
+    const whole = { ...introduction, ...dialing };
+    this.link = new Link(url, hostUrls(url), dial, whole, (isConnected) => {
       for (const watcher of this.watchers) watcher(isConnected);
+    });
+    this.owners = new Owners(/^(iws|wss|https):/.test(url), (there, tlsName) => {
+      const named = tlsName === "" ? dialing : { ...dialing, tlsName };
+      return new Link(there, [there], dial, { ...introduction, ...named }, () => undefined);
     });
   }
 
@@ -135,7 +134,7 @@ export class Client {
     const known = this.segments.get(path);
     if (known !== undefined && !known.isOver) return known;
     const ownOptions = { timeoutMs: this.timeoutMs, ...options };
-    const segment = new Segment(this.link, path, ownOptions, {
+    const segment = new Segment(this.link, this.owners, path, ownOptions, {
       serverUrl: this.serverUrl,
       segmentAt: (text) => this.segmentAt(text),
       forget: (closed, end) => this.forget(closed, end),
@@ -185,7 +184,35 @@ export class Client {
 
   /** Removes a segment from the server, for all programs. */
   async remove(path: string): Promise<void> {
-    await this.ask(MessageType.REMOVE_SEGMENT, removeSegment, { path }, MessageType.DONE, null);
+    const deadline = now() + this.timeoutMs;
+    const entered: Link[] = [];
+    try {
+      let link = this.link;
+      let live = await link.connected(deadline);
+      for (;;) {
+        const type = MessageType.REMOVE_SEGMENT;
+        const request = { type, codec: removeSegment, body: { path }, deadline };
+        const { message } = await link.call(live, request);
+        const to = redirectOf(message);
+        if (to === null) return expect(message, MessageType.DONE, null);
+        if (entered.length === MOST_HOPS) throw sentTooOften(path, to);
+        link = this.owners.enter(to);
+        entered.push(link);
+        const space = spaceOf(live.welcome);
+        live = await this.reached(link, deadline);
+        checkSpace(space, live, link);
+      }
+    } finally {
+      for (const link of entered) this.owners.leave(link);
+    }
+  }
+
+  private async reached(owner: Link, deadline: number): Promise<Live> {
+    try {
+      return await owner.tried(deadline);
+    } catch (error) {
+      throw failedThere(owner, error);
+    }
   }
 
   private async ask<Q, A>(
@@ -205,6 +232,7 @@ export class Client {
   async close(): Promise<void> {
     const closing = [...this.segments.values()].map((segment) => segment.close());
     this.link.close();
+    this.owners.close();
     await Promise.all(closing);
   }
 }

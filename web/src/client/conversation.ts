@@ -12,7 +12,7 @@ import {
   type Bound,
 } from "../coherence/freshness.js";
 import { CopyState, NO_VERSION } from "../session/copy_state.js";
-import { expect, type Answer } from "../session/connection.js";
+import { expect, redirectOf, type Answer } from "../session/connection.js";
 import { WriterGrant } from "../session/writer_grant.js";
 import { InterweaveError } from "../wire/error.js";
 import { decodeBody, type Message } from "../wire/frames.js";
@@ -29,6 +29,8 @@ import {
   writerRenewed,
   type WriterAcquired,
 } from "../wire/protocol/lock.js";
+import type { RedirectField } from "../wire/protocol/field.js";
+import { segmentMoved } from "../wire/protocol/moving.js";
 import {
   notRecent,
   push,
@@ -49,9 +51,12 @@ import { MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { Cursor } from "../wire/varint.js";
 import { now } from "./clock.js";
+import { Condition } from "./condition.js";
 import { ConnectionNews } from "./connection_news.js";
 import type { Link, Listener, Live } from "./link.js";
 import { versionLost } from "./loss.js";
+import type { Owners } from "./owners.js";
+import { Route } from "./route.js";
 import type { OpenOptions, SegmentStats } from "./segment.js";
 
 /** How many bytes of diffs the server may send by itself before they are used. */
@@ -61,6 +66,10 @@ const PUSH_WINDOW_BYTES = 8 << 20;
 export const ANSWER_MS = 1000;
 /** How long a segment may take to be opened anew for its writer. */
 const OPENING_MS = 5000;
+/** The pause of a segment that no task asks for, after nobody has opened it. */
+const SEEKING_MS = 2000;
+/** The pause of a segment that was open and is sent on too often. */
+const REDIRECTED_MS = 250;
 
 /** The version at which a diff begins, from its head. */
 function fromOf(diff: Uint8Array): bigint {
@@ -75,7 +84,7 @@ function isRemoval(message: Message): boolean {
   return decodeBody(message, errorReply).code === ErrorCode.REMOVED;
 }
 
-/** What a SUBSCRIBE asks for. */
+/** The wishes of a SUBSCRIBE. */
 interface Watch {
   readonly promise: Bound;
   /** The diffs, too. */
@@ -87,16 +96,21 @@ export class Conversation implements Listener {
   readonly news = new ConnectionNews();
   granted: WriterGrant | null = null;
   isClosed = false;
+  private readonly route: Route;
+  private isSeeking = false;
+  private readonly seeking = new Condition();
   private isRemoved = false;
   private lostBecause: string | null = null;
   /** The connection on which the segment is open, perhaps lost, and its number there. */
   private live: Live | null = null;
   private number = 0;
-  private opening: Promise<SegmentOpened> | null = null;
-  /** How recent the copy must be, and whether tasks wait for changes. */
+  /** How often the segment has moved to another server while it was open [SPACE-23]. */
+  private moves = 0;
+  private opening: Promise<SegmentOpened | null> | null = null;
+  /** The model that the copy must satisfy, and whether tasks wait for changes. */
   private bound: Bound = FULL;
   private isWatched = false;
-  /** What the last SUBSCRIBE asked for. */
+  /** The wishes of the last SUBSCRIBE. */
   private asked: Watch = { promise: FULL, push: false };
   private isSubscribing = false;
   /** SUBSCRIBE was sent on this connection, and UNSUBSCRIBE was not sent since. */
@@ -110,7 +124,10 @@ export class Conversation implements Listener {
   private hasAskedStrict = false;
   /** An answer with the Strict lock, or RELEASE_READER, may be lost [LOCK-11]. */
   private owesStrict = false;
-  /** Another session than that of the locks has begun. */
+  /**
+   * Another session than that of the locks has begun. The server is asked first whether it has the
+   * segment: a loss says more than a lost lock.
+   */
   private hasNewSession = false;
   /** When the last release was first sent. */
   private releaseSince = Infinity;
@@ -118,13 +135,19 @@ export class Conversation implements Listener {
   private lateGrants = 0;
 
   constructor(
-    readonly link: Link,
+    home: Link,
+    owners: Owners,
     private readonly path: string,
     private readonly options: OpenOptions,
     private readonly stats: SegmentStats,
     private readonly changed: () => void,
   ) {
-    link.listeners.add(this);
+    this.route = new Route(home, owners, path, this);
+  }
+
+  /** To the server at which the segment is open, or is asked for now. */
+  get link(): Link {
+    return this.route.link;
   }
 
   /** Throws if the segment is closed, removed or lost. */
@@ -162,21 +185,35 @@ export class Conversation implements Listener {
   /** Over a new connection if one is lost meanwhile: it says why, where a token was revoked. */
   async open(deadline: number): Promise<SegmentOpened> {
     for (;;) {
-      const live = await this.link.connected(deadline);
+      const live = await this.route.reach(deadline);
       try {
-        return await this.openOn(live, deadline);
+        const opened = await this.openOn(live, deadline);
+        if (opened !== null) return opened;
       } catch (error) {
-        if (!live.isLost || now() >= deadline) throw error;
+        await this.repeats(live, error, deadline);
       }
     }
   }
 
-  private openOn(live: Live, deadline: number): Promise<SegmentOpened> {
+  /** Throws the error of an opening, unless it is to be repeated; some only after a pause. */
+  private async repeats(live: Live, error: unknown, deadline: number): Promise<void> {
+    if (now() >= deadline) throw error;
+    if (this.route.mayPass(error)) {
+      await this.seeking.wait(Math.min(now() + REDIRECTED_MS, deadline));
+      return;
+    }
+    const isRedirected = error instanceof InterweaveError && error.code === ErrorCode.REDIRECTED;
+    if (isRedirected || !live.isLost) throw error;
+  }
+
+  /** Null: the server has sent the segment on. */
+  private openOn(live: Live, deadline: number): Promise<SegmentOpened | null> {
     this.opening ??= this.openNow(live, deadline).finally(() => (this.opening = null));
     return this.opening;
   }
 
-  private async openNow(live: Live, deadline: number): Promise<SegmentOpened> {
+  private async openNow(live: Live, deadline: number): Promise<SegmentOpened | null> {
+    this.route.checkSpace(live);
     const {
       readOnly = false,
       create = !readOnly,
@@ -200,7 +237,28 @@ export class Conversation implements Listener {
       absorb: ({ message }) => this.openCame(live, message),
     });
     this.check();
-    return expect(answer.message, MessageType.SEGMENT_OPENED, segmentOpened);
+    const to = redirectOf(answer.message);
+    if (to === null) return expect(answer.message, MessageType.SEGMENT_OPENED, segmentOpened);
+    this.route.sentOn(live, to);
+    return null;
+  }
+
+  /** Until the segment is open again, though no task asks for it. */
+  private async seek(): Promise<void> {
+    if (this.isSeeking) return;
+    this.isSeeking = true;
+    while (!this.isOver && !this.isOpen) {
+      try {
+        await this.open(now() + OPENING_MS);
+      } catch {
+        if (this.isOver) break;
+        // A segment that moved was not disconnected before.
+        this.news.is("disconnected");
+        await this.seeking.wait(now() + SEEKING_MS);
+      }
+    }
+    this.isSeeking = false;
+    this.changed();
   }
 
   private openCame(live: Live, message: Message): void {
@@ -212,6 +270,8 @@ export class Conversation implements Listener {
     }
     if (message.envelope.type !== MessageType.SEGMENT_OPENED) return;
     const { segment, newest } = decodeBody(message, segmentOpened);
+    // Locks of another server's session, or of an earlier one, are not known there.
+    if (this.route.opened()) this.hasNewSession = true;
     this.number = segment;
     this.live = live;
     live.listeners.set(segment, this);
@@ -238,17 +298,19 @@ export class Conversation implements Listener {
 
   /** Ends all messages about the segment. */
   private leave(): void {
-    this.link.listeners.delete(this);
+    this.route.deafen();
     this.live?.listeners.delete(this.number);
     this.post(MessageType.CLOSE_SEGMENT, closeSegment, (segment) => ({ segment }));
     this.live = null;
+    this.route.leave();
   }
 
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
-    this.link.listeners.delete(this);
+    this.route.deafen();
     this.changed();
+    this.seeking.notify();
     // An opening under way is closed after it, because the server must hear open first [OPEN-2].
     if (this.opening !== null) await this.opening.catch(() => undefined);
     this.leave();
@@ -265,19 +327,19 @@ export class Conversation implements Listener {
     waitsForOthers = false,
   ): Promise<Answer> {
     for (;;) {
-      this.check();
-      const live = await this.link.connected(deadline);
+      const { live, number } = await this.liveAndOpen(deadline);
       try {
-        if (this.live !== live) await this.openOn(live, deadline);
-        return await this.callOn(
+        const answer = await this.callOn(
           live,
           type,
           codec,
-          body(this.number),
+          body(number),
           undefined,
           deadline,
           waitsForOthers,
         );
+        // Otherwise another server has the segment now, which is asked next.
+        if (redirectOf(answer.message) === null) return answer;
       } catch (error) {
         if (!live.isLost || !(error instanceof InterweaveError) || now() >= deadline) throw error;
       }
@@ -288,12 +350,12 @@ export class Conversation implements Listener {
   async liveAndOpen(deadline: number): Promise<{ live: Live; number: number }> {
     for (;;) {
       this.check();
-      const live = await this.link.connected(deadline);
+      const live = await this.route.reach(deadline);
       try {
         if (this.live !== live) await this.openOn(live, deadline);
-        return { live, number: this.number };
+        if (this.live === live) return { live, number: this.number };
       } catch (error) {
-        if (!live.isLost || now() >= deadline) throw error;
+        await this.repeats(live, error, deadline);
       }
     }
   }
@@ -307,6 +369,7 @@ export class Conversation implements Listener {
     deadline: number,
     waitsForOthers = false,
   ): Promise<Answer> {
+    const { moves } = this;
     return this.link.call(live, {
       type,
       codec,
@@ -314,7 +377,12 @@ export class Conversation implements Listener {
       deadline,
       waitsForOthers,
       ...(bulk === undefined ? {} : { bulk }),
-      absorb: (answer, isLate) => this.answered(type, answer, isLate),
+      absorb: (answer, isLate) => {
+        if (moves === this.moves) this.answered(type, answer, isLate);
+      },
+      begins: (first) => {
+        if (moves === this.moves) this.begins(first);
+      },
     });
   }
 
@@ -343,7 +411,7 @@ export class Conversation implements Listener {
         acquireWriter,
         (segment) => ({
           segment,
-          have: this.state.reach,
+          have: this.state.willReach,
           deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
         }),
         deadline + ANSWER_MS,
@@ -409,9 +477,25 @@ export class Conversation implements Listener {
 
   // ---- hearing ----
 
+  /** The first frame of a message that is taken in when the rest is here. */
+  private begins(first: Message): void {
+    const { type, stream } = first.envelope;
+    if (type === MessageType.PUSH) {
+      const { from, now: version } = decodeBody(first, push);
+      this.state.begins({ stream, from, now: version });
+    } else if (type === MessageType.READER_ACQUIRED) {
+      this.state.begins({ stream, from: null, now: decodeBody(first, readerAcquired).now });
+    } else if (type === MessageType.WRITER_ACQUIRED) {
+      this.state.begins({ stream, from: null, now: decodeBody(first, writerAcquired).now });
+    }
+  }
+
   private answered(type: MessageType, answer: Answer, isLate: boolean): void {
     const { message, sentAt } = answer;
-    const found = message.envelope.type;
+    const { type: found, stream } = message.envelope;
+    const to = redirectOf(message);
+    if (to !== null) return this.moved(to);
+    this.state.ends(stream);
     if (isRemoval(message)) this.removed();
     if (type === MessageType.ACQUIRE_READER && found === MessageType.READER_ACQUIRED) {
       const { now: version, updated } = decodeBody(message, readerAcquired);
@@ -438,8 +522,7 @@ export class Conversation implements Listener {
     if (!this.isSubscribing) return;
     this.isSubscribing = false;
     if (message.envelope.type === MessageType.SUBSCRIBED) {
-      this.state.subscribed(this.asked.promise);
-      this.state.newestIs(decodeBody(message, subscribed).now, sentAt);
+      this.state.subscribed(this.asked.promise, decodeBody(message, subscribed).now, sentAt);
     }
     // The model may have changed meanwhile. A refused request is not repeated at once.
     this.followBound();
@@ -472,17 +555,19 @@ export class Conversation implements Listener {
   }
 
   notified(message: Message): void {
+    if (message.part === "first") return this.begins(message);
+    this.state.ends(message.envelope.stream);
     switch (message.envelope.type) {
       case MessageType.PUSH: {
         const pushed = decodeBody(message, push);
         this.state.adaptation.notified();
-        this.diffCame(message, pushed.now, true, now(), true);
+        this.diffCame(message, pushed.now, true, this.state.asOfNotified(pushed.now), true);
         this.followBound();
         break;
       }
       case MessageType.NOT_RECENT:
         this.state.adaptation.notified();
-        this.state.notRecent(decodeBody(message, notRecent).now, now());
+        this.state.notRecent(decodeBody(message, notRecent).now);
         this.followBound();
         break;
       case MessageType.WRITER_LOST:
@@ -491,6 +576,8 @@ export class Conversation implements Listener {
       case MessageType.SEGMENT_GONE:
         this.removed();
         break;
+      case MessageType.SEGMENT_MOVED:
+        return this.moved({ ...decodeBody(message, segmentMoved), relay: false });
       default:
         return;
     }
@@ -503,18 +590,42 @@ export class Conversation implements Listener {
   }
 
   connectionLost(): void {
+    this.openingEnded();
+    this.news.is("disconnected");
+    this.changed();
+    if (this.route.hasOwner) void this.seek();
+  }
+
+  /** The messages of the present connection are void. */
+  private openingEnded(): void {
     this.state.connectionLost();
     this.granted?.connectionLost();
     this.isSubscribing = this.mayBeWatched = false;
     this.aborts = 0;
     if (this.hasAskedStrict) this.owesStrict = true;
-    this.news.is("disconnected");
-    this.changed();
   }
 
-  /** The server is asked first whether it has the segment: a loss says more than a lost lock. */
-  sessionEnded(): void {
+  /**
+   * Another server has the segment now, where it is opened as after a lost connection. The server
+   * of before tells that by SEGMENT_MOVED, and by its answers to requests that waited or crossed
+   * SEGMENT_MOVED [SPACE-23]. The first of these messages counts.
+   */
+  private moved(to: RedirectField): void {
+    const { live } = this;
+    if (live === null || live.isLost) return;
+    live.listeners.delete(this.number);
+    this.live = null;
+    this.moves += 1;
+    this.openingEnded();
+    // Locks of this server's session are not known there [SPACE-16].
     this.hasNewSession = true;
+    try {
+      this.route.sentOn(live, to);
+    } catch {
+      // The server of the URL is asked next.
+    }
+    this.changed();
+    void this.seek();
   }
 
   /** The locks of a session end with it. */

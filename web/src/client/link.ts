@@ -4,7 +4,14 @@
  * the session if its lease lives [SES-2]. Answers and notifications are taken in at once, in the
  * order in which they come. The task that asked continues afterwards.
  */
-import { Connection, isSameSession, type Answer, type Identity } from "../session/connection.js";
+import {
+  Connection,
+  isSameSession,
+  isSameSpace,
+  spaceOf,
+  type Answer,
+  type Identity,
+} from "../session/connection.js";
 import type { Origin } from "../session/fields.js";
 import { InterweaveError } from "../wire/error.js";
 import { framesOf, type Message } from "../wire/frames.js";
@@ -13,6 +20,7 @@ import { cancel, MessageType, type Welcome } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
 import { Condition } from "./condition.js";
+import { noHost, passesOn } from "./hosts.js";
 import { OwnTokens } from "./own_tokens.js";
 import type { Dial, DialOptions, OwnToken, Transport } from "./transport.js";
 
@@ -26,8 +34,6 @@ export interface Listener {
   connectionLost(): void;
   connectionMade(now: number): void;
   tick(now: number): void;
-  /** The session that had locks is over, and another one has begun. */
-  sessionEnded(): void;
 }
 
 export interface Request<T> {
@@ -37,6 +43,8 @@ export interface Request<T> {
   bulk?: Uint8Array;
   /** Takes the answer in before anything that comes after it. */
   absorb?: (answer: Answer, isLate: boolean) => void;
+  /** Takes the first frame of an answer in of which the rest comes later. */
+  begins?: (first: Message) => void;
   /** The server may let the request wait. At the deadline the client ends the request by CANCEL. */
   waitsForOthers?: boolean;
   deadline: number;
@@ -74,7 +82,7 @@ function lost(why: string): InterweaveError {
 }
 
 /** Whether another attempt alone may help; else the client is refused [CRED-2]. */
-function mayPass({ code }: InterweaveError): boolean {
+export function mayPass({ code }: InterweaveError): boolean {
   return (
     code === ErrorCode.UNREACHABLE || code === ErrorCode.STOPPING || code === ErrorCode.NO_MEMORY
   );
@@ -105,9 +113,15 @@ export class Link {
   private lostAt = 0;
   /** The pause before the next attempt to reconnect. */
   private pauseMs = 0;
+  /** Of `hosts`: the one that is tried next, or that the client is connected to. */
+  private at = 0;
+  /** What the hosts serve together; null: no host has welcomed the client, or it did not say. */
+  private space: Uint8Array | null = null;
 
+  /** `hosts`: the URLs of the server's hosts, which `url` lists. */
   constructor(
     readonly url: string,
+    private readonly hosts: readonly string[],
     private readonly dial: Dial,
     { token, label, origin, ...options }: DialOptions & Introduction,
     private readonly stateChanged: (isConnected: boolean) => void,
@@ -119,6 +133,16 @@ export class Link {
   /** The first connection; fails at once if it cannot be made. */
   async begin(): Promise<void> {
     await this.connect();
+    this.beginToTick();
+  }
+
+  /** The first connection is made as one after a loss. */
+  beginSoon(): void {
+    this.beginToTick();
+    void this.reconnect();
+  }
+
+  private beginToTick(): void {
     this.ticker = setInterval(() => this.tick(), TICK_MS);
     (this.ticker as { unref?: () => void }).unref?.();
   }
@@ -138,6 +162,17 @@ export class Link {
       }
     }
     return this.live;
+  }
+
+  /** As `connected`, but after one attempt that failed it fails. */
+  async tried(deadline: number): Promise<Live> {
+    const before = this.attempts;
+    while (this.live === null && this.attempts === before && !this.isClosed) {
+      if (!(await this.changed.wait(deadline))) break;
+    }
+    if (this.live !== null) return this.live;
+    if (this.isClosed) throw new InterweaveError(ErrorCode.NOT_OPEN, "the client was closed");
+    throw this.failure ?? lost("no new connection before the deadline");
   }
 
   private get refusal(): InterweaveError | null {
@@ -167,7 +202,7 @@ export class Link {
 
   /** Sends and waits. TIMED_OUT at the deadline, UNREACHABLE if the connection is lost before. */
   call<T>(live: Live, request: Request<T>): Promise<Answer> {
-    const { type, codec, body, bulk, absorb, deadline } = request;
+    const { type, codec, body, bulk, absorb, begins, deadline } = request;
     if (live.isLost) return Promise.reject(lost("it ended before the request"));
     return new Promise((resolve, reject) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
@@ -181,11 +216,13 @@ export class Link {
         reject(error);
       };
       live.waiting.add(fail);
-      const asked = live.connection.request(type, codec, body, bulk, now(), (answer) => {
+      const answered = (answer: Answer) => {
         settle();
         absorb?.(answer, isLate);
         resolve(answer);
-      });
+      };
+      const { connection } = live;
+      const asked = connection.request(type, codec, body, bulk, now(), answered, begins);
       live.send(asked.message);
       if (deadline === Infinity) return;
       timer = setTimeout(
@@ -213,14 +250,36 @@ export class Link {
     this.hurried.notify();
   }
 
-  /** Until the server takes what the client shows, or refuses all of it [OWN-6]. */
+  /**
+   * Tries each host once. The last that welcomed the client comes first: it has the session, with
+   * its writer locks [SPACE-46].
+   */
   private async connect(): Promise<void> {
-    const deadline = now() + this.#options.timeoutMs;
-    while (!(await this.attempt(deadline))) continue;
+    const errors: InterweaveError[] = [];
+    const urls: string[] = [];
+    for (;;) {
+      const url = this.hosts[this.at] as string;
+      try {
+        return await this.connectTo(url);
+      } catch (error) {
+        if (!passesOn(error)) throw error;
+        errors.push(error);
+        urls.push(url);
+      }
+      this.at = (this.at + 1) % this.hosts.length;
+      const isOver = errors.length === this.hosts.length || this.isClosed;
+      if (isOver) throw noHost(this.url, urls, errors);
+    }
+  }
+
+  /** Until the server takes what the client shows, or refuses all of it [OWN-6]. */
+  private async connectTo(url: string): Promise<void> {
+    const deadline = now() + this.#options.timeoutMs / this.hosts.length;
+    while (!(await this.attempt(url, deadline))) continue;
   }
 
   /** False: the server refuses the token of a file, which is not shown to it again. */
-  private async attempt(deadline: number): Promise<boolean> {
+  private async attempt(url: string, deadline: number): Promise<boolean> {
     let live: Live | null = null;
     const connection = new Connection(now(), (message) => this.notified(live, message));
     const early: Uint8Array[] = [];
@@ -233,7 +292,7 @@ export class Link {
     };
     const closed = (why: string | InterweaveError) => live !== null && this.lose(live, why);
     const options = { ...this.#options, timeoutMs: Math.max(0, Math.ceil(deadline - now())) };
-    const transport = await this.dial(this.url, { received: receive, closed }, options);
+    const transport = await this.dial(url, { received: receive, closed }, options);
     live = new Live(connection, transport);
     const found = this.#identity.token === "" ? (transport.ownTokens?.() ?? []) : [];
     const own = this.#ownTokens.choose(found);
@@ -287,12 +346,24 @@ export class Link {
     });
   }
 
-  private welcomed({ session }: Welcome): void {
-    const before = this.#identity.session;
+  private welcomed(welcome: Welcome): void {
+    const { session } = welcome;
+    this.checkSpace(spaceOf(welcome));
+    if (!isSameSession(session, this.#identity.session)) this.sequence = 0n;
     this.#identity.session = session;
-    if (isSameSession(session, before)) return;
-    this.sequence = 0n;
-    for (const listener of [...this.listeners]) listener.sessionEnded();
+  }
+
+  /** All hosts of a URL serve the space of the first one that welcomed the client [SPACE-47]. */
+  private checkSpace(found: Uint8Array | null): void {
+    const isFirst = this.session.every((byte) => byte === 0);
+    if (this.hosts.length > 1 && !isFirst && !isSameSpace(this.space, found)) {
+      throw new InterweaveError(
+        ErrorCode.UNREACHABLE,
+        `${this.hosts[this.at]} serves another space than the host that this client asked ` +
+          "before; ask its operator",
+      );
+    }
+    this.space = found;
   }
 
   private receive(live: Live, bytes: Uint8Array): void {

@@ -38,6 +38,7 @@ import type { Link, Live } from "./link.js";
 import { ReadLock, WriteLock } from "./locks.js";
 import { blockLost } from "./loss.js";
 import { freeBlock } from "./ownership.js";
+import type { Owners } from "./owners.js";
 import { placeOf, type Heap } from "./place.js";
 import { Writing } from "./writing.js";
 
@@ -109,14 +110,15 @@ export class Segment implements Heap {
   private readonly timeoutMs: number;
 
   constructor(
-    private readonly link: Link,
+    link: Link,
+    owners: Owners,
     readonly path: string,
     private readonly options: OpenOptions,
     private readonly neighbours: Neighbours,
   ) {
     this.copy = new Copy(options.maxBytes ?? 2 ** 30);
     this.timeoutMs = options.timeoutMs ?? 30_000;
-    this.conversation = new Conversation(link, path, options, this.stats, () =>
+    this.conversation = new Conversation(link, owners, path, options, this.stats, () =>
       this.changed.notify(),
     );
   }
@@ -142,7 +144,7 @@ export class Segment implements Heap {
   [inspected](_depth: number, options: object, inspect: Inspect): string {
     const { url, version, newestVersion } = this;
     const blocks = this.copy.blocks.size;
-    const isConnected = this.link.live !== null;
+    const isConnected = this.conversation.link.live !== null;
     return `Segment ${inspect({ url, version, newestVersion, blocks, isConnected }, options)}`;
   }
 
@@ -194,7 +196,7 @@ export class Segment implements Heap {
   }
 
   private knowledge(): Knowledge {
-    const { at, heartbeatMs } = this.link.heard;
+    const { at, heartbeatMs } = this.conversation.link.heard;
     return this.state.knowledge(at, heartbeatMs);
   }
 
@@ -290,27 +292,22 @@ export class Segment implements Heap {
   private async ask({ model, x }: Bound, fresh: boolean, deadline: number): Promise<void> {
     if (model === CoherenceModel.STRICT) this.conversation.asksStrict();
     for (;;) {
+      let asked = this.state.asked;
       const answer = await this.conversation.ask(
         MessageType.ACQUIRE_READER,
         acquireReader,
-        (segment) => ({
-          segment,
-          have: this.state.reach,
-          model,
-          x,
-          fresh,
-          deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
-        }),
+        (segment) => {
+          asked = this.state.asked;
+          const { have } = asked;
+          const deadline_ms = Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0;
+          return { segment, have, model, x, fresh, deadline_ms };
+        },
         deadline + ANSWER_MS,
         model === CoherenceModel.STRICT,
       );
       const acquired = expect(answer.message, MessageType.READER_ACQUIRED, readerAcquired);
       this.state.adaptation.asked(!acquired.updated);
-      const { reach } = this.state;
-      const isBeyond =
-        reach.incarnation === acquired.now.incarnation && reach.number > acquired.now.number;
-      const hasIt = isBeyond || isSameStamp(reach, acquired.now);
-      if (!acquired.updated || hasIt || this.isExclusive) return;
+      if (this.isExclusive || !this.state.mustAskAgain(acquired, asked)) return;
     }
   }
 
@@ -547,7 +544,7 @@ export class Segment implements Heap {
       if (this.conversation.isClosed) return null;
       this.conversation.check();
       const { version } = seen;
-      const { live } = this.link;
+      const { live } = this.conversation.link;
       // On every new connection the segment asks and subscribes anew.
       const isNews =
         version === null ||
@@ -568,7 +565,7 @@ export class Segment implements Heap {
       }
       // The server says once that a copy is behind [NOT-1]. A copy that may be some seconds old is
       // checked again after these seconds.
-      const isDue = isNews && this.link.live !== null;
+      const isDue = isNews && this.conversation.link.live !== null;
       const ends = isDue ? recentUntil(this.bound, this.knowledge()) : Infinity;
       await this.changed.wait(Math.max(now() + LEAST_PAUSE_MS, ends));
     }

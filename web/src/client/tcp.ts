@@ -22,12 +22,12 @@ import {
 /** A way to a server. */
 interface Place {
   options: NetConnectOpts;
-  /** TLS with the host of that name, or no TLS. */
-  secure: { host: string; port: number } | null;
+  /** TLS with a certificate of that name, or no TLS. */
+  secure: { host: string; port: number; name: string } | null;
 }
 
 /** Where to try, in order. A URL that asks for TLS leads to no Unix socket [MIP-2]. */
-function placesOf(url: string): Place[] {
+function placesOf(url: string, tlsName: string | undefined): Place[] {
   const plain = (options: NetConnectOpts): Place => ({ options, secure: null });
   if (url.startsWith("unix:")) return [plain({ path: url.slice(5).replace(/:(\/.*)?$/, "") })];
   const address = parseAddress(serverPart(url));
@@ -39,7 +39,7 @@ function placesOf(url: string): Place[] {
     );
   }
   const { host, port, secure } = address;
-  if (secure) return [{ options: { host, port }, secure: { host, port } }];
+  if (secure) return [{ options: { host, port }, secure: { host, port, name: tlsName ?? host } }];
   const isHere = process.platform === "linux" && (host === "127.0.0.1" || host === "localhost");
   const byTcp = plain({ host, port });
   return isHere ? [plain({ path: `\0interweave-${port}` }), byTcp] : [byTcp];
@@ -54,7 +54,9 @@ function open(
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket =
-      secure === null ? connect(options) : connectSecurely(secure.host, secure.port, files);
+      secure === null
+        ? connect(options)
+        : connectSecurely(secure.host, secure.port, secure.name, files);
     const fail = (error: Error) => {
       clearTimeout(timer);
       socket.destroy();
@@ -104,7 +106,7 @@ function webSocketPlace(url: string): Place {
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
   const isSecure = protocol === "wss:" || protocol === "https:";
   const options = { host, port: Number(port || (isSecure ? 443 : 80)) };
-  return { options, secure: isSecure ? options : null };
+  return { options, secure: isSecure ? { ...options, name: host } : null };
 }
 
 /** The tokens of this user's own servers at that place [OWN-3]. */
@@ -150,7 +152,7 @@ async function dial(
   if (/^(ws|http)s?:/.test(url)) return dialWeb(url, events, options);
   const deadline = now() + options.timeoutMs;
   let failure = "";
-  for (const place of placesOf(url)) {
+  for (const place of placesOf(url, options.tlsName)) {
     try {
       const tokens = await tokensOf(place);
       const socket = await open(place, deadline, options.timeoutMs, files);

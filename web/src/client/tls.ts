@@ -5,7 +5,13 @@
  */
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { connect, createSecureContext, type ConnectionOptions, type TLSSocket } from "node:tls";
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  type ConnectionOptions,
+  type TLSSocket,
+} from "node:tls";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 
@@ -108,12 +114,21 @@ function credentials(files: TlsFiles): ConnectionOptions {
   };
 }
 
-/** Begins a connection, which says "secureConnect" once the handshake is complete. */
-export function connectSecurely(host: string, port: number, files: TlsFiles): TLSSocket {
+/**
+ * Begins a connection to a server whose certificate is to have that name. It says "secureConnect"
+ * once the handshake is complete.
+ */
+export function connectSecurely(
+  host: string,
+  port: number,
+  name: string,
+  files: TlsFiles,
+): TLSSocket {
   return connect({
     host,
     port,
-    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(isIP(name) === 0 ? { servername: name } : {}),
+    checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
     minVersion: "TLSv1.3",
     ALPNProtocols: ["iw/2"],
     ...credentials(files),

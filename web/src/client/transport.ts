@@ -44,6 +44,11 @@ export interface DialOptions {
   webSocket?: new (url: string) => WebSocketLike;
   /** For the whole attempt. */
   timeoutMs: number;
+  /**
+   * What the server's certificate is to name instead of the URL's host [SPACE-11]. A WebSocket
+   * cannot ask for that: it always checks for the host.
+   */
+  tlsName?: string;
 }
 
 export function unreachable(url: string, why: string): InterweaveError {

@@ -1,6 +1,6 @@
 /** One writer section, from the grant to its release or abort, whatever happens to connections. */
 import type { Changes } from "../diff/changes.js";
-import { expect, isSameSession, type Answer } from "../session/connection.js";
+import { expect, isSameSession, redirectOf, type Answer } from "../session/connection.js";
 import type { WriterGrant } from "../session/writer_grant.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -39,6 +39,7 @@ const REFUSALS: readonly number[] = [
  */
 const STILL_HELD: readonly number[] = [
   ErrorCode.STORE_FULL,
+  ErrorCode.STORE_ALONE,
   ErrorCode.TIMED_OUT,
   ErrorCode.TOO_LARGE,
 ];
@@ -162,21 +163,22 @@ export class Writing {
     return !isOneOf(error, [ErrorCode.STOPPING]);
   }
 
-  /** Null: the connection was lost before the answer came. */
+  /** Null: the connection was lost before the answer came, or another server has the segment. */
   private async trySend(
     diff: Uint8Array | null,
     base: VersionStamp,
     deadline: number,
   ): Promise<VersionStamp | null> {
-    const { link, state } = this.conversation;
+    const { conversation } = this;
     if (this.sequence === 0n) {
+      const { link } = conversation;
       this.sequence = link.nextSequence();
       this.#session = link.session;
-      this.conversation.releasing();
+      conversation.releasing();
     }
-    const { live, number } = await this.conversation.liveAndOpen(deadline);
+    const { live, number } = await conversation.liveAndOpen(deadline);
     // Another session cannot repeat the release: it can only ask what became of it.
-    if (!isSameSession(link.session, this.#session)) {
+    if (!isSameSession(conversation.link.session, this.#session)) {
       if (this.wasSent) return this.resolve(deadline);
       throw new InterweaveError(
         ErrorCode.ROLLED_BACK,
@@ -194,7 +196,7 @@ export class Writing {
     this.wasSent = true;
     this.mayBeCommitted = true;
     try {
-      answer = await this.conversation.callOn(
+      answer = await conversation.callOn(
         live,
         MessageType.RELEASE_WRITER,
         releaseWriter,
@@ -206,7 +208,9 @@ export class Writing {
       if (live.isLost && now() < deadline) return null;
       throw error;
     }
-    return this.released(answer).versions[0] ?? state.have;
+    // The segment's new owner is asked what became of the release.
+    if (redirectOf(answer.message) !== null) return null;
+    return this.released(answer).versions[0] ?? conversation.state.have;
   }
 
   /** The answer to the release itself. */

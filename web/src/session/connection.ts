@@ -5,7 +5,13 @@
 import { InterweaveError, malformed } from "../wire/error.js";
 import { decodeBody, FrameDecoder, message, nameOfType, type Message } from "../wire/frames.js";
 import { ErrorCode, errorReply, plainError, type ErrorReply } from "../wire/protocol/error.js";
-import { FieldKey, redirectField } from "../wire/protocol/field.js";
+import {
+  FieldKey,
+  idField,
+  movingField,
+  redirectField,
+  type RedirectField,
+} from "../wire/protocol/field.js";
 import {
   hello,
   MessageType,
@@ -14,13 +20,18 @@ import {
   welcome,
   type Welcome,
 } from "../wire/protocol/session.js";
-import type { Codec } from "../wire/protocol/xdr.js";
+import { toBytes, type Codec } from "../wire/protocol/xdr.js";
 import { checkFields, findField, originFields, readable, type Origin } from "./fields.js";
 
 const NOTIFICATION_BIT = 0x80000000;
 const MAX_REQUESTS = 65536;
 /** Heartbeats missed before the connection is taken for lost. */
 const PATIENCE_HEARTBEATS = 5;
+/** The client follows segments that move [SPACE-23]. */
+const FOLLOWS_MOVES = {
+  key: FieldKey.FIELD_MOVING,
+  value: toBytes(movingField, { follows_moves: true }),
+};
 /** Until the welcome says otherwise: it has no bulk. */
 const NO_BULK = 0n;
 
@@ -48,23 +59,31 @@ interface Pending {
   readonly type: MessageType;
   readonly sentAt: number;
   readonly answered: (answer: Answer) => void;
+  /** The first frame of the answer has come; the rest comes later. */
+  readonly begins: (first: Message) => void;
 }
 
 export class Connection {
   /** Holds the session, which is a secret. No printed object may show it. */
   #welcome: Welcome | null = null;
+  /** When a message last began to come [FRESH-3]. */
   heard: number;
+  private bytesCame: number;
   private said: number;
   private readonly frames = new FrameDecoder(NO_BULK);
   private readonly pending = new Map<number, Pending>();
   private nextStream = 1;
 
-  /** `notified` is called with each notification, in order among the answers. */
+  /**
+   * `notified` is called with each notification, in order among the answers; also with the first
+   * frame of one of which the rest comes later.
+   */
   constructor(
     now: number,
     private readonly notified: (message: Message) => void,
   ) {
     this.heard = now;
+    this.bytesCame = now;
     this.said = now;
   }
 
@@ -72,7 +91,7 @@ export class Connection {
     const { session, token, client, origin } = identity;
     const magic = new TextEncoder().encode("IWV1");
     const versions = { version_min: PROTOCOL_VERSION_MIN, version_max: PROTOCOL_VERSION_MAX };
-    const fields = originFields(origin);
+    const fields = [...originFields(origin), FOLLOWS_MOVES];
     const body = { magic, ...versions, session, token, client, fields };
     return this.request(MessageType.HELLO, hello, body, undefined, now, answered).message;
   }
@@ -107,6 +126,7 @@ export class Connection {
     bulk: Uint8Array | undefined,
     now: number,
     answered: Pending["answered"],
+    begins: Pending["begins"] = () => undefined,
   ): { message: Message; stream: number } {
     if (this.pending.size >= MAX_REQUESTS) {
       throw new InterweaveError(ErrorCode.TOO_LARGE, "too many requests wait for their answers");
@@ -117,7 +137,7 @@ export class Connection {
     const stream = this.nextStream;
     this.nextStream = (stream + 1) % NOTIFICATION_BIT;
     const whole = message(type, stream, codec, body, bulk);
-    this.pending.set(stream, { type, sentAt: now, answered });
+    this.pending.set(stream, { type, sentAt: now, answered, begins });
     this.said = now;
     return { message: whole, stream };
   }
@@ -130,21 +150,27 @@ export class Connection {
 
   /** After an error the connection is to be closed. */
   receive(bytes: Uint8Array, now: number): void {
-    this.heard = now;
-    for (const whole of this.frames.push(bytes)) {
-      const { stream } = whole.envelope;
+    this.bytesCame = now;
+    for (const come of this.frames.push(bytes)) {
+      const { stream } = come.envelope;
+      // The server may have begun other messages before the frames that follow a first one.
+      if (come.part !== "rest") this.heard = now;
       if (stream >= NOTIFICATION_BIT) {
-        this.notified(whole);
+        this.notified(come);
         continue;
       }
       const pending = this.pending.get(stream);
       if (pending === undefined) {
         // Stream 0: the server says why it is about to close the connection.
-        expect(whole, MessageType.DONE, null);
+        expect(come, MessageType.DONE, null);
         throw malformed("the server answered what was not asked");
       }
+      if (come.part === "first") {
+        pending.begins(come);
+        continue;
+      }
       this.pending.delete(stream);
-      pending.answered({ message: whole, sentAt: pending.sentAt });
+      pending.answered({ message: come, sentAt: pending.sentAt });
     }
   }
 
@@ -157,7 +183,7 @@ export class Connection {
   }
 
   isSilent(now: number): boolean {
-    return this.welcome !== null && now - this.heard > PATIENCE_HEARTBEATS * this.heartbeatMs;
+    return this.welcome !== null && now - this.bytesCame > PATIENCE_HEARTBEATS * this.heartbeatMs;
   }
 }
 
@@ -172,6 +198,25 @@ function readError(answer: Message): ErrorReply {
       throw error;
     }
   }
+}
+
+/** Where a server sends the client on [SPACE-9]; null: it does not. */
+export function redirectOf(answer: Message): RedirectField | null {
+  if (answer.envelope.type !== MessageType.ERROR) return null;
+  const { code, fields } = readError(answer);
+  if (code !== ErrorCode.REDIRECTED) return null;
+  checkFields(fields);
+  return findField(fields, FieldKey.FIELD_REDIRECT, redirectField) ?? null;
+}
+
+/** Whether two servers say that they serve the same space. */
+export function isSameSpace(one: Uint8Array | null, other: Uint8Array | null): boolean {
+  return one !== null && other !== null && one.every((byte, at) => byte === other[at]);
+}
+
+/** What the server serves together with others; null: it does not say. */
+export function spaceOf({ fields }: Welcome): Uint8Array | null {
+  return findField(fields, FieldKey.FIELD_SPACE_ID, idField)?.id ?? null;
 }
 
 /** A server of version 1 takes the hello of this version for something else [SES-5]. */

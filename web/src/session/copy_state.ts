@@ -7,6 +7,7 @@
  */
 import { Adaptation } from "../coherence/adaptation.js";
 import { isSameStamp, type Bound, type Knowledge } from "../coherence/freshness.js";
+import { CoherenceModel, type ReaderAcquired } from "../wire/protocol/lock.js";
 import type { VersionStamp } from "../wire/protocol/segment.js";
 
 export const NO_VERSION: VersionStamp = { incarnation: 0n, number: 0n, chain: 0n };
@@ -19,6 +20,22 @@ export interface StagedDiff {
   readonly wasPushed: boolean;
   /** `now` was the newest at this moment. */
   readonly asOf: number;
+}
+
+/**
+ * The first frame of a message has come whose diff the server counts the client as having [NOT-6].
+ * `from` is null for an answer, which does not say yet at which version its diff begins.
+ */
+interface Coming {
+  readonly stream: number;
+  readonly from: VersionStamp | null;
+  readonly now: VersionStamp;
+}
+
+/** What a question says that the client has, and how many diffs the client had lost by then. */
+export interface Asked {
+  readonly have: VersionStamp;
+  readonly lost: number;
 }
 
 /** The same number with another chain is another history, which has replaced ours [COH-11]. */
@@ -40,21 +57,37 @@ export class CopyState {
   private confirmed = -Infinity;
   /** `reach` was the newest at this moment. */
   private reachAsOf = -Infinity;
-  /** The server has nothing more to say for now [NOT-1]. */
+  // While one of these is true, the server's silence does not mean that `reach` is recent enough.
+  /** It has nothing more to say for now [NOT-1]. */
   private isTold = false;
+  /** It counts the client as having more than `reach`. */
+  private isOverrated = false;
+  /** Its first notification may be on its way [NOT-5]. */
+  private isUnsure = false;
+  /** So it is while a diff is coming. There is one at a time [FRAME-5]. */
+  private coming: Coming | null = null;
   private staged: StagedDiff[] = [];
   private creditBytes = 0;
+  /** So often a diff was lost. */
+  private lost = 0;
 
   knowledge(heard: number, heartbeatMs: number): Knowledge {
     const { hasCopy, have: copy, newest, newestAsOf, confirmed } = this;
-    const promise = this.isTold ? null : this.subscription;
+    // The promise is about `reach` [FRESH-3].
+    const promise = this.hasStaged ? null : this.promise;
     return { hasCopy, copy, newest, newestAsOf, confirmed, promise, heard, heartbeatMs };
   }
 
   /** What would be known once the waiting diffs were applied. */
   withStaged(known: Knowledge): Knowledge {
     if (this.staged.length === 0) return known;
-    return { ...known, hasCopy: true, copy: this.reach, confirmed: this.reachAsOf };
+    const { promise, reach: copy, reachAsOf: confirmed } = this;
+    return { ...known, hasCopy: true, copy, confirmed, promise };
+  }
+
+  private get promise(): Bound | null {
+    if (this.isTold || this.isOverrated || this.isUnsure || this.coming !== null) return null;
+    return this.subscription;
   }
 
   get hasStaged(): boolean {
@@ -64,6 +97,43 @@ export class CopyState {
   /** The version that the copy and its waiting diffs lead to: what requests say they have. */
   get reach(): VersionStamp {
     return this.staged[this.staged.length - 1]?.now ?? this.have;
+  }
+
+  /** `reach` after the diff that is coming. A question gives it: its answer comes later. */
+  get willReach(): VersionStamp {
+    const { coming, reach } = this;
+    if (coming === null || coming.from === null) return reach;
+    return isSameStamp(coming.from, reach) ? coming.now : reach;
+  }
+
+  get asked(): Asked {
+    return { have: this.willReach, lost: this.lost };
+  }
+
+  begins(coming: Coming): void {
+    this.coming = coming;
+  }
+
+  /** The message on that stream is complete. */
+  ends(stream: number): void {
+    if (this.coming?.stream === stream) this.coming = null;
+  }
+
+  private reaches(version: VersionStamp): boolean {
+    const { reach } = this;
+    const isBeyond = reach.incarnation === version.incarnation && reach.number > version.number;
+    return isBeyond || isSameStamp(reach, version);
+  }
+
+  /**
+   * After the answer to that question: its diff fits nothing, because another answer came between.
+   * Or the copy does not come to the version that was named, because a diff that was coming, or
+   * waited, could not be used. Or a diff was lost on which the answer counts [FRESH-2].
+   */
+  mustAskAgain({ updated, now }: ReaderAcquired, { have, lost }: Asked): boolean {
+    const lacksNamed = have.number !== 0n && !this.reaches(have);
+    const countsOnDiff = updated || lost !== this.lost;
+    return (!updated && lacksNamed) || (countsOnDiff && !this.reaches(now));
   }
 
   /**
@@ -87,14 +157,16 @@ export class CopyState {
 
   /**
    * The segment was opened at a server, which may have gone back from what was heard before, though
-   * not from the copy [COH-11].
+   * not from the copy. Drops diffs that lead to a version that the server has lost [COH-11].
    */
   openedAt(newest: VersionStamp): void {
+    if (isAfter(this.reach, newest)) this.dropStaged();
     this.newest = newest;
   }
 
   private reachedNewest(): void {
-    if (isSameStamp(this.reach, this.newest)) this.isTold = false;
+    if (!isSameStamp(this.reach, this.newest)) return;
+    this.isTold = this.isOverrated = this.isUnsure = false;
   }
 
   /** An answer without a diff: what the client can reach is recent enough. */
@@ -105,6 +177,7 @@ export class CopyState {
       this.have = this.had = newest;
     }
     this.newestIs(newest, asOf);
+    this.isUnsure = false;
     this.reachedNewest();
   }
 
@@ -115,12 +188,12 @@ export class CopyState {
     // the server went back.
     if (isComplete) this.newest = diff.now;
     this.newestIs(diff.now, diff.asOf);
+    this.isUnsure = false;
     const end = this.reach;
     const continues = isComplete || isSameStamp(diff.from, end);
     if (!continues || (isSameStamp(diff.now, end) && this.hasCopy)) {
       this.giveCredit(diff);
-      // The server counts on our having it, so its silence means nothing any more.
-      if (!isSameStamp(diff.now, end)) this.isTold = true;
+      if (!isSameStamp(diff.now, end)) this.loseDiffs();
       return;
     }
     if (isComplete) this.dropStaged();
@@ -129,23 +202,37 @@ export class CopyState {
     this.reachedNewest();
   }
 
-  subscribed(promise: Bound): void {
+  /** SUBSCRIBED: `newest` is what it says. */
+  subscribed(promise: Bound, newest: VersionStamp, asOf: number): void {
     this.subscription = promise;
     this.isTold = false;
+    // The other bounds are known to be kept or broken by the numbers of the versions.
+    this.isUnsure = promise.model === CoherenceModel.DIFF && !isSameStamp(newest, this.reach);
+    this.newestIs(newest, asOf);
   }
 
+  /** SUBSCRIBE with `reach`, or UNSUBSCRIBE, is about to be sent. */
   unsubscribed(): void {
     this.subscription = null;
+    this.isOverrated = false;
   }
 
-  notRecent(newest: VersionStamp, heard: number): void {
+  notRecent(newest: VersionStamp): void {
     this.isTold = true;
-    this.newestIs(newest, heard);
+    this.newestIs(newest, this.asOfNotified(newest));
+  }
+
+  /** The moment as of which a notification confirms its version [FRESH-2]. */
+  asOfNotified(newest: VersionStamp): number {
+    const isLater =
+      newest.incarnation === this.newest.incarnation && newest.number >= this.newest.number;
+    return isLater ? this.newestAsOf : -Infinity;
   }
 
   /** The connection is gone; so is the server's promise. Pushed bytes need no credit any more. */
   connectionLost(): void {
-    this.subscription = null;
+    this.unsubscribed();
+    this.coming = null;
     this.newestAsOf = -Infinity;
     this.staged = this.staged.map((diff) => ({ ...diff, wasPushed: false }));
     this.creditBytes = 0;
@@ -167,14 +254,21 @@ export class CopyState {
     this.confirmed = this.hasStaged ? diff.asOf : Math.max(this.reachAsOf, diff.asOf);
   }
 
-  dropStaged(): void {
+  private dropStaged(): void {
     for (const diff of this.staged) this.giveCredit(diff);
     this.staged = [];
     this.reachAsOf = this.confirmed;
   }
 
+  /** The server counts the client as having a diff that is lost. */
+  private loseDiffs(): void {
+    this.isOverrated = true;
+    this.lost += 1;
+  }
+
   /** Marks the copy as not being any version. The next diff must be a complete copy. */
   forget(): void {
+    this.loseDiffs();
     this.dropStaged();
     this.hasCopy = false;
     this.have = NO_VERSION;

@@ -21,11 +21,18 @@ import { Reader, toBytes, Writer, type Codec } from "./protocol/xdr.js";
 export const HEAD_BYTES = 8;
 const NONE = new Uint8Array(0);
 
+/**
+ * How much of a message has come: all of it, in one frame; the first of its frames, without the
+ * bulk; or all of it, after its first frame was told.
+ */
+export type Part = "whole" | "first" | "rest";
+
 export interface Message {
   readonly envelope: Envelope;
   /** The XDR that follows the envelope. */
   readonly body: Uint8Array;
   readonly bulk: Uint8Array;
+  readonly part: Part;
 }
 
 const typeNames = new Map<number, string>(
@@ -58,6 +65,7 @@ export function message<T>(
     envelope: { type, stream, bulk_bytes: BigInt(bulk.length) },
     body: codec === null ? NONE : toBytes(codec, body as T),
     bulk,
+    part: "whole",
   };
 }
 
@@ -90,6 +98,8 @@ export function* framesOf(whole: Message): Generator<Uint8Array> {
 class Incomplete {
   private bytes = NONE;
   length = 0;
+  /** Of the whole message. */
+  private part: Part = "whole";
 
   constructor(
     readonly envelope: Envelope,
@@ -113,7 +123,16 @@ class Incomplete {
   }
 
   finish(): Message {
-    return { envelope: this.envelope, body: this.body, bulk: this.bytes };
+    const { envelope, body, bytes: bulk, part } = this;
+    return { envelope, body, bulk, part };
+  }
+
+  /** Null: it was told before. */
+  first(): Message | null {
+    if (this.part === "rest") return null;
+    this.part = "rest";
+    const { envelope, body } = this;
+    return { envelope, body, bulk: NONE, part: "first" };
   }
 }
 
@@ -135,16 +154,19 @@ export class FrameDecoder {
     this.maxBulkBytes = bytes;
   }
 
-  /** Takes bytes and gives the messages that are whole now. After an error the framing is lost. */
+  /**
+   * Takes bytes and gives the messages that are whole now, and those of which the first frame is
+   * here, in their order. After an error the framing is lost.
+   */
   push(bytes: Uint8Array): Message[] {
     if (bytes.length > 0) {
       this.pieces.push(bytes);
       this.held += bytes.length;
     }
-    const whole: Message[] = [];
-    while (this.arriving !== null ? this.takeBulk(whole) : this.takeHead());
+    const come: Message[] = [];
+    while (this.arriving !== null ? this.takeBulk(come) : this.takeHead());
     this.copyHeld();
-    return whole;
+    return come;
   }
 
   /** What was given belongs to the transport, which may use its memory again. */
@@ -186,7 +208,7 @@ export class FrameDecoder {
   }
 
   /** False: more bytes are needed. */
-  private takeBulk(whole: Message[]): boolean {
+  private takeBulk(come: Message[]): boolean {
     const { arriving } = this;
     if (arriving === null) return false;
     while (arriving.missing > 0 && this.held > 0) {
@@ -198,7 +220,10 @@ export class FrameDecoder {
     this.arriving = null;
     if (arriving.message.missing === 0) {
       this.incomplete.delete(arriving.message.envelope.stream);
-      whole.push(arriving.message.finish());
+      come.push(arriving.message.finish());
+    } else {
+      const first = arriving.message.first();
+      if (first !== null) come.push(first);
     }
     return true;
   }

@@ -8,17 +8,25 @@ import { MAX_NAME, MAX_PATH } from "./protocol/segment.js";
 export const DEFAULT_PORT = 7747;
 /** [MIP-6] */
 const MAX_MIP_BYTES = 4096;
+/** [MIP-7] */
+export const MAX_HOSTS = 8;
 
 /**
- * A server: over TCP, the host in lower case without brackets, with TLS if it is secure [MIP-2]; or
- * by a Unix socket.
+ * A server at one host: over TCP, the host in lower case without brackets, with TLS if it is secure
+ * [MIP-2]; or by a Unix socket.
  */
 export type Address =
   | { readonly host: string; readonly port: number; readonly secure: boolean }
   | { readonly socketFile: string };
 
+/**
+ * A server as a URL names it: by one host, or by several of one space in the order in which a
+ * client asks them [MIP-7]. Other text is another server.
+ */
+export type Hosts = readonly Address[];
+
 export interface SegmentUrl {
-  readonly server: Address;
+  readonly server: Hosts;
   /** Begins with '/'. */
   readonly path: string;
 }
@@ -40,7 +48,8 @@ function byteLength(text: string): number {
 function bad(text: string, why: string): InterweaveError {
   return new InterweaveError(
     ErrorCode.BAD_URL,
-    `\`${text.slice(0, 200)}\` ${why}; write [iw://|iws://]host[:port]/path, or unix:FILE:/path`,
+    `\`${text.slice(0, 200)}\` ${why}; write [iw://|iws://]host[:port]{,host[:port]}/path, or ` +
+      "unix:FILE:/path",
   );
 }
 
@@ -89,9 +98,23 @@ export function parseAddress(text: string): Address | null {
   return { host: parts[1].replace(/^\[|\]$/g, "").toLowerCase(), port, secure };
 }
 
+/** `host[:port]{,host[:port]}` behind `iw://` or `iws://` or no scheme [MIP-7]. */
+export function parseHosts(text: string): Hosts | null {
+  const scheme = /^iws?:\/\//.exec(text)?.[0] ?? "";
+  const found = new Map<string, Address>();
+  const hosts = text.slice(scheme.length).split(",", MAX_HOSTS + 1);
+  if (hosts.length > MAX_HOSTS) return null;
+  for (const host of hosts) {
+    const address = parseAddress(scheme + host);
+    if (address === null) return null;
+    found.set(addressText(address), address);
+  }
+  return found.size < hosts.length ? null : [...found.values()];
+}
+
 export function parseUrl(text: string): SegmentUrl {
   if (byteLength(text) > MAX_MIP_BYTES) throw bad(text, "is longer than 4096 bytes");
-  let server: Address | null;
+  let server: Hosts | null;
   let path: string;
   if (text.startsWith("unix:")) {
     const colon = text.indexOf(":/", 5);
@@ -99,13 +122,17 @@ export function parseUrl(text: string): SegmentUrl {
     if (colon < 0 || socketFile === "" || control.test(socketFile)) {
       throw bad(text, "does not name the socket's file and `:/path`");
     }
-    [server, path] = [{ socketFile }, text.slice(colon + 1)];
+    [server, path] = [[{ socketFile }], text.slice(colon + 1)];
   } else {
     const slash = text.indexOf("/", /^iws?:\/\//.exec(text)?.[0].length ?? 0);
     if (slash < 0) throw bad(text, "has no path");
-    [server, path] = [parseAddress(text.slice(0, slash)), text.slice(slash)];
+    [server, path] = [parseHosts(text.slice(0, slash)), text.slice(slash)];
     if (server === null) {
-      throw bad(text, "has no host, or a port that is not a number from 1 to 65535");
+      throw bad(
+        text,
+        "has no host, one of them twice, more than eight, or a port that is not a number from 1 " +
+          "to 65535",
+      );
     }
   }
   if (!isPath(path)) {
@@ -135,7 +162,7 @@ export function parseMip(text: string): Mip {
   return { url, block, offset };
 }
 
-/** What stands before the path in the URL of a server or a segment: scheme, host and port. */
+/** Returns the scheme, the hosts and their ports of the URL of a server or a segment. */
 export function serverPart(url: string): string {
   return /^(?:iws?:\/\/)?[^/]*/.exec(url)?.[0] ?? "";
 }
@@ -144,6 +171,11 @@ export function addressText(server: Address): string {
   if ("socketFile" in server) return `unix:${server.socketFile}:`;
   const host = server.host.includes(":") ? `[${server.host}]` : server.host;
   return `${server.secure ? "iws" : "iw"}://${host}:${server.port}`;
+}
+
+export function hostsText([first, ...others]: Hosts): string {
+  const places = others.map((other) => addressText(other).replace(/^iws?:\/\//, ""));
+  return [first === undefined ? "" : addressText(first), ...places].join(",");
 }
 
 /** The canonical text, if the block is given by its serial [MIP-3]. */

@@ -76,6 +76,8 @@ export const ErrorCode = {
   SEGMENT_LOST: 34,
   /* Another server has the segment; the text says its address. */
   REDIRECTED: 35,
+  /* The database has no synchronous standby: reads continue, writes fail. */
+  STORE_ALONE: 36,
 } as const;
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 export const errorCode: xdr.Codec<ErrorCode> = xdr.enumeration<ErrorCode>(ErrorCode);

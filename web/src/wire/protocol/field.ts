@@ -20,6 +20,7 @@ export const FieldKey = {
   FIELD_CHAIN_HASH: 10,
   FIELD_EPOCH: 11,
   FIELD_KEEPING: 12,
+  FIELD_MOVING: 13,
 } as const;
 export type FieldKey = (typeof FieldKey)[keyof typeof FieldKey];
 export const fieldKey: xdr.Codec<FieldKey> = xdr.enumeration<FieldKey>(FieldKey);
@@ -127,4 +128,13 @@ export interface KeepingField {
 }
 export const keepingField: xdr.Codec<KeepingField> = xdr.struct<KeepingField>({
   keeps_grants: xdr.bool,
+});
+
+/* On this connection the client follows SEGMENT_MOVED [SPACE-23]. Without the field the server
+ * closes the connection where a segment moves. */
+export interface MovingField {
+  follows_moves: boolean;
+}
+export const movingField: xdr.Codec<MovingField> = xdr.struct<MovingField>({
+  follows_moves: xdr.bool,
 });

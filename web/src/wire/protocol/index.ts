@@ -4,6 +4,7 @@ export * from "./error.js";
 export * from "./field.js";
 export * from "./lock.js";
 export * from "./log.js";
+export * from "./moving.js";
 export * from "./notify.js";
 export * from "./segment.js";
 export * from "./session.js";

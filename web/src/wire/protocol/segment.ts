@@ -8,6 +8,7 @@ export const MAX_LISTED = 128;
 export const MAX_DESCRIBED = 4096;
 export const MAX_NAMES_DESCRIBED = 64;
 export const MAX_CHAINS = 1024;
+export const NOT_KNOWN = 4294967295;
 
 /* UTF-8, not empty, not beginning with a digit, without '#' and control characters [SEG-4] */
 export type BlockName = string;
@@ -94,7 +95,8 @@ export const removeSegment: xdr.Codec<RemoveSegment> = xdr.struct<RemoveSegment>
   path: xdr.string(1024),
 });
 
-/* Segments whose path begins with `prefix` and comes after `after`, in byte order. */
+/* Segments whose path begins with `prefix` and comes after `after`, in byte order. A server that
+ * shares its store lists those of all servers [SPACE-34]. */
 export interface ListSegments {
   prefix: string;
   after: string;
@@ -104,6 +106,9 @@ export const listSegments: xdr.Codec<ListSegments> = xdr.struct<ListSegments>({
   after: xdr.string(1024),
 });
 
+/* Of a segment that another server owns, `clients` is NOT_KNOWN. Then the path, the incarnation and
+ * the number of `newest` are those that the store has, and the other members mean nothing
+ * [SPACE-35]. */
 export interface SegmentInfo {
   path: string;
   newest: VersionStamp;
@@ -136,6 +141,50 @@ export interface SegmentList {
 }
 export const segmentList: xdr.Codec<SegmentList> = xdr.struct<SegmentList>({
   segments: xdr.array(128, 72, segmentInfo),
+  more: xdr.bool,
+});
+
+/* The server of a segment, as the asked server sees it [SPACE-36]. */
+export const SegmentPlace = {
+  HERE: 1,
+  /* at another server, whose address follows */
+  ELSEWHERE: 2,
+  /* no server owns it, or its owner is over: the first that is asked for it claims it */
+  UNCLAIMED: 3,
+} as const;
+export type SegmentPlace = (typeof SegmentPlace)[keyof typeof SegmentPlace];
+export const segmentPlace: xdr.Codec<SegmentPlace> = xdr.enumeration<SegmentPlace>(SegmentPlace);
+
+/* As list_segments. The answer also says where each segment is. */
+export interface ListPlaces {
+  prefix: string;
+  after: string;
+}
+export const listPlaces: xdr.Codec<ListPlaces> = xdr.struct<ListPlaces>({
+  prefix: xdr.string(1024),
+  after: xdr.string(1024),
+});
+
+export interface ListedPlace {
+  segment: SegmentInfo;
+  place: SegmentPlace;
+  /* as in redirect_field; "" but for ELSEWHERE */
+  address: string;
+  tls_name: string;
+}
+export const listedPlace: xdr.Codec<ListedPlace> = xdr.struct<ListedPlace>({
+  segment: segmentInfo,
+  place: segmentPlace,
+  address: xdr.string(255),
+  tls_name: xdr.string(255),
+});
+
+export interface PlaceList {
+  places: ListedPlace[];
+  more: boolean;
+}
+export const placeList: xdr.Codec<PlaceList> = xdr.struct<PlaceList>({
+  places: xdr.array(128, 84, listedPlace),
   more: xdr.bool,
 });
 

@@ -3,7 +3,7 @@ import { headerField, type HeaderField } from "./field.js";
 import * as xdr from "./xdr.js";
 
 export const PROTOCOL_VERSION_MIN = 2;
-export const PROTOCOL_VERSION_MAX = 2;
+export const PROTOCOL_VERSION_MAX = 3;
 export const MAX_CONTROL_BYTES = 65536;
 export const MAX_CHUNK_BYTES = 262144;
 export const MAX_OPEN_STREAMS = 64;
@@ -11,6 +11,8 @@ export const MAX_TOKEN = 4096;
 export const MAX_LABEL = 255;
 export const MAX_ACCESS_FILES = 2;
 export const MAX_READ_TEXT = 1024;
+export const MAX_MEMBERS_LISTED = 32;
+export const MAX_TROUBLE = 1024;
 
 export const MessageType = {
   /* any reply may be one of these */
@@ -27,6 +29,8 @@ export const MessageType = {
   GOODBYE: 22,
   RELOAD_ACCESS: 23,
   ACCESS_RELOADED: 24,
+  LIST_MEMBERS: 25,
+  MEMBER_LIST: 26,
   /* segment.x */
   OPEN_SEGMENT: 32,
   SEGMENT_OPENED: 33,
@@ -36,6 +40,8 @@ export const MessageType = {
   SEGMENT_LIST: 37,
   DESCRIBE_BLOCKS: 38,
   BLOCKS_DESCRIBED: 39,
+  LIST_PLACES: 40,
+  PLACE_LIST: 41,
   /* lock.x */
   ACQUIRE_READER: 48,
   READER_ACQUIRED: 49,
@@ -64,6 +70,12 @@ export const MessageType = {
   WRITER_LOST: 87,
   SEGMENT_GONE: 88,
   RECALL_WRITER: 89,
+  /* moving.x: SEGMENT_MOVED is a notification of the server */
+  SEGMENT_MOVED: 90,
+  FOLLOW_SEGMENT: 96,
+  SEGMENT_FOLLOWED: 97,
+  HAND_OVER: 98,
+  DRAIN: 99,
 } as const;
 export type MessageType = (typeof MessageType)[keyof typeof MessageType];
 export const messageType: xdr.Codec<MessageType> = xdr.enumeration<MessageType>(MessageType);
@@ -197,4 +209,102 @@ export interface AccessReloaded {
 export const accessReloaded: xdr.Codec<AccessReloaded> = xdr.struct<AccessReloaded>({
   generation: xdr.u64,
   files: xdr.array(2, 16, fileRead),
+});
+
+/* How the asked server sees a server of its space [SPACE-31]. */
+export const MemberState = {
+  /* it renews its lease; of the asked server itself: it has standing */
+  STANDING: 1,
+  /* no renewal was seen for nine tenths of its lease or longer: its standing may have ended */
+  SILENT: 2,
+  /* it is over: another server claims one of its segments when a client asks for that */
+  OVER: 3,
+  /* it has stopped in order, and still stands as the owner of segments, which are claimed so */
+  ENDED: 4,
+  /* it renews its lease, and was drained: it claims and creates nothing [SPACE-24] */
+  DRAINED: 5,
+} as const;
+export type MemberState = (typeof MemberState)[keyof typeof MemberState];
+export const memberState: xdr.Codec<MemberState> = xdr.enumeration<MemberState>(MemberState);
+
+/* Asks for the servers of the space whose numbers are larger than `after` [SPACE-30]. */
+export interface ListMembers {
+  after: bigint;
+}
+export const listMembers: xdr.Codec<ListMembers> = xdr.struct<ListMembers>({
+  after: xdr.u64,
+});
+
+/* A server of the space. */
+export interface MemberInfo {
+  number: bigint;
+  /* HOST:PORT; "": it shares its store with nobody */
+  address: string;
+  /* as in redirect_field */
+  tls_name: string;
+  lease_ms: number;
+  state: MemberState;
+  /* it is the server that answers */
+  is_asked: boolean;
+  /* that it owns [SPACE-32] */
+  segments: bigint;
+  /* 0: it has none from the store */
+  rules_version: bigint;
+}
+export const memberInfo: xdr.Codec<MemberInfo> = xdr.struct<MemberInfo>({
+  number: xdr.u64,
+  address: xdr.string(255),
+  tls_name: xdr.string(255),
+  lease_ms: xdr.u32,
+  state: memberState,
+  is_asked: xdr.bool,
+  segments: xdr.u64,
+  rules_version: xdr.u64,
+});
+
+/* The store as the asked server sees it [SPACE-33]. */
+export interface StoreState {
+  /* "memory", "directory" or "postgres" */
+  kind: string;
+  /* of PostgreSQL: for people, the node that takes writes */
+  primary: string;
+  /* of PostgreSQL; 0: not known */
+  timeline: bigint;
+  /* synchronous ones that are attached */
+  standbys: number;
+  /* without one, writes fail with STORE_ALONE */
+  wants_standby: boolean;
+  /* for people: why writes fail; "": nothing is wrong */
+  trouble: string;
+}
+export const storeState: xdr.Codec<StoreState> = xdr.struct<StoreState>({
+  kind: xdr.string(255),
+  primary: xdr.string(255),
+  timeline: xdr.u64,
+  standbys: xdr.u32,
+  wants_standby: xdr.bool,
+  trouble: xdr.string(1024),
+});
+
+/* The answer to LIST_MEMBERS. */
+export interface MemberList {
+  shares_store: boolean;
+  /* no: numbers of segments and the store are left out */
+  tells_all: boolean;
+  members: MemberInfo[];
+  more: boolean;
+  /* segments whose owner's row is gone */
+  unowned: bigint;
+  /* the newest in the store; 0: it has none */
+  rules_version: bigint;
+  store: StoreState;
+}
+export const memberList: xdr.Codec<MemberList> = xdr.struct<MemberList>({
+  shares_store: xdr.bool,
+  tells_all: xdr.bool,
+  members: xdr.array(32, 44, memberInfo),
+  more: xdr.bool,
+  unowned: xdr.u64,
+  rules_version: xdr.u64,
+  store: storeState,
 });

@@ -76,7 +76,9 @@ public final class Interface {
     /** The segment came back without what this process had: reopen it. */
     SEGMENT_LOST(-34),
     /** Another server has the segment; the text says its address. */
-    REDIRECTED(-35);
+    REDIRECTED(-35),
+    /** The database has no synchronous standby: reads continue, writes fail. */
+    STORE_ALONE(-36);
 
     public final int number;
 

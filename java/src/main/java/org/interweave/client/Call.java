@@ -10,6 +10,8 @@ final class Call {
   final MessageType type;
   /** Takes the answer in before anything that comes later; null: nobody does. */
   final Exchange owner;
+  /** How often the owner's segment had moved when it asked [SPACE-23]. */
+  final long moves;
   /** Null: no thread waits. */
   final Condition done;
   long stream;
@@ -22,6 +24,7 @@ final class Call {
   Call(MessageType type, Exchange owner, Condition done) {
     this.type = type;
     this.owner = owner;
+    moves = owner == null ? 0 : owner.moves();
     this.done = done;
   }
 

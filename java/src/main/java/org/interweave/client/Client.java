@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -15,9 +14,10 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.session.Introduction;
-import org.interweave.wire.Address;
+import org.interweave.wire.Hosts;
 import org.interweave.wire.Mip;
 import org.interweave.wire.SegmentUrl;
+import org.interweave.wire.protocol.FieldCodec.RedirectField;
 
 /**
  * A program's connections to servers and the segments that it has open there. Most programs have
@@ -33,9 +33,10 @@ public final class Client implements AutoCloseable {
   private final String token;
   /** Null: none is given. */
   private final TlsFiles files;
-  private final Map<String, Link> links = new HashMap<>();
   /** Read without the lock. */
   private final Map<String, Opening> segments = new ConcurrentHashMap<>();
+  /** Their lock comes after the client's. */
+  private final Links links = new Links(segments.values());
   /** Of the structure of copies and of their objects. Whoever holds it waits for nothing. */
   final ReentrantLock gate = new ReentrantLock();
   /** How often pointers that led nowhere may have begun to lead somewhere. */
@@ -84,7 +85,8 @@ public final class Client implements AutoCloseable {
 
   /**
    * Opens a segment, and makes it if it does not exist. UNREACHABLE at once if there is no server;
-   * connections that are lost later are made again.
+   * connections that are lost later are made again. A URL may list several hosts that share a
+   * store, as in iw://host:port,host:port/path. They are asked in that order.
    *
    * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @return the segment; the same object for each opening until it is closed as often
@@ -141,8 +143,8 @@ public final class Client implements AutoCloseable {
   private Segment enter(SegmentUrl parsed, OpenOptions options) {
     String url = parsed.server().text() + parsed.path();
     while (true) {
-      SocketAddress address = lookUp(parsed.server());
-      Segment entered = tryEnter(parsed, url, options, address);
+      SocketAddress[] addresses = lookUp(parsed.server());
+      Segment entered = tryEnter(parsed, url, options, addresses);
       if (entered != null) return entered;
       lost(segments.get(url));
     }
@@ -150,8 +152,9 @@ public final class Client implements AutoCloseable {
 
   /** Null: the program has lost a lock of that URL's segment, or an address is needed after all. */
   private Segment tryEnter(
-      SegmentUrl parsed, String url, OpenOptions options, SocketAddress address) {
+      SegmentUrl parsed, String url, OpenOptions options, SocketAddress[] addresses) {
     lock.lock();
+    links.lock.lock();
     try {
       Opening opening = segments.get(url);
       Segment known = opening == null ? null : opening.get();
@@ -161,11 +164,13 @@ public final class Client implements AutoCloseable {
         forget(known);
         known = null;
       }
-      Link linked = links.get(parsed.server().text());
+      Link linked = links.named(parsed.server());
       if (linked != null) linked.checkSame(options.token(), options.files());
       if (known == null) {
         Link link =
-            link(parsed.server(), address, options.tokenOr(token), options.filesOr(files));
+            links.named(
+                parsed.server(), addresses, options.tokenOr(token), options.filesOr(files),
+                parsed.path());
         if (link == null) return null;
         known = new Segment(this, link, url, parsed.path(), options);
         segments.put(url, known.opening());
@@ -173,42 +178,33 @@ public final class Client implements AutoCloseable {
       ++known.openings;
       return known;
     } finally {
+      links.lock.unlock();
       lock.unlock();
     }
   }
 
   /**
-   * The address of a server without a link; null: it has one. A look-up may take long, so
-   * it happens without the client's lock.
+   * The address of a server without a link; null: it has one. A look-up may take long, so it
+   * happens without the client's lock. Of several hosts, the link looks up those that it tries.
    */
-  private SocketAddress lookUp(Address server) {
-    lock.lock();
+  private SocketAddress[] lookUp(Hosts server) {
+    links.lock.lock();
     try {
-      if (links.containsKey(server.text())) return null;
+      if (links.named(server) != null) return null;
     } finally {
-      lock.unlock();
+      links.lock.unlock();
     }
+    if (server.all().size() > 1) return new SocketAddress[server.all().size()];
     try {
-      return Channel.resolve(server);
+      return new SocketAddress[] {Channel.resolve(server.all().get(0))};
     } catch (IOException wrong) {
       throw InterweaveException.of(
           Error.UNREACHABLE, server.text() + ": " + wrong.getMessage());
     }
   }
 
-  /** Null: the link has gone, and no address for another is known. */
-  private Link link(Address server, SocketAddress address, String shown, TlsFiles named) {
-    Link known = links.get(server.text());
-    if (known != null || address == null) return known;
-    Library library = Library.get();
-    Link made = new Link(library, address, server, introduction(), shown, named);
-    links.put(server.text(), made);
-    library.add(made);
-    return made;
-  }
-
   /** What is told to servers, for people. */
-  private static Introduction introduction() {
+  static Introduction introduction() {
     String command = System.getProperty("sun.java.command", "java");
     int blank = command.indexOf(' ');
     String program = blank < 0 ? command : command.substring(0, blank);
@@ -254,7 +250,7 @@ public final class Client implements AutoCloseable {
     SegmentUrl parsed = SegmentUrl.parse(prefix);
     Link link = borrow(parsed.server());
     try {
-      return new Directory(link, parsed.server().text()).list(parsed.path());
+      return new Directory(link, parsed.server().text(), null).list(parsed.path());
     } finally {
       giveBack(link);
     }
@@ -268,11 +264,34 @@ public final class Client implements AutoCloseable {
    */
   public void remove(String url) {
     SegmentUrl parsed = SegmentUrl.parse(url);
-    Link link = borrow(parsed.server());
+    Link home = borrow(parsed.server());
+    Link from = null;
+    Link at = home;
     try {
-      new Directory(link, parsed.server().text()).remove(parsed.path());
+      for (int hops = 0; ; ++hops) {
+        RedirectField to =
+            new Directory(at, parsed.server().text(), from).remove(parsed.path());
+        if (to == null) return;
+        if (hops == Links.MOST_HOPS) throw Links.sentTooOften(parsed.path(), to);
+        Link next = borrow(home, to);
+        if (from != null) giveBack(from);
+        from = at;
+        at = next;
+      }
     } finally {
-      giveBack(link);
+      if (from != null) giveBack(from);
+      giveBack(at);
+    }
+  }
+
+  private Link borrow(Link home, RedirectField to) {
+    links.lock.lock();
+    try {
+      Link link = links.sentOn(home, to, null, null);
+      ++link.borrowers;
+      return link;
+    } finally {
+      links.lock.unlock();
     }
   }
 
@@ -295,40 +314,49 @@ public final class Client implements AutoCloseable {
     }
   }
 
-  private Link borrow(Address server) {
+  private Link borrow(Hosts server) {
     while (true) {
-      SocketAddress address = lookUp(server);
-      lock.lock();
+      SocketAddress[] addresses = lookUp(server);
+      links.lock.lock();
       try {
-        Link link = link(server, address, token, files);
+        Link link = links.named(server, addresses, token, files, null);
         if (link == null) continue;
         ++link.borrowers;
         return link;
       } finally {
-        lock.unlock();
+        links.lock.unlock();
       }
     }
   }
 
   private void giveBack(Link link) {
-    lock.lock();
+    links.lock.lock();
     try {
       --link.borrowers;
     } finally {
-      lock.unlock();
+      links.lock.unlock();
     }
     closeUnused(link);
   }
 
-  /** Waits for the network, and therefore without the client's lock. */
-  private void closeUnused(Link link) {
-    lock.lock();
+  private void closeUnused(Exchange closed) {
+    List<Link> were;
+    links.lock.lock();
     try {
-      if (link.borrowers > 0 || !links.containsValue(link)) return;
-      for (Opening other : segments.values()) if (other.link == link) return;
-      links.values().remove(link);
+      were = closed.links();
     } finally {
-      lock.unlock();
+      links.lock.unlock();
+    }
+    for (Link each : were) closeUnused(each);
+  }
+
+  /** Waits for the network, and therefore without locks. */
+  private void closeUnused(Link link) {
+    links.lock.lock();
+    try {
+      if (!links.drops(link)) return;
+    } finally {
+      links.lock.unlock();
     }
     link.close();
   }
@@ -343,7 +371,7 @@ public final class Client implements AutoCloseable {
   void close(Segment segment, boolean isInterruptible) {
     long deadline = segment.timeoutDeadline();
     while (!tryClose(segment)) segment.awaitOthers(deadline, isInterruptible);
-    closeUnused(segment.link());
+    closeUnused(segment.opening().exchange);
   }
 
   /** False: it would be the last closing, and other threads are inside of locks [OPEN-3]. */
@@ -382,7 +410,7 @@ public final class Client implements AutoCloseable {
     } finally {
       lock.unlock();
     }
-    closeUnused(opening.link);
+    closeUnused(opening.exchange);
     opening.report();
   }
 

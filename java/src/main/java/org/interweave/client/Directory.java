@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.interweave.session.Answers;
 import org.interweave.wire.Message;
+import org.interweave.wire.protocol.FieldCodec.RedirectField;
 import org.interweave.wire.protocol.SegmentCodec;
 import org.interweave.wire.protocol.SegmentCodec.ListSegments;
 import org.interweave.wire.protocol.SegmentCodec.RemoveSegment;
@@ -22,10 +23,13 @@ final class Directory {
 
   private final Link link;
   private final String server;
+  /** Whose server has sent the client on to this one; null: none has. */
+  private final Link from;
 
-  Directory(Link link, String server) {
+  Directory(Link link, String server, Link from) {
     this.link = link;
     this.server = server;
+    this.from = from;
   }
 
   List<SegmentInfo> list(String prefix) {
@@ -48,20 +52,25 @@ final class Directory {
         one.blockCount(),
         one.wireBytes(),
         one.quotaBytes(),
-        one.clients(),
+        one.clients() == SegmentCodec.NOT_KNOWN ? -1 : one.clients(),
         one.writerLocked());
   }
 
-  void remove(String path) {
+  /** Where the server sends the client on instead [SPACE-9]; null: it has removed the segment. */
+  RedirectField remove(String path) {
     byte[] body = RemoveSegment.CODEC.toBytes(new RemoveSegment(path));
-    Answers.expect(ask(REMOVE_SEGMENT, body), DONE);
+    Message answer = ask(REMOVE_SEGMENT, body);
+    RedirectField to = Answers.redirect(answer);
+    if (to == null) Answers.expect(answer, DONE);
+    return to;
   }
 
   private Message ask(MessageType type, byte[] body) {
     link.lock.lock();
     try {
       long deadline = Clock.now() + LONGEST;
-      link.connected(deadline, true, true);
+      link.connected(null, deadline, true, true);
+      if (from != null && !link.isOf(from.space())) throw link.inOtherSpace();
       Call call = link.send(type, null, body, NO_BYTES, true);
       return link.await(call, deadline, false, true);
     } finally {

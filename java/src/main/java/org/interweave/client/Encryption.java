@@ -43,6 +43,8 @@ final class Encryption {
   private static final ThreadPoolExecutor WORKERS = workers();
 
   private final Address server;
+  /** The name that the server's certificate must have. */
+  private final String host;
   private final TlsFiles files;
   private final Library library;
   private final ByteBuffer received = ByteBuffer.allocate(BURST);
@@ -59,8 +61,9 @@ final class Encryption {
   private boolean isReady;
   private boolean isClosed;
 
-  private Encryption(Address server, TlsFiles files, Library library) {
+  private Encryption(Address server, String host, TlsFiles files, Library library) {
     this.server = server;
+    this.host = host;
     this.files = files;
     this.library = library;
   }
@@ -83,9 +86,9 @@ final class Encryption {
     }
   }
 
-  /** Begins to read the files. */
-  static Encryption begin(Address server, TlsFiles files, Library library) {
-    Encryption made = new Encryption(server, files, library);
+  /** Begins to read the files. `host`: the name that the server's certificate must have. */
+  static Encryption begin(Address server, String host, TlsFiles files, Library library) {
+    Encryption made = new Encryption(server, host, files, library);
     made.work();
     return made;
   }
@@ -122,7 +125,7 @@ final class Encryption {
 
   private SSLEngine prepared() throws SSLException {
     SSLContext context = Credentials.context(server.text(), files);
-    SSLEngine made = context.createSSLEngine(server.host(), server.port());
+    SSLEngine made = context.createSSLEngine(host, server.port());
     made.setUseClientMode(true);
     SSLParameters wished = made.getSSLParameters();
     wished.setProtocols(new String[] {"TLSv1.3"});
@@ -136,10 +139,10 @@ final class Encryption {
 
   /** Addresses are not named to the server. */
   private List<SNIServerName> names() {
-    boolean isAddress = server.host().contains(":") || server.host().matches("[0-9.]+");
+    boolean isAddress = host.contains(":") || host.matches("[0-9.]+");
     if (isAddress) return List.of();
     try {
-      return List.of(new SNIHostName(server.host()));
+      return List.of(new SNIHostName(host));
     } catch (IllegalArgumentException wrong) {
       return List.of();  // as one with '_', which no certificate names
     }
@@ -229,7 +232,7 @@ final class Encryption {
   }
 
   private IOException told(IOException wrong) {
-    return TlsFailure.told(server.text(), server.host(), isReady, wrong);
+    return TlsFailure.told(server.text(), host, isReady, wrong);
   }
 
   private void check() {

@@ -2,15 +2,19 @@ package org.interweave.client;
 
 import static org.interweave.wire.protocol.SessionCodec.MessageType.OPEN_SEGMENT;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import org.interweave.Interface;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
+import org.interweave.coherence.Freshness;
 import org.interweave.session.Answers;
 import org.interweave.session.Connection;
 import org.interweave.session.Conversation;
 import org.interweave.wire.Message;
+import org.interweave.wire.protocol.FieldCodec.RedirectField;
+import org.interweave.wire.protocol.MovingCodec.SegmentMoved;
 import org.interweave.wire.protocol.SegmentCodec.Durability;
 import org.interweave.wire.protocol.SegmentCodec.OpenSegment;
 import org.interweave.wire.protocol.SegmentCodec.SegmentOpened;
@@ -22,6 +26,8 @@ import org.interweave.wire.protocol.SessionCodec.MessageType;
  */
 final class Exchange {
   private static final byte[] NO_BYTES = new byte[0];
+  private static final long ASKED_AGAIN = 2_000_000_000;
+  private static final long SENT_AGAIN = 250_000_000;
 
   /** Is told of what came; called with the link's lock, by the library's thread. */
   interface Listener {
@@ -32,7 +38,22 @@ final class Exchange {
 
   final Conversation conversation;
   final Condition changed;
-  private final Link link;
+  /** That of the URL. */
+  private final Link home;
+  /** Where the segment is open, or asked for now [SPACE-10]. */
+  private Link link;
+  /** Where the home's server last sent the segment; null: nowhere. */
+  private Link owner;
+  /** Of the server that last sent it on; null: the server did not say. */
+  private byte[] space;
+  /** How often it was sent on in this opening. */
+  private int hops;
+  /** How often it has moved while it was open. */
+  private long moves;
+  /** In which the segment was last open; null: in none. A secret. */
+  private byte[] session;
+  /** When to ask again without a thread that waits. */
+  private long nextAsked = Freshness.FOREVER;
   private final String path;
   private final OpenOptions options;
   private final Listener listener;
@@ -42,10 +63,18 @@ final class Exchange {
   /** Closed, or another opening of the path follows. */
   private boolean isLeaving;
   private InterweaveException openFailure;
+  /** The failure may pass, so that a segment that was open is asked for again. */
+  private boolean mayPass;
+  /** The failure is that, and the next opening waits until `nextAsked`. */
+  private boolean isSentTooOften;
+  /** How often it came home, and why it last did. */
+  private long failures;
+  private InterweaveException lastFailure;
   private long bytesReceived;
   private long messagesSent;
 
   Exchange(Link link, String path, OpenOptions options, Listener listener) {
+    home = link;
     this.link = link;
     this.path = path;
     this.options = options;
@@ -68,6 +97,28 @@ final class Exchange {
     return number;
   }
 
+  /** Where the segment is open or asked for. It may be another whenever a thread has waited. */
+  Link link() {
+    return link;
+  }
+
+  /** That of the URL, and where the server of that sends the segment. */
+  List<Link> links() {
+    return owner == null ? List.of(home) : List.of(owner, home);
+  }
+
+  boolean needs(Link other) {
+    return other == home || other == link || other == owner;
+  }
+
+  boolean isLeaving() {
+    return isLeaving;
+  }
+
+  long moves() {
+    return moves;
+  }
+
   /** Of bulk, in answers and notifications. */
   long bytesReceived() {
     return bytesReceived;
@@ -82,19 +133,30 @@ final class Exchange {
   /** The segment is open on a live connection, which is returned. */
   Connection open(long deadline, boolean failsAtOnce, boolean isInterruptible) {
     boolean hasAsked = false;
+    long before = failures;
     while (true) {
       conversation.check();
-      Connection live = link.connected(deadline, failsAtOnce, isInterruptible);
+      if (failures != before && hasAsked && failsAtOnce) throw lastFailure;
+      before = failures;
+      Connection live = link.connected(this, deadline, failsAtOnce, isInterruptible);
+      if (live == null) continue;
       if (conversation.isOpen()) return live;
-      Exchange before = link.leaving(path);
-      if (before == null) {
+      Exchange leaver = link.leaving(path);
+      if (leaver == null) {
         if (!isOpening) {
-          if (hasAsked && openFailure != null) throw openFailure;
+          boolean isTold = hasAsked && openFailure != null && (failsAtOnce || !mayPass);
+          if (isTold) throw openFailure;
+          long pauseEnds = isSentTooOften ? nextAsked : Freshness.NEVER;
+          if (Clock.now() < pauseEnds && Clock.now() < deadline) {
+            link.await(changed, Math.min(pauseEnds, deadline), isInterruptible);
+            continue;
+          }
+          if (isSentTooOften && Clock.now() >= deadline) throw openFailure;
           sendOpen();
         }
         hasAsked = true;
       }
-      if (!link.await(before == null ? changed : before.changed, deadline, isInterruptible)) {
+      if (!link.await(leaver == null ? changed : leaver.changed, deadline, isInterruptible)) {
         throw InterweaveException.of(
             Error.TIMED_OUT, path + ": the server did not open it in time");
       }
@@ -112,11 +174,15 @@ final class Exchange {
             List.of());
     isOpening = true;
     openFailure = null;
+    mayPass = false;
+    isSentTooOften = false;
+    nextAsked = Freshness.FOREVER;
     send(OPEN_SEGMENT, OpenSegment.CODEC.toBytes(body), NO_BYTES, false);
   }
 
   private void opened(Message answer) {
     isOpening = false;
+    if (answer.is(MessageType.SEGMENT_OPENED)) openedHere();
     conversation.opened(answer);
     if (isLeaving) {
       link.remove(this);
@@ -125,11 +191,122 @@ final class Exchange {
       number = conversation.number();
       listener.connectionIs(Interface.Connection.CONNECTED);
     } else if (!conversation.isOver()) {
-      try {
-        Answers.expect(answer, MessageType.SEGMENT_OPENED, SegmentOpened.CODEC);
-      } catch (InterweaveException refused) {
-        openFailure = refused;
+      RedirectField to = Answers.redirect(answer);
+      if (to != null) sentOn(to);
+      else if (!answer.is(MessageType.SEGMENT_OPENED)) openFailure = failure(answer);
+    }
+  }
+
+  private static InterweaveException failure(Message answer) {
+    try {
+      Answers.expect(answer, MessageType.SEGMENT_OPENED, SegmentOpened.CODEC);
+      return null;
+    } catch (InterweaveException refused) {
+      return refused;
+    }
+  }
+
+  /** Locks of another server's session, or of an earlier one, are not known here [SPACE-16]. */
+  private void openedHere() {
+    if (session != null && !Arrays.equals(session, link.session())) conversation.sessionEnded();
+    session = link.session();
+    hops = 0;
+    if (link == home) ownerIs(null);
+  }
+
+  // ---- being sent on [SPACE-10..14] ----
+
+  private void sentOn(RedirectField to) {
+    try {
+      if (++hops > Links.MOST_HOPS) {
+        sentTooOften(Links.sentTooOften(path, to));
+        return;
       }
+      space = link.space();
+      Link next = home.links().sentOn(home, to, path, this);
+      moveTo(next);
+      ownerIs(next);
+      if (link.isLive()) connectionMade();
+    } catch (InterweaveException wrong) {
+      comeHome(wrong);
+    }
+  }
+
+  /**
+   * The segment is asked for at its new owner, as after a lost connection. The server tells it by
+   * SEGMENT_MOVED, and by its answers to requests that waited or crossed SEGMENT_MOVED [SPACE-23].
+   * The first of these messages counts.
+   */
+  private void moved(RedirectField to) {
+    if (!conversation.isOpen()) return;
+    ++moves;
+    link.forget(number, this);
+    number = 0;
+    conversation.moved();
+    sentOn(to);
+  }
+
+  /**
+   * Servers may send a segment on to one that has just started anew, until the claim of the one
+   * before ends. A segment that was open is asked for again after a pause [SPACE-14].
+   */
+  private void sentTooOften(InterweaveException why) {
+    comeHome(why);
+    if (session == null) return;
+    isSentTooOften = true;
+    mayPass = true;
+    nextAsked = Clock.now() + SENT_AGAIN;
+  }
+
+  private void ownerIs(Link next) {
+    Link before = owner;
+    owner = next;
+    if (before != null && before != next) before.left();
+  }
+
+  private void moveTo(Link next) {
+    Link before = link;
+    if (before == next) return;
+    before.remove(this);
+    number = 0;
+    link = next;
+    next.add(this);
+    before.left();
+    changed.signalAll();
+  }
+
+  /** Nobody has the segment open for this client. One that moved was not disconnected before. */
+  private void isAway() {
+    listener.connectionIs(Interface.Connection.DISCONNECTED);
+  }
+
+  /** The server of the URL is to be asked again: at once, or if the failure does not pass, soon. */
+  private void comeHome(InterweaveException why) {
+    hops = 0;
+    ++failures;
+    lastFailure = why;
+    openFailure = why;
+    isAway();
+    mayPass = session != null && why.code() != Error.REDIRECTED && Link.mayPass(why);
+    nextAsked = session == null ? Freshness.FOREVER : Clock.now() + ASKED_AGAIN;
+    moveTo(home);
+    if (why.code() == Error.REDIRECTED) ownerIs(null);
+    changed.signalAll();
+    if (mayPass && link.isLive() && !conversation.isOver() && !isOpening) sendOpen();
+  }
+
+  /**
+   * An attempt to connect has failed. A segment that was open is asked for where it was, and then
+   * at the server of the URL, by turns.
+   */
+  void unreachable(InterweaveException why) {
+    if (isLeaving || conversation.isOver()) return;
+    isAway();
+    if (link != home) {
+      comeHome(why);
+    } else if (owner != null && session != null && Link.mayPass(why)) {
+      moveTo(owner);
+      if (link.isLive()) connectionMade();
     }
   }
 
@@ -168,12 +345,14 @@ final class Exchange {
   Call ask(Question question, long deadline, boolean isInterruptible) {
     while (true) {
       Connection on = open(deadline, false, isInterruptible);
+      Link at = link;
       Call call = send(question.type, question.body(), NO_BYTES, true);
       try {
-        link.await(call, deadline, question.waitsForOthers, isInterruptible);
-        return call;
+        Message answer = at.await(call, deadline, question.waitsForOthers, isInterruptible);
+        // Another server has the segment now, which is asked next.
+        if (Answers.redirect(answer) == null) return call;
       } catch (InterweaveException wrong) {
-        boolean isLost = wrong.code() == Error.UNREACHABLE && link.live() != on;
+        boolean isLost = wrong.code() == Error.UNREACHABLE && at.live() != on;
         if (!isLost || Clock.now() >= deadline) throw wrong;
       }
     }
@@ -197,14 +376,30 @@ final class Exchange {
 
   void answered(Call call, Message answer, long sentAt) {
     bytesReceived += answer.bulk().length;
-    if (call.type == OPEN_SEGMENT) opened(answer);
-    else conversation.heard(call.type, answer, call.isLate, sentAt, Clock.now());
+    if (call.moves != moves) return;
+    if (call.type == OPEN_SEGMENT) {
+      opened(answer);
+    } else {
+      RedirectField to = Answers.redirect(answer);
+      if (to != null) moved(to);
+      else conversation.heard(call.type, answer, call.isLate, sentAt, Clock.now());
+    }
     happened();
+  }
+
+  /** `call` is null for a notification. */
+  void begins(Call call, Message first) {
+    if (call == null || call.moves == moves) conversation.begins(first);
   }
 
   void notified(Message message) {
     bytesReceived += message.bulk().length;
-    conversation.notified(message, Clock.now());
+    if (message.is(MessageType.SEGMENT_MOVED)) {
+      SegmentMoved to = message.decode(SegmentMoved.CODEC);
+      moved(new RedirectField(to.address(), to.tlsName(), false));
+    } else {
+      conversation.notified(message);
+    }
     happened();
   }
 
@@ -219,13 +414,16 @@ final class Exchange {
 
   /** Opens the segment at once, because a program without a lock must also learn of a loss. */
   void connectionMade() {
-    if (!conversation.isOver() && !isOpening) sendOpen();
+    if (conversation.isOver() || isOpening) return;
+    if (link == home || link.isOf(space)) sendOpen();
+    else comeHome(link.inOtherSpace());
   }
 
   void tick(long now) {
     // The writer has to renew its lock.
-    boolean isAwaited = conversation.grant() != null && !conversation.isOver();
-    if (isAwaited && !conversation.isOpen() && !isOpening) sendOpen();
+    boolean isAwaited = conversation.grant() != null || now >= nextAsked;
+    boolean isThere = conversation.isOpen() || conversation.isOver() || isOpening;
+    if (isAwaited && !isThere && !isLeaving) sendOpen();
     conversation.tick(now);
     carryOut();
   }

@@ -51,7 +51,7 @@ final class Library implements Runnable {
     return only;
   }
 
-  private static void start(Runnable body, String name) {
+  static void start(Runnable body, String name) {
     Thread thread = new Thread(body, name);
     thread.setDaemon(true);
     thread.start();

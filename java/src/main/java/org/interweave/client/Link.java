@@ -16,6 +16,7 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -25,12 +26,15 @@ import org.interweave.InterweaveException;
 import org.interweave.coherence.Freshness;
 import org.interweave.flight.Flight;
 import org.interweave.flight.ReconnectionEvent;
+import org.interweave.session.Answers;
 import org.interweave.session.Connection;
 import org.interweave.session.Introduction;
 import org.interweave.wire.Address;
+import org.interweave.wire.Hosts;
 import org.interweave.wire.Message;
 import org.interweave.wire.protocol.SessionCodec.Cancel;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
+import org.interweave.wire.protocol.SessionCodec.Welcome;
 import org.interweave.wire.protocol.XdrReader;
 
 /**
@@ -43,36 +47,41 @@ import org.interweave.wire.protocol.XdrReader;
  */
 final class Link implements Connection.Hearing<Call> {
   private static final long MILLISECOND = 1_000_000;
-  private static final long FIRST_PAUSE = 50 * MILLISECOND;
-  private static final long LONGEST_PAUSE = 2_000 * MILLISECOND;
   private static final long CONNECTING = 10_000 * MILLISECOND;
   private static final long FLUSHING = 1_000 * MILLISECOND;
+  private static final byte[] NO_SESSION = new byte[16];
 
-  final ReentrantLock lock = new ReentrantLock();
+  final ReentrantLock lock;
   /** The connection was made or lost, or an attempt failed. */
-  private final Condition changed = lock.newCondition();
+  private final Condition changed;
+  private final Links links;
   private final Library library;
-  private final SocketAddress address;
-  private final Address server;
+  private final Attempts attempts;
+  /** The name that the server's certificate must have; "": that of the server's host. */
+  private final String tlsName;
+  private boolean isLookingUp;
   private final String shown;
+  private final boolean isSecure;
   /** A secret. */
   private final String token;
-  private final OwnToken ownToken;
   /** The token that the connection shows until it is welcome; null if it shows none. */
   private OwnToken.Found shownOwn;
   private boolean isToLoopback;
   /** Null: those that the environment names. */
   private final TlsFiles files;
   private final Introduction introduction;
-  /** Calls that need the link without a segment; the client guards it. */
+  /** Calls that need the link without a segment. */
   int borrowers;
+  /** URLs name it; otherwise servers alone have sent segments here. */
+  boolean isNamed;
   private final Set<Exchange> exchanges = new LinkedHashSet<>();
   private final Map<Long, Exchange> byNumber = new HashMap<>();
   /** By path: closed, and the server has not answered their openings yet. */
   private final Map<String, Exchange> leaving = new HashMap<>();
   /** A secret: nothing that is printed may show it. */
-  private byte[] session = new byte[16];
+  private byte[] session = NO_SESSION;
   private long sequence;
+  private byte[] space;
 
   /** Null while there is none; not welcome yet where `isLive` is false. */
   private Connection connection;
@@ -80,26 +89,58 @@ final class Link implements Connection.Hearing<Call> {
   private boolean isLive;
   private boolean isClosed;
   private long beganAt;
-  private InterweaveException failure;
-  private long attempts;
   /** Since the last loss, if it is recorded. */
   private ReconnectionEvent reconnecting;
-  /** When to try to connect; the pause before the attempt after that. */
-  private long nextAttempt;
-  private long pause;
 
   Link(
-      Library library, SocketAddress address, Address server, Introduction own, String token,
-      TlsFiles files) {
-    this.library = library;
-    this.address = address;
-    this.server = server;
+      Links links, Hosts server, String tlsName, SocketAddress[] addresses, Introduction own,
+      String token, TlsFiles files) {
+    this.links = links;
+    lock = links.lock;
+    changed = lock.newCondition();
+    library = Library.get();
+    attempts = new Attempts(server, addresses, Clock.now());
+    isSecure = server.secure();
+    this.tlsName = tlsName;
     this.shown = server.text();
     this.introduction = own;
     this.token = token;
-    this.ownToken = new OwnToken(server);
     this.files = files;
-    nextAttempt = Clock.now();
+  }
+
+  void begin() {
+    library.add(this);
+  }
+
+  Links links() {
+    return links;
+  }
+
+  boolean isSecure() {
+    return isSecure;
+  }
+
+  /** Of each host, or null where it is not known yet. */
+  SocketAddress[] addresses() {
+    return attempts.addresses();
+  }
+
+  /** One that has not begun, with the same credentials [SPACE-11]. */
+  Link another(Hosts to, String name, SocketAddress[] at) {
+    return new Link(links, to, name, at, introduction, token, files);
+  }
+
+  boolean isTo(Hosts other) {
+    return shown.equals(other.text());
+  }
+
+  /** Whether it is to the same server, with the same credentials. */
+  boolean isLike(Link other) {
+    return !isClosed
+        && shown.equals(other.shown)
+        && tlsName.equals(other.tlsName)
+        && token.equals(other.token)
+        && Objects.equals(files, other.files);
   }
 
   /** BAD_ARGUMENT if an opening gives credentials that this connection does not have [CRED-1]. */
@@ -130,9 +171,39 @@ final class Link implements Connection.Hearing<Call> {
     leaving.put(path, exchange);
   }
 
+  /** Whether another exchange has the path open here, or is to open it. */
+  boolean has(String path, Exchange own) {
+    for (Exchange each : exchanges) {
+      if (each != own && each.path().equals(path) && !each.isLeaving()) return true;
+    }
+    return false;
+  }
+
+  /** What the server serves with others; null: it does not say. */
+  byte[] space() {
+    return space;
+  }
+
+  /** Whether the server is of the space, so that one of it may send a client here [SPACE-12]. */
+  boolean isOf(byte[] other) {
+    return other != null && Arrays.equals(space, other);
+  }
+
+  InterweaveException inOtherSpace() {
+    return InterweaveException.of(
+        Error.REDIRECTED,
+        "a server sent this client on to " + shown + ", which serves another space; ask its"
+            + " operator");
+  }
+
   /** The exchange that CLOSE_SEGMENT will end before the path can be opened again; null: none. */
   Exchange leaving(String path) {
     return leaving.get(path);
+  }
+
+  /** The server does not call anything that number any more. */
+  void forget(long number, Exchange exchange) {
+    byNumber.remove(number, exchange);
   }
 
   /** The server calls it `number` now, and `before` no more. */
@@ -169,27 +240,34 @@ final class Link implements Connection.Hearing<Call> {
   }
 
   /**
-   * Waits for a live connection. `failsAtOnce`: not longer than one attempt takes. A refusal that
-   * time does not change is told after one attempt in any case; the next call makes another.
+   * Waits for a live connection. `failsAtOnce`: not longer than one attempt at each host takes. A
+   * refusal that time does not change is told after one attempt in any case; the next call makes
+   * another. Null: the exchange `by` has changed to another link.
    */
-  Connection connected(long deadline, boolean failsAtOnce, boolean isInterruptible) {
-    long before = attempts;
+  Connection connected(
+      Exchange by, long deadline, boolean failsAtOnce, boolean isInterruptible) {
+    long before = attempts.count();
     if (!isLive) {
-      if (failure != null && !mayPass(failure)) nextAttempt = Math.min(nextAttempt, Clock.now());
+      InterweaveException failure = attempts.failure();
+      if (failure != null && !mayPass(failure)) attempts.hurry(Clock.now());
       library.wakeup();
     }
     while (!isLive) {
       if (isClosed) throw InterweaveException.of(Error.NOT_OPEN, "the client was closed");
+      InterweaveException failure = attempts.failure();
       boolean isTold = failure != null && (failsAtOnce || !mayPass(failure));
-      if (isTold && attempts > before) throw failure;
-      if (!await(changed, deadline, isInterruptible)) {
+      if (isTold && attempts.count() > before) throw failure;
+      boolean isInTime = await(changed, deadline, isInterruptible);
+      if (by != null && by.link() != this) return null;
+      if (!isInTime) {
+        failure = attempts.failure();
         throw failure != null ? failure : lost("no new connection before the deadline");
       }
     }
     return connection;
   }
 
-  private static boolean mayPass(InterweaveException wrong) {
+  static boolean mayPass(InterweaveException wrong) {
     Error code = wrong.code();
     return code == Error.UNREACHABLE || code == Error.STOPPING || code == Error.NO_MEMORY;
   }
@@ -267,16 +345,27 @@ final class Link implements Connection.Hearing<Call> {
   void close() {
     lock.lock();
     try {
-      tell(GOODBYE, NO_BYTES);
-      isClosed = true;
-      changed.signalAll();
-      library.wakeup();
+      closeSoon();
       long deadline = Clock.now() + FLUSHING;
       while (channel != null && channel.hasUnsent() && await(changed, deadline, false)) continue;
       library.wakeup();
     } finally {
       lock.unlock();
     }
+  }
+
+  /** As `close`, but waits for nothing. */
+  void closeSoon() {
+    tell(GOODBYE, NO_BYTES);
+    isClosed = true;
+    changed.signalAll();
+    library.wakeup();
+  }
+
+  /** An exchange has changed to another link. */
+  void left() {
+    changed.signalAll();
+    if (links.drops(this)) closeSoon();
   }
 
   private InterweaveException told(InterweaveException why) {
@@ -286,19 +375,20 @@ final class Link implements Connection.Hearing<Call> {
 
   private InterweaveException lost(String why) {
     return InterweaveException.of(
-        Error.UNREACHABLE, "the connection to " + shown + " is lost: " + why);
+        Error.UNREACHABLE, "the connection to " + attempts.host().shown + " is lost: " + why);
   }
 
   /** What was never reached is told apart, because most often no server runs there. */
   private InterweaveException failed(IOException why) {
     if (channel != null && channel.isConnected()) return lost(why.getMessage());
+    Attempts.Host host = attempts.host();
+    String socketFile = host.server.socketFile();
     boolean isNobodyThere =
-        server.socketFile() == null
-            ? why instanceof ConnectException
-            : !new File(server.socketFile()).exists();
+        socketFile == null ? why instanceof ConnectException : !new File(socketFile).exists();
     String advice = isNobodyThere ? "; is one running there? (interweave serve)" : "";
     return InterweaveException.of(
-        Error.UNREACHABLE, "cannot reach a server at " + shown + ": " + why.getMessage() + advice);
+        Error.UNREACHABLE,
+        "cannot reach a server at " + host.shown + ": " + why.getMessage() + advice);
   }
 
   /** The library's thread then makes another connection. */
@@ -348,7 +438,7 @@ final class Link implements Connection.Hearing<Call> {
         lose((InterweaveException) null);
         library.remove(this);
       } else if (channel == null) {
-        if (!isClosed && now >= nextAttempt) connect(now);
+        if (!isClosed && attempts.isDue(now)) connect(now);
       } else {
         attendChannel(now);
       }
@@ -372,7 +462,7 @@ final class Link implements Connection.Hearing<Call> {
 
   private String awaited() {
     if (channel.isReady()) return "welcome";
-    return server.secure() ? "answer of TLS" : "connection";
+    return isSecure ? "answer of TLS" : "connection";
   }
 
   private void tick(long now) {
@@ -385,10 +475,17 @@ final class Link implements Connection.Hearing<Call> {
   }
 
   private void connect(long now) {
+    if (isLookingUp) return;
     beganAt = now;
     connection = new Connection(now);
+    Attempts.Host host = attempts.host();
+    if (host.address == null) {
+      isLookingUp = true;
+      Library.start(new LookingUp(host), "interweave-names");
+      return;
+    }
     try {
-      channel = Channel.connect(address, library.selector(), this, encryption());
+      channel = Channel.connect(host.address, library.selector(), this, encryption());
       if (channel.isConnected()) greet();
     } catch (IOException wrong) {
       lose(failed(wrong));
@@ -397,9 +494,39 @@ final class Link implements Connection.Hearing<Call> {
     }
   }
 
+  /** It may take long. */
+  private final class LookingUp implements Runnable {
+    private final Attempts.Host host;
+
+    LookingUp(Attempts.Host host) {
+      this.host = host;
+    }
+
+    @Override
+    public void run() {
+      SocketAddress found = null;
+      IOException failed = null;
+      try {
+        found = Channel.resolve(host.server);
+      } catch (IOException wrong) {
+        failed = wrong;
+      }
+      lock.lock();
+      try {
+        isLookingUp = false;
+        host.address = found;
+        if (failed != null) lose(failed(failed));
+        library.wakeup();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
   private Encryption encryption() {
-    if (!server.secure()) return null;
-    return Encryption.begin(server, files(), library);
+    if (!isSecure) return null;
+    Address server = attempts.host().server;
+    return Encryption.begin(server, tlsName.isEmpty() ? server.host() : tlsName, files(), library);
   }
 
   /** As they are now. */
@@ -410,7 +537,7 @@ final class Link implements Connection.Hearing<Call> {
 
   private void greet() throws IOException {
     isToLoopback = token.isEmpty() && channel.isToLoopback();
-    shownOwn = isToLoopback ? ownToken.find(true) : null;
+    shownOwn = isToLoopback ? attempts.host().ownToken.find(true) : null;
     String shownToken = shownOwn == null ? token : shownOwn.text();
     byte[] hello = Connection.hello(session, shownToken, introduction);
     Call call = new Call(HELLO, null, null);
@@ -432,43 +559,63 @@ final class Link implements Connection.Hearing<Call> {
   private void welcomed(Message answer) {
     byte[] given;
     try {
-      given = connection.welcomed(answer).session();
+      Welcome said = connection.welcomed(answer);
+      checkSpace(Answers.space(said));
+      given = said.session();
     } catch (InterweaveException wrong) {
       if (wrong.code() != Error.DENIED) throw wrong;
-      if (shownOwn == null) throw ownToken.explained(wrong, isToLoopback);
+      if (shownOwn == null) throw attempts.host().ownToken.explained(wrong, isToLoopback);
       showAnother();
       return;
     }
-    if (!Arrays.equals(given, session)) {
-      sequence = 0;
-      for (Exchange exchange : exchanges) exchange.conversation.sessionEnded();
-    }
+    if (!Arrays.equals(given, session)) sequence = 0;
     session = given;
     isLive = true;
-    failure = null;
-    ++attempts;
-    if (reconnecting != null) reconnecting.ended(shown, attempts);
+    attempts.welcomed();
+    if (reconnecting != null) reconnecting.ended(shown, attempts.count());
     reconnecting = null;
     for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionMade();
     changed.signalAll();
   }
 
+  /** All hosts of a URL serve the space of the first one that welcomed the client [SPACE-47]. */
+  private void checkSpace(byte[] found) {
+    boolean isFirst = Arrays.equals(session, NO_SESSION);
+    if (attempts.hasOthers() && !isFirst && !isOf(found)) {
+      throw InterweaveException.of(
+          Error.UNREACHABLE,
+          attempts.host().shown + " serves another space than the host that this client asked"
+              + " before; ask its operator");
+    }
+    space = found;
+  }
+
   /** The server does not take the token of a file: it is not shown again [OWN-6]. */
   private void showAnother() {
-    ownToken.refused(shownOwn);
+    attempts.host().ownToken.refused(shownOwn);
     channel.close();
     channel = null;
     connection = null;
-    nextAttempt = Clock.now();
+    attempts.hurry(Clock.now());
     library.wakeup();
   }
 
   @Override
   public void notified(Message message) {
-    // Messages about a segment begin with its number on this connection.
-    if (message.body().length < 4) return;
-    Exchange exchange = byNumber.get(new XdrReader(message.body()).u32());
+    Exchange exchange = segmentOf(message);
     if (exchange != null) exchange.notified(message);
+  }
+
+  @Override
+  public void begins(Call call, Message first) {
+    Exchange exchange = call == null ? segmentOf(first) : call.owner;
+    if (exchange != null) exchange.begins(call, first);
+  }
+
+  /** Messages about a segment begin with its number on this connection. */
+  private Exchange segmentOf(Message message) {
+    if (message.body().length < 4) return null;
+    return byNumber.get(new XdrReader(message.body()).u32());
   }
 
   /** The library's thread cannot continue. */
@@ -490,19 +637,12 @@ final class Link implements Connection.Hearing<Call> {
   private void lose(InterweaveException why) {
     if (connection == null) return;
     long now = Clock.now();
-    // The pause stays long for a server that takes every connection and drops it.
-    if (isLive && now - beganAt > LONGEST_PAUSE) pause = 0;
-    nextAttempt = now + pause;
-    pause = Math.min(Math.max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE);
     if (channel != null) channel.close();
     List<Object> unanswered = new ArrayList<>(connection.unanswered());
     boolean wasLive = isLive;
     channel = null;
     connection = null;
     isLive = false;
-    failure = why;
-    ++attempts;
-    if (wasLive && Flight.isOn()) reconnecting = ReconnectionEvent.begun(attempts);
     byNumber.clear();
     leaving.clear();
     InterweaveException told = null;
@@ -512,7 +652,15 @@ final class Link implements Connection.Hearing<Call> {
       if (told == null) told = told(why);
       call.failed(told);
     }
-    if (wasLive) for (Exchange exchange : List.copyOf(exchanges)) exchange.connectionLost();
+    boolean isRoundOver = true;
+    if (wasLive) attempts.lost(why, beganAt, now);
+    else if (why != null) isRoundOver = attempts.failed(why, now);
+    if (!isRoundOver) library.wakeup();
+    if (wasLive && Flight.isOn()) reconnecting = ReconnectionEvent.begun(attempts.count());
+    for (Exchange exchange : List.copyOf(exchanges)) {
+      if (wasLive) exchange.connectionLost();
+      else if (!isClosed && isRoundOver) exchange.unreachable(attempts.failure());
+    }
     changed.signalAll();
   }
 }

@@ -8,7 +8,8 @@ package org.interweave.client;
  * @param blocks how many blocks it has
  * @param bytes of all blocks in wire format
  * @param quotaBytes how many bytes it may have
- * @param clients connections that have it open
+ * @param clients connections that have it open; -1: another server of the space has the segment,
+ *     and only URL and version are known
  * @param isWriterLocked whether a writer has it
  */
 public record SegmentInfo(

@@ -82,7 +82,7 @@ final class SegmentLocks {
   }
 
   Knowledge knowledge() {
-    return state().knowledge(link.heard(), link.heartbeat());
+    return state().knowledge(exchange.link().heard(), exchange.link().heartbeat());
   }
 
   /** NO_LOCK without a lock; a lost copy does not change any more [LOST-5]. */
@@ -214,10 +214,12 @@ final class SegmentLocks {
 
   /** Asks the server. The answer is taken in as it comes. */
   private void ask(Bound bound, boolean fresh, long deadline) {
+    CopyState.Asked[] asks = new CopyState.Asked[1];
     Question question =
         new Question(ACQUIRE_READER, bound.model() == CoherenceModel.STRICT) {
           @Override
           byte[] body() {
+            asks[0] = state().asked();
             return AcquireReader.CODEC.toBytes(
                 conversation.question(bound, fresh, millisecondsUntil(deadline)));
           }
@@ -228,9 +230,7 @@ final class SegmentLocks {
           Answers.expect(call.answer, READER_ACQUIRED, ReaderAcquired.CODEC);
       ++asked;
       state().adaptation.asked(!acquired.updated());
-      // Otherwise its diff fits nothing, because another answer came between.
-      boolean hasIt = state().reaches(acquired.now());
-      if (!acquired.updated() || hasIt || isAlone) return;
+      if (isAlone || !state().mustAskAgain(acquired, asks[0])) return;
     }
   }
 
@@ -343,7 +343,7 @@ final class SegmentLocks {
         becomeNewest(deadline);
         WriterGrant grant = conversation.grant();
         Changes changes = new Changes(copy, grant.firstSerial(), grant.serialCount());
-        writing = new Writing(link, exchange, changes, segment.objects());
+        writing = new Writing(exchange, changes, segment.objects());
         writerDepth = 1;
         segment.objects().granted(changes);
         isBegun = true;

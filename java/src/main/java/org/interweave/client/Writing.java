@@ -41,7 +41,6 @@ final class Writing {
   private static final long REFUSAL_PAUSE = 10_000_000;
 
   final Changes changes;
-  private final Link link;
   private final Exchange exchange;
   private final Conversation conversation;
   private final WriterGrant grant;
@@ -52,8 +51,7 @@ final class Writing {
   /** Connections that were given a diff and did not answer, and so may still have it. */
   private int unanswered;
 
-  Writing(Link link, Exchange exchange, Changes changes, SegmentObjects objects) {
-    this.link = link;
+  Writing(Exchange exchange, Changes changes, SegmentObjects objects) {
     this.exchange = exchange;
     this.changes = changes;
     this.objects = objects;
@@ -142,18 +140,20 @@ final class Writing {
         InterweaveException told = release.told(wrong);
         if (release.outcome(told.code()) != Release.Outcome.ASK_AGAIN) throw told;
         if (Clock.now() >= deadline) throw Release.unknown(wrong);
-        link.await(exchange.changed, Clock.now() + REFUSAL_PAUSE, false);
+        exchange.link().await(exchange.changed, Clock.now() + REFUSAL_PAUSE, false);
       }
     }
   }
 
-  /** Null: the connection was lost before the answer came. */
+  /** Null: the connection was lost before the answer came, or another server has the segment. */
   private VersionStamp trySend(byte[] diff, VersionStamp base, long deadline) {
     if (release.isNew()) {
+      Link link = exchange.link();
       release.begin(link.session(), link.nextSequence());
       conversation.releasing(Clock.now());
     }
     Connection on = exchange.open(deadline, false, false);
+    Link link = exchange.link();
     if (!release.isSentIn(link.session())) return resolve(deadline);
     byte[] bulk = diff == null ? NO_BYTES : diff;
     ReleasePart part =
@@ -171,6 +171,8 @@ final class Writing {
       if (link.live() != on && Clock.now() < deadline) return null;
       throw wrong;
     }
+    // The segment's new owner is asked what became of the release.
+    if (Answers.redirect(answer) != null) return null;
     List<VersionStamp> versions = versions(answer);
     return versions.isEmpty() ? conversation.state().have() : versions.get(0);
   }

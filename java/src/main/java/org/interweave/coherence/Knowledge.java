@@ -20,9 +20,9 @@ public record Knowledge(
     Bound promise,
     long heard,
     long heartbeat) {
-  /** The same, if the copy were another version. */
-  public Knowledge at(VersionStamp version, long confirmedAt) {
+  /** The same, if the copy were another version, of which the server has promised that. */
+  public Knowledge at(VersionStamp version, long confirmedAt, Bound promised) {
     return new Knowledge(
-        true, version, newest, newestAsOf, confirmedAt, promise, heard, heartbeat);
+        true, version, newest, newestAsOf, confirmedAt, promised, heard, heartbeat);
   }
 }

@@ -10,8 +10,11 @@ import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
 import org.interweave.wire.protocol.ErrorCodec.ErrorReply;
 import org.interweave.wire.protocol.ErrorCodec.PlainError;
 import org.interweave.wire.protocol.FieldCodec.FieldKey;
+import org.interweave.wire.protocol.FieldCodec.HeaderField;
+import org.interweave.wire.protocol.FieldCodec.IdField;
 import org.interweave.wire.protocol.FieldCodec.RedirectField;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
+import org.interweave.wire.protocol.SessionCodec.Welcome;
 import org.interweave.wire.protocol.XdrCodec;
 
 /** What answers say: a body of the type that was hoped for, or an error, which is thrown. */
@@ -51,6 +54,20 @@ public final class Answers {
         Error.of(-reply.code().number), readable(reply.text()) + instead);
   }
 
+  /** Where a server sends the client on [SPACE-9]; null: it does not. */
+  public static RedirectField redirect(Message answer) {
+    if (!isError(answer, ErrorCode.REDIRECTED)) return null;
+    List<HeaderField> fields = read(answer).fields();
+    HeaderFields.check(fields);
+    return HeaderFields.find(fields, FieldKey.FIELD_REDIRECT, RedirectField.CODEC);
+  }
+
+  /** What the server serves together with others; null: it does not say. */
+  public static byte[] space(Welcome welcome) {
+    IdField found = HeaderFields.find(welcome.fields(), FieldKey.FIELD_SPACE_ID, IdField.CODEC);
+    return found == null ? null : found.id();
+  }
+
   /** In either of its forms [SES-5]. */
   private static ErrorReply read(Message answer) {
     try {
@@ -71,7 +88,7 @@ public final class Answers {
   }
 
   /** The text of a peer without its control characters [FIELD-8]. */
-  static String readable(String text) {
+  public static String readable(String text) {
     StringBuilder shown = new StringBuilder(text);
     for (int i = 0; i < shown.length(); ++i) {
       if (Character.isISOControl(shown.charAt(i))) shown.setCharAt(i, '?');

@@ -11,6 +11,7 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.wire.FrameDecoder;
 import org.interweave.wire.Message;
+import org.interweave.wire.Message.Part;
 import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
 import org.interweave.wire.protocol.SessionCodec;
 import org.interweave.wire.protocol.SessionCodec.Hello;
@@ -36,6 +37,12 @@ public final class Connection {
     void answered(R request, Message answer, long sentAt);
 
     void notified(Message notification);
+
+    /**
+     * The first frame of an answer, or of a notification (`request` is null), of which the rest
+     * comes later.
+     */
+    void begins(R request, Message first);
   }
 
   private record Pending(Object request, long sentAt) {}
@@ -43,13 +50,16 @@ public final class Connection {
   private final FrameDecoder frames = new FrameDecoder(0);
   private final Map<Long, Pending> pending = new HashMap<>();
   private long nextStream = 1;
+  /** When a message last began to come [FRESH-3], and when bytes last came. */
   private long heard;
+  private long bytesCame;
   private long said;
   /** Holds the session, which is a secret. */
   private Welcome welcome;
 
   public Connection(long now) {
     heard = now;
+    bytesCame = now;
     said = now;
   }
 
@@ -128,22 +138,27 @@ public final class Connection {
   /** Takes bytes in. After an exception the connection is to be closed. */
   @SuppressWarnings("unchecked")
   public <R> void receive(byte[] bytes, int begin, int end, long now, Hearing<R> hearing) {
-    heard = now;
-    List<Message> whole = new ArrayList<>();
-    frames.push(bytes, begin, end, whole);
-    for (Message message : whole) {
+    bytesCame = now;
+    List<Message> come = new ArrayList<>();
+    frames.push(bytes, begin, end, come);
+    for (Message message : come) {
+      // The server may have begun other messages before the frames that follow a first one.
+      if (message.part() != Part.REST) heard = now;
+      boolean isFirst = message.part() == Part.FIRST;
       long stream = message.envelope().stream();
       if (stream >= NOTIFICATION_BIT) {
-        hearing.notified(message);
+        if (isFirst) hearing.begins(null, message);
+        else hearing.notified(message);
         continue;
       }
-      Pending asked = pending.remove(stream);
+      Pending asked = isFirst ? pending.get(stream) : pending.remove(stream);
       if (asked == null) {
         // Stream 0: the server says why it is about to close the connection.
         if (message.is(MessageType.ERROR)) throw Answers.refusal(message);
         throw malformed("the server answered what was not asked");
       }
-      hearing.answered((R) asked.request, message, asked.sentAt);
+      if (isFirst) hearing.begins((R) asked.request, message);
+      else hearing.answered((R) asked.request, message, asked.sentAt);
     }
   }
 
@@ -155,7 +170,7 @@ public final class Connection {
     return requests;
   }
 
-  /** When the server was last heard. */
+  /** When the server was last heard: a message began to come [FRESH-3]. */
   public long heard() {
     return heard;
   }
@@ -170,6 +185,6 @@ public final class Connection {
   }
 
   public boolean isSilent(long now) {
-    return welcome != null && now - heard > PATIENCE_HEARTBEATS * heartbeat();
+    return welcome != null && now - bytesCame > PATIENCE_HEARTBEATS * heartbeat();
   }
 }

@@ -68,10 +68,10 @@ public final class Conversation {
   private boolean isClosed;
   private boolean isRemoved;
   private String lostBecause;
-  /** How recent the copy must be, and whether the program listens for changes. */
+  /** The model that the copy must satisfy, and whether the program listens for changes. */
   private Bound bound = Bound.FULL;
   private boolean isWatched;
-  /** What the last SUBSCRIBE asked for. */
+  /** The wishes of the last SUBSCRIBE. */
   private Bound askedPromise;
   private boolean askedPush;
   private boolean isSubscribing;
@@ -240,6 +240,15 @@ public final class Conversation {
   }
 
   /**
+   * Another server has the segment now [SPACE-23], and its number is not open on the connection any
+   * more. Locks of this server's session are not known there [SPACE-16].
+   */
+  public void moved() {
+    connectionLost();
+    sessionEnded();
+  }
+
+  /**
    * The session that had locks is over, and another one has begun. The server is asked first
    * whether it has the segment, because a loss says more than a lost lock.
    */
@@ -261,12 +270,12 @@ public final class Conversation {
   public AcquireReader question(Bound bound, boolean fresh, long deadlineMs) {
     if (bound.model() == CoherenceModel.STRICT) hasAskedStrict = true;
     return new AcquireReader(
-        number, state.reach(), bound.model(), bound.x(), fresh, deadlineMs);
+        number, state.willReach(), bound.model(), bound.x(), fresh, deadlineMs);
   }
 
   /** The body of ACQUIRE_WRITER. */
   public AcquireWriter writerQuestion(long deadlineMs) {
-    return new AcquireWriter(number, state.reach(), deadlineMs);
+    return new AcquireWriter(number, state.willReach(), deadlineMs);
   }
 
   /** The number of late grants; one that came meanwhile explains WOULD_DEADLOCK. */
@@ -276,8 +285,24 @@ public final class Conversation {
 
   // ---- what comes ----
 
+  /** The first frame of a message, which is heard when the rest is here. */
+  public void begins(Message first) {
+    long stream = first.envelope().stream();
+    if (first.is(MessageType.PUSH)) {
+      Push push = first.decode(Push.CODEC);
+      state.begins(new CopyState.Coming(stream, push.from(), push.now()));
+    } else if (first.is(MessageType.READER_ACQUIRED)) {
+      VersionStamp version = first.decode(ReaderAcquired.CODEC).now();
+      state.begins(new CopyState.Coming(stream, null, version));
+    } else if (first.is(MessageType.WRITER_ACQUIRED)) {
+      VersionStamp version = first.decode(WriterAcquired.CODEC).now();
+      state.begins(new CopyState.Coming(stream, null, version));
+    }
+  }
+
   /** An answer to a request of that type. Late: no thread waits for the answer. */
   public void heard(MessageType asked, Message answer, boolean isLate, long sentAt, long now) {
+    state.ends(answer.envelope().stream());
     if (Answers.isError(answer, ErrorCode.REMOVED)) removed();
     switch (asked) {
       case ACQUIRE_READER -> heardReader(answer, isLate, sentAt);
@@ -366,22 +391,23 @@ public final class Conversation {
     if (!isSubscribing) return;
     isSubscribing = false;
     if (answer.is(MessageType.SUBSCRIBED)) {
-      state.subscribed(askedPromise);
-      state.newestIs(answer.decode(Subscribed.CODEC).now(), sentAt);
+      state.subscribed(askedPromise, answer.decode(Subscribed.CODEC).now(), sentAt);
     }
     // The model may have changed meanwhile. A refused request is not repeated at once.
     followBound();
   }
 
   /** A notification about the segment. */
-  public void notified(Message message, long now) {
+  public void notified(Message message) {
+    state.ends(message.envelope().stream());
     if (message.is(MessageType.PUSH)) {
       state.adaptation.notified();
-      diffCame(message, message.decode(Push.CODEC).now(), true, true, now);
+      VersionStamp version = message.decode(Push.CODEC).now();
+      diffCame(message, version, true, true, state.asOfNotified(version));
       followBound();
     } else if (message.is(MessageType.NOT_RECENT)) {
       state.adaptation.notified();
-      state.notRecent(message.decode(NotRecent.CODEC).now(), now);
+      state.notRecent(message.decode(NotRecent.CODEC).now());
       followBound();
     } else if (message.is(MessageType.WRITER_LOST)) {
       heardLoss(message.decode(WriterLost.CODEC).fence());

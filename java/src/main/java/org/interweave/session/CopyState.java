@@ -8,6 +8,8 @@ import java.util.Deque;
 import org.interweave.coherence.Adaptation;
 import org.interweave.coherence.Bound;
 import org.interweave.coherence.Knowledge;
+import org.interweave.wire.protocol.LockCodec.CoherenceModel;
+import org.interweave.wire.protocol.LockCodec.ReaderAcquired;
 import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
 
 /**
@@ -30,10 +32,25 @@ public final class CopyState {
   private long confirmed = NEVER;
   /** `reach` was the newest at this moment. */
   private long reachAsOf = NEVER;
-  /** The server has nothing more to say for now [NOT-1]. */
+  // While one of these is true, the server's silence does not mean that `reach` is recent enough.
+  /** It has nothing more to say for now [NOT-1]. */
   private boolean isTold;
+  /** It counts the client as having more than `reach`. */
+  private boolean isOverrated;
+  /** Its first notification may be on its way [NOT-5]. */
+  private boolean isUnsure;
+  /** So it is while a diff is coming; else null. There is one at a time [FRAME-5]. */
+  private Coming coming;
   private Deque<StagedDiff> staged = new ArrayDeque<>();
   private long creditBytes;
+  /** So often a diff was lost. */
+  private long lost;
+
+  /**
+   * The first frame of a message has come whose diff the server counts the client as having
+   * [NOT-6]. `from` is null for an answer, which does not say yet at which version its diff begins.
+   */
+  record Coming(long stream, VersionStamp from, VersionStamp now) {}
 
   /** The same number with another chain is another history, which has replaced ours [COH-11]. */
   private static boolean isAfter(VersionStamp a, VersionStamp b) {
@@ -67,13 +84,18 @@ public final class CopyState {
   }
 
   public Knowledge knowledge(long heard, long heartbeat) {
-    Bound promise = isTold ? null : subscription;
+    // The promise is about `reach` [FRESH-3].
+    Bound promise = hasStaged() ? null : promise();
     return new Knowledge(hasCopy, have, newest, newestAsOf, confirmed, promise, heard, heartbeat);
   }
 
   /** What would be known once the waiting diffs were applied. */
   public Knowledge withStaged(Knowledge known) {
-    return staged.isEmpty() ? known : known.at(reach(), reachAsOf);
+    return staged.isEmpty() ? known : known.at(reach(), reachAsOf, promise());
+  }
+
+  private Bound promise() {
+    return isTold || isOverrated || isUnsure || coming != null ? null : subscription;
   }
 
   public boolean hasStaged() {
@@ -83,6 +105,30 @@ public final class CopyState {
   /** The version that the copy and its waiting diffs lead to: what requests say they have. */
   public VersionStamp reach() {
     return staged.isEmpty() ? have : staged.peekLast().now();
+  }
+
+  /**
+   * `reach` after the diff that is coming. A question gives this version: its answer comes later.
+   */
+  public VersionStamp willReach() {
+    boolean continues = coming != null && coming.from != null && isSame(coming.from, reach());
+    return continues ? coming.now : reach();
+  }
+
+  /** What a question says that the client has, and how many diffs the client had lost by then. */
+  public record Asked(VersionStamp have, long lost) {}
+
+  public Asked asked() {
+    return new Asked(willReach(), lost);
+  }
+
+  void begins(Coming message) {
+    coming = message;
+  }
+
+  /** The message on that stream is complete. */
+  void ends(long stream) {
+    if (coming != null && coming.stream == stream) coming = null;
   }
 
   /**
@@ -104,10 +150,22 @@ public final class CopyState {
 
   /**
    * The segment was opened at a server, which may have gone back from what was heard before, though
-   * not from the copy [COH-11].
+   * not from the copy. Drops diffs that lead to a version that the server has lost [COH-11].
    */
   void openedAt(VersionStamp version) {
+    if (isAfter(reach(), version)) dropStaged();
     newest = version;
+  }
+
+  /**
+   * After the answer `acquired` to that question: its diff fits nothing, because another answer
+   * came between. Or the copy does not come to the version that was named, because a diff that was
+   * coming, or waited, could not be used. Or a diff was lost on which the answer counts [FRESH-2].
+   */
+  public boolean mustAskAgain(ReaderAcquired acquired, Asked asked) {
+    boolean lacksNamed = asked.have.number() != 0 && !reaches(asked.have);
+    boolean countsOnDiff = acquired.updated() || lost != asked.lost;
+    return !acquired.updated() && lacksNamed || countsOnDiff && !reaches(acquired.now());
   }
 
   /** Whether the client can reach that version, or a later one of its incarnation. */
@@ -120,7 +178,10 @@ public final class CopyState {
   }
 
   private void reachedNewest() {
-    if (isSame(reach(), newest)) isTold = false;
+    if (!isSame(reach(), newest)) return;
+    isTold = false;
+    isOverrated = false;
+    isUnsure = false;
   }
 
   /** An answer without a diff: what the client can reach is recent enough. */
@@ -132,6 +193,7 @@ public final class CopyState {
       had = version;
     }
     newestIs(version, asOf);
+    isUnsure = false;
     reachedNewest();
   }
 
@@ -141,12 +203,12 @@ public final class CopyState {
     // back.
     if (diff.isComplete()) newest = diff.now();
     newestIs(diff.now(), diff.asOf());
+    isUnsure = false;
     VersionStamp end = reach();
     boolean continues = diff.isComplete() || isSame(diff.from(), end);
     if (!continues || isSame(diff.now(), end) && hasCopy) {
       giveCredit(diff);
-      // The server counts on our having it, so its silence means nothing any more.
-      if (!isSame(diff.now(), end)) isTold = true;
+      if (!isSame(diff.now(), end)) loseDiffs();
       return;
     }
     if (diff.isComplete()) dropStaged();
@@ -155,23 +217,38 @@ public final class CopyState {
     reachedNewest();
   }
 
-  void subscribed(Bound promise) {
+  /** SUBSCRIBED: `version` is the newest, as it says. */
+  void subscribed(Bound promise, VersionStamp version, long asOf) {
     subscription = promise;
     isTold = false;
+    // The other bounds are known to be kept or broken by the numbers of the versions.
+    isUnsure = promise.model() == CoherenceModel.DIFF && !isSame(version, reach());
+    newestIs(version, asOf);
   }
 
+  /** SUBSCRIBE with `reach`, or UNSUBSCRIBE, is about to be sent. */
   void unsubscribed() {
     subscription = null;
+    isOverrated = false;
   }
 
-  void notRecent(VersionStamp version, long heard) {
+  void notRecent(VersionStamp version) {
     isTold = true;
-    newestIs(version, heard);
+    newestIs(version, asOfNotified(version));
+  }
+
+  /** The moment as of which a notification confirms its version [FRESH-2]. */
+  long asOfNotified(VersionStamp version) {
+    boolean isLater =
+        version.incarnation() == newest.incarnation()
+            && Long.compareUnsigned(version.number(), newest.number()) >= 0;
+    return isLater ? newestAsOf : NEVER;
   }
 
   /** The connection is gone; so is the server's promise. Pushed bytes need no credit any more. */
   void connectionLost() {
-    subscription = null;
+    unsubscribed();
+    coming = null;
     newestAsOf = NEVER;
     Deque<StagedDiff> kept = new ArrayDeque<>();
     for (StagedDiff diff : staged) kept.add(diff.unpushed());
@@ -202,8 +279,15 @@ public final class CopyState {
     reachAsOf = confirmed;
   }
 
+  /** The server counts the client as having a diff that is lost. */
+  private void loseDiffs() {
+    isOverrated = true;
+    ++lost;
+  }
+
   /** Marks the copy as not being any version. The next diff must be a complete copy. */
   public void forget() {
+    loseDiffs();
     dropStaged();
     hasCopy = false;
     have = NO_VERSION;

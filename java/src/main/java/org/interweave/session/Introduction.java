@@ -8,6 +8,7 @@ import org.interweave.wire.protocol.FieldCodec.FieldKey;
 import org.interweave.wire.protocol.FieldCodec.HeaderField;
 import org.interweave.wire.protocol.FieldCodec.KeepingField;
 import org.interweave.wire.protocol.FieldCodec.LabelField;
+import org.interweave.wire.protocol.FieldCodec.MovingField;
 import org.interweave.wire.protocol.FieldCodec.PidField;
 import org.interweave.wire.protocol.SessionCodec;
 
@@ -28,6 +29,8 @@ public record Introduction(String label, String program, String host, long pid) 
     fields.add(new HeaderField(FieldKey.FIELD_PID.number, own));
     byte[] keeps = KeepingField.CODEC.toBytes(new KeepingField(true));
     fields.add(new HeaderField(FieldKey.FIELD_KEEPING.number, keeps));
+    byte[] follows = MovingField.CODEC.toBytes(new MovingField(true));
+    fields.add(new HeaderField(FieldKey.FIELD_MOVING.number, follows));
     return fields;
   }
 

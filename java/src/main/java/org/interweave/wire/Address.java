@@ -3,8 +3,8 @@ package org.interweave.wire;
 import java.util.Locale;
 
 /**
- * A server: over TCP, the host in lower case without brackets, with TLS if it is secure [MIP-2]; or
- * by a Unix socket, whose file is not null then.
+ * A server at one host: over TCP, the host in lower case without brackets, with TLS if it is secure
+ * [MIP-2]; or by a Unix socket, whose file is not null then.
  */
 public record Address(String host, int port, boolean secure, String socketFile) {
   /** [MIP-1] */
@@ -13,7 +13,7 @@ public record Address(String host, int port, boolean secure, String socketFile) 
   private static final int MAX_PORT = 65535;
 
   /** `host[:port]`; null if the text is not that. */
-  static Address parse(String text, boolean secure) {
+  public static Address parse(String text, boolean secure) {
     int end = hostEnd(text);
     if (end < 0) return null;
     int port = DEFAULT_PORT;
@@ -29,8 +29,12 @@ public record Address(String host, int port, boolean secure, String socketFile) 
   /** Canonical, as a MIP begins [MIP-3]. */
   public String text() {
     if (socketFile != null) return "unix:" + socketFile + ":";
-    String scheme = secure ? "iws://" : "iw://";
-    return scheme + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+    return (secure ? "iws://" : "iw://") + place();
+  }
+
+  /** `host:port`, of a server over TCP. */
+  public String place() {
+    return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
   }
 
   /** Where the host ends; -1 if the text begins with none. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
+import org.interweave.wire.Message.Part;
 import org.interweave.wire.protocol.SessionCodec;
 import org.interweave.wire.protocol.SessionCodec.Envelope;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
@@ -20,8 +21,22 @@ import org.interweave.wire.protocol.XdrReader;
 public final class FrameDecoder {
   private static final int HTTP = 0x48545450;
 
+  private static final byte[] NONE = new byte[0];
+
   /** A message whose bulk has not come whole. */
-  private record Incomplete(Envelope envelope, byte[] body, Arriving bulk) {}
+  private static final class Incomplete {
+    final Envelope envelope;
+    final byte[] body;
+    final Arriving bulk;
+    /** Of the whole message. */
+    Part part = Part.WHOLE;
+
+    Incomplete(Envelope envelope, byte[] body, Arriving bulk) {
+      this.envelope = envelope;
+      this.body = body;
+      this.bulk = bulk;
+    }
+  }
 
   private final Map<Long, Incomplete> incomplete = new HashMap<>();
   private long maxBulkBytes;
@@ -45,8 +60,11 @@ public final class FrameDecoder {
     this.maxBulkBytes = isLarge ? Integer.MAX_VALUE - 8 : maxBulkBytes;
   }
 
-  /** Takes the bytes from `begin` to `end`, and adds the messages that are whole. */
-  public void push(byte[] bytes, int begin, int end, List<Message> whole) {
+  /**
+   * Takes the bytes from `begin` to `end`. Adds the messages that are whole, and those of which the
+   * first frame is here, in their order.
+   */
+  public void push(byte[] bytes, int begin, int end, List<Message> come) {
     int at = begin;
     while (true) {
       if (filled != null) {
@@ -54,7 +72,7 @@ public final class FrameDecoder {
         at += count;
         missing -= count;
         if (missing > 0) return;
-        finishFrame(whole);
+        finishFrame(come);
       } else if (control != null) {
         at += control.take(bytes, at, end);
         if (control.missing() > 0) return;
@@ -67,10 +85,13 @@ public final class FrameDecoder {
     }
   }
 
-  private void finishFrame(List<Message> whole) {
+  private void finishFrame(List<Message> come) {
     if (filled.bulk.missing() == 0) {
       incomplete.remove(filled.envelope.stream());
-      whole.add(new Message(filled.envelope, filled.body, filled.bulk.bytes()));
+      come.add(new Message(filled.envelope, filled.body, filled.bulk.bytes(), filled.part));
+    } else if (filled.part == Part.WHOLE) {
+      filled.part = Part.REST;
+      come.add(new Message(filled.envelope, filled.body, NONE, Part.FIRST));
     }
     filled = null;
   }

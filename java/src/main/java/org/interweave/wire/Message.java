@@ -10,11 +10,25 @@ import org.interweave.wire.protocol.XdrCodec;
 import org.interweave.wire.protocol.XdrWriter;
 
 /** A message: its envelope, the XDR that follows the envelope, and its bulk. */
-public record Message(Envelope envelope, byte[] body, byte[] bulk) {
+public record Message(Envelope envelope, byte[] body, byte[] bulk, Part part) {
+  /** How much of a message has come. */
+  public enum Part {
+    /** All of it, in one frame. */
+    WHOLE,
+    /** The first of its frames. The bulk is not here yet. */
+    FIRST,
+    /** All of it. Its first frame was told before. */
+    REST
+  }
+
   /** control_bytes:u32 bulk_bytes:u32 */
   static final int HEAD_BYTES = 8;
 
   private static final byte[] NONE = new byte[0];
+
+  public Message(Envelope envelope, byte[] body, byte[] bulk) {
+    this(envelope, body, bulk, Part.WHOLE);
+  }
 
   /** A message with a body and no bulk. */
   public static <T> Message of(MessageType type, long stream, XdrCodec<T> codec, T body) {

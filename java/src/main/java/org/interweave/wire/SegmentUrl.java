@@ -9,7 +9,7 @@ import org.interweave.wire.protocol.SegmentCodec;
  * The URL of a segment, whose path begins with '/' (spec/format/mip.md). Whether the segment exists
  * is not asked here.
  */
-public record SegmentUrl(Address server, String path) {
+public record SegmentUrl(Hosts server, String path) {
   /** [MIP-6] */
   private static final int MAX_MIP_BYTES = 4096;
 
@@ -36,7 +36,8 @@ public record SegmentUrl(Address server, String path) {
     if (file.isEmpty() || hasControl(file)) {
       throw bad(text, "does not name the socket's file and `:/path`");
     }
-    return new SegmentUrl(new Address(null, 0, false, file), text.substring(colon + 1));
+    Address server = new Address(null, 0, false, file);
+    return new SegmentUrl(Hosts.of(server), text.substring(colon + 1));
   }
 
   private static SegmentUrl ofHost(String text) {
@@ -45,9 +46,12 @@ public record SegmentUrl(Address server, String path) {
     String rest = hasScheme ? text.substring(text.indexOf("//") + 2) : text;
     int slash = rest.indexOf('/');
     if (slash < 0) throw bad(text, "has no path");
-    Address server = Address.parse(rest.substring(0, slash), isSecure);
+    Hosts server = Hosts.parse(rest.substring(0, slash), isSecure);
     if (server == null) {
-      throw bad(text, "has no host, or a port that is not a number from 1 to 65535");
+      throw bad(
+          text,
+          "has no host, one of them twice, more than eight, or a port that is not a number from 1"
+              + " to 65535");
     }
     return new SegmentUrl(server, rest.substring(slash));
   }
@@ -91,7 +95,8 @@ public record SegmentUrl(Address server, String path) {
     String shown = text.substring(0, Math.min(text.length(), SHOWN));
     return new InterweaveException(
         Error.BAD_URL,
-        "`" + shown + "` " + why + "; write [iw://|iws://]host[:port]/path, or unix:FILE:/path");
+        "`" + shown + "` " + why + "; write [iw://|iws://]host[:port]{,host[:port]}/path, or"
+            + " unix:FILE:/path");
   }
 
   private static int byteLength(String text) {

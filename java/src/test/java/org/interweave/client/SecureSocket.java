@@ -7,7 +7,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import org.interweave.wire.SegmentUrl;
+import org.interweave.wire.Address;
 
 /** Drives an Encryption as the library's thread does, for text instead of frames. */
 final class SecureSocket implements AutoCloseable {
@@ -21,7 +21,7 @@ final class SecureSocket implements AutoCloseable {
     socket.configureBlocking(false);
     encryption =
         Encryption.begin(
-            SegmentUrl.parse("iws://127.0.0.1:" + port + "/").server(), files, Library.get());
+            Address.parse("127.0.0.1:" + port, true), "127.0.0.1", files, Library.get());
   }
 
   private void drive() throws IOException {

@@ -45,7 +45,7 @@ final class Server implements AutoCloseable {
   }
 
   /** Below the ports that Linux gives to a program that asks for any. */
-  private static int freePort() throws IOException {
+  static int freePort() throws IOException {
     Random random = new Random();
     while (true) {
       int port = 20_000 + random.nextInt(12_000);

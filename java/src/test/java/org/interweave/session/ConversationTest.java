@@ -13,6 +13,7 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.coherence.Bound;
 import org.interweave.coherence.Freshness;
+import org.interweave.coherence.Knowledge;
 import org.interweave.wire.ByteWriter;
 import org.interweave.wire.Message;
 import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
@@ -35,6 +36,7 @@ import org.interweave.wire.protocol.NotifyCodec.WriterLost;
 import org.interweave.wire.protocol.SegmentCodec.Durability;
 import org.interweave.wire.protocol.SegmentCodec.SegmentOpened;
 import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
+import org.interweave.wire.protocol.SessionCodec.Envelope;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
 import org.interweave.wire.protocol.XdrCodec;
 import org.junit.jupiter.api.Test;
@@ -205,7 +207,7 @@ class ConversationTest {
 
   private void notifyLost(long fence) {
     WriterLost body = new WriterLost(NUMBER, fence);
-    conversation.notified(message(MessageType.WRITER_LOST, WriterLost.CODEC, body), SECOND);
+    conversation.notified(message(MessageType.WRITER_LOST, WriterLost.CODEC, body));
   }
 
   @Test
@@ -213,7 +215,7 @@ class ConversationTest {
     fetchFirst();
     hear(MessageType.ACQUIRE_WRITER, granted(7, 1), false, SECOND);
     SegmentGone body = new SegmentGone(NUMBER);
-    conversation.notified(message(MessageType.SEGMENT_GONE, SegmentGone.CODEC, body), SECOND);
+    conversation.notified(message(MessageType.SEGMENT_GONE, SegmentGone.CODEC, body));
     assertTrue(conversation.grant().isLost());
     InterweaveException wrong =
         assertThrows(InterweaveException.class, conversation::check);
@@ -299,8 +301,7 @@ class ConversationTest {
   private void push(long from, long to) {
     Push body = new Push(NUMBER, version(from), version(to));
     byte[] encoded = Push.CODEC.toBytes(body);
-    conversation.notified(
-        Message.of(MessageType.PUSH, 1, encoded, diff(from, to)), 2 * SECOND);
+    conversation.notified(Message.of(MessageType.PUSH, 1, encoded, diff(from, to)));
   }
 
   @Test
@@ -323,10 +324,162 @@ class ConversationTest {
     subscribe(SECOND);
     assertNotNull(conversation.state().knowledge(0, SECOND).promise());
     NotRecent body = new NotRecent(NUMBER, version(2));
-    conversation.notified(message(MessageType.NOT_RECENT, NotRecent.CODEC, body), SECOND);
+    conversation.notified(message(MessageType.NOT_RECENT, NotRecent.CODEC, body));
     assertNull(conversation.state().knowledge(0, SECOND).promise());
     hear(MessageType.ACQUIRE_READER, acquired(1, 2), false, SECOND);
+    apply();
     assertNotNull(conversation.state().knowledge(0, SECOND).promise());
+  }
+
+  /** [FRESH-2] It may have been long on its way. */
+  @Test
+  void aNotificationConfirmsAsOfWhatWasHeardOfBefore() {
+    fetchFirst();
+    subscribe(SECOND);
+    push(1, 2);
+    apply();
+    assertEquals(SECOND, conversation.state().knowledge(0, SECOND).confirmed());
+    assertEquals(Freshness.NEVER, conversation.state().asOfNotified(version(1)), "out of order");
+  }
+
+  /** [FRESH-3] */
+  @Test
+  void thePromiseIsAboutTheDiffsThatWaitAndNotAboutTheCopy() {
+    fetchFirst();
+    subscribe(SECOND);
+    push(1, 2);
+    CopyState state = conversation.state();
+    Knowledge known = state.knowledge(0, SECOND);
+    assertNull(known.promise());
+    assertNotNull(state.withStaged(known).promise());
+    apply();
+    assertNotNull(state.knowledge(0, SECOND).promise());
+  }
+
+  /** [FRESH-3] The server counts the client as having the diff. */
+  @Test
+  void subscribedDoesNotMendADiffThatWasDropped() {
+    fetchFirst();
+    push(2, 3);
+    CopyState state = conversation.state();
+    state.subscribed(Bound.FULL, version(3), SECOND);
+    assertNull(state.knowledge(0, SECOND).promise(), "SUBSCRIBE was sent before");
+    state.unsubscribed();
+    state.subscribed(Bound.FULL, version(3), SECOND);
+    assertNotNull(state.knowledge(0, SECOND).promise());
+  }
+
+  /** [NOT-5] NOT_RECENT follows at once, perhaps in another packet. */
+  @Test
+  void subscribedPromisesNoUnitsOfAnOlderCopyUntilMoreIsHeard() {
+    fetchFirst();
+    CopyState state = conversation.state();
+    state.subscribed(new Bound(CoherenceModel.DELTA, 2), version(2), SECOND);
+    assertNotNull(state.knowledge(0, SECOND).promise());
+    state.subscribed(new Bound(CoherenceModel.DIFF, 2), version(2), SECOND);
+    assertNull(state.knowledge(0, SECOND).promise());
+    state.upToDate(version(2), SECOND);
+    assertNotNull(state.knowledge(0, SECOND).promise());
+  }
+
+  private static Message first(Message whole, long stream) {
+    Envelope envelope = new Envelope(whole.envelope().type(), stream, whole.bulk().length);
+    return new Message(envelope, whole.body(), new byte[0], Message.Part.FIRST);
+  }
+
+  private static Message rest(Message whole, long stream) {
+    Envelope envelope = new Envelope(whole.envelope().type(), stream, whole.bulk().length);
+    return new Message(envelope, whole.body(), whole.bulk(), Message.Part.REST);
+  }
+
+  /** [NOT-6] The server counts the client as having version 2 meanwhile. */
+  @Test
+  void nothingIsPromisedFromTheFirstFrameOfADiffToTheLast() {
+    fetchFirst();
+    subscribe(SECOND);
+    CopyState state = conversation.state();
+    byte[] pushed = Push.CODEC.toBytes(new Push(NUMBER, version(1), version(2)));
+    Message push = Message.of(MessageType.PUSH, 1, pushed, diff(1, 2));
+    conversation.begins(first(push, 9));
+    assertNull(state.knowledge(0, SECOND).promise());
+    assertEquals(version(2), conversation.question(Bound.FULL, false, 0).have());
+    assertEquals(version(2), conversation.writerQuestion(0).have());
+    conversation.notified(Message.of(MessageType.HEARTBEAT, 10));
+    assertNull(state.knowledge(0, SECOND).promise());
+    conversation.notified(rest(push, 9));
+    apply();
+    assertNotNull(state.knowledge(0, SECOND).promise());
+    conversation.begins(first(acquired(2, 3), 5));
+    assertNull(state.knowledge(0, SECOND).promise());
+    assertEquals(version(2), conversation.question(Bound.FULL, false, 0).have());
+    hear(MessageType.ACQUIRE_READER, rest(acquired(2, 3), 5), false, SECOND);
+    apply();
+    assertNotNull(state.knowledge(0, SECOND).promise());
+    conversation.begins(first(acquired(3, 4), 7));
+    conversation.connectionLost();
+    state.subscribed(Bound.FULL, version(3), SECOND);
+    assertNotNull(state.knowledge(0, SECOND).promise(), "the message was lost");
+  }
+
+  /** [COH-1] The diff that the question counted on could not be used. */
+  @Test
+  void anAnswerAboutAVersionThatWasDroppedIsAskedForAgain() {
+    fetchFirst();
+    ReaderAcquired isRecent = new ReaderAcquired(version(2), false);
+    CopyState.Asked asked = conversation.state().asked();
+    assertEquals(version(1), asked.have());
+    assertFalse(conversation.state().mustAskAgain(isRecent, asked));
+    assertTrue(conversation.state().mustAskAgain(isRecent, new CopyState.Asked(version(2), 0)));
+    assertTrue(conversation.state().mustAskAgain(new ReaderAcquired(version(2), true), asked));
+    conversation.state().forget();
+    assertTrue(conversation.state().mustAskAgain(isRecent, asked));
+    CopyState.Asked nothing = conversation.state().asked();
+    assertFalse(conversation.state().mustAskAgain(isRecent, nothing));
+  }
+
+  /**
+   * [FRESH-2] A push crosses the question: the server makes its next diff from the version that was
+   * named. It counts that diff as applied, and answers without one.
+   */
+  @Test
+  void anAnswerThatCountsOnADroppedDiffIsAskedForAgain() {
+    fetchFirst();
+    CopyState state = conversation.state();
+    CopyState.Asked asked = state.asked();
+    ReaderAcquired isRecent = new ReaderAcquired(version(3), false);
+    push(1, 2);
+    assertFalse(state.mustAskAgain(isRecent, asked), "it is recent enough");
+    push(1, 3);
+    assertEquals(version(2), state.reach());
+    assertTrue(state.mustAskAgain(isRecent, asked));
+    assertFalse(state.mustAskAgain(isRecent, state.asked()), "the server knows what is here");
+    push(2, 3);
+    assertFalse(state.mustAskAgain(isRecent, asked));
+  }
+
+  /** [COH-11] No program has seen version 3. If one saw it now, its copy would go back later. */
+  @Test
+  void diffsBeyondAServerThatLostVersionsAreDropped() {
+    VersionStamp last = version(3);
+    VersionStamp otherHistory =
+        new VersionStamp(last.incarnation(), last.number(), last.chain() + 1);
+    VersionStamp otherLife = new VersionStamp(last.incarnation() + 1, 9, last.chain());
+    fetchFirst();
+    CopyState state = conversation.state();
+    for (VersionStamp newest : List.of(version(1), version(2), otherHistory, otherLife)) {
+      push(1, 2);
+      push(2, 3);
+      assertEquals(last, state.reach());
+      state.connectionLost();
+      state.openedAt(newest);
+      assertEquals(version(1), state.reach());
+      assertFalse(state.hasStaged());
+      assertEquals(newest, state.newest());
+    }
+    push(1, 2);
+    state.connectionLost();
+    state.openedAt(version(3));
+    assertEquals(version(2), state.reach(), "the server has it");
   }
 
   /** [POLL-1] */
@@ -456,8 +609,7 @@ class ConversationTest {
 
   private void recall(long fence) {
     RecallWriter body = new RecallWriter(NUMBER, fence);
-    conversation.notified(
-        message(MessageType.RECALL_WRITER, RecallWriter.CODEC, body), SECOND);
+    conversation.notified(message(MessageType.RECALL_WRITER, RecallWriter.CODEC, body));
   }
 
   /** [LOCK-14] */

@@ -220,7 +220,7 @@ final class KeptGrantWorld {
 
   private void hear(Client client, Said said) {
     if (said.asked == null) {
-      client.talk.notified(said.message, now);
+      client.talk.notified(said.message);
     } else {
       client.talk.heard(said.asked.type, said.message, false, said.asked.sentAt, now);
       if (said.asked.type == MessageType.ACQUIRE_WRITER) begin(client);

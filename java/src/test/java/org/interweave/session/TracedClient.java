@@ -209,8 +209,14 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
     // Messages about a segment begin with its number on this connection.
     if (message.body().length < 4 || conversation == null || !conversation.isOpen()) return;
     if (ByteBuffer.wrap(message.body()).getInt() != (int) conversation.number()) return;
-    conversation.notified(message, now);
+    conversation.notified(message);
     carryOut();
+  }
+
+  /** A trace tells a message when it is whole. */
+  @Override
+  public void begins(Call call, Message first) {
+    throw new AssertionError("a message in several frames");
   }
 
   // ---- sending ----
@@ -358,17 +364,20 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
   }
 
   void askReader(Bound wanted, boolean fresh, long deadline) {
+    CopyState.Asked[] asks = new CopyState.Asked[1];
     while (true) {
       Call call =
           ask(
               ACQUIRE_READER,
-              () -> AcquireReader.CODEC.toBytes(conversation.question(wanted, fresh, 0)),
+              () -> {
+                asks[0] = state().asked();
+                return AcquireReader.CODEC.toBytes(conversation.question(wanted, fresh, 0));
+              },
               deadline);
       ReaderAcquired acquired =
           Answers.expect(call.answer, READER_ACQUIRED, ReaderAcquired.CODEC);
       state().adaptation.asked(!acquired.updated());
-      boolean hasIt = state().reaches(acquired.now());
-      if (!acquired.updated() || hasIt || program.isWriting()) return;
+      if (program.isWriting() || !state().mustAskAgain(acquired, asks[0])) return;
     }
   }
 

@@ -29,7 +29,7 @@ import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
 final class TracedProgram {
   private static final long REFUSAL_PAUSE = 10_000_000;
 
-  /** How an action ended. */
+  /** The end of an action. */
   record Ended(
       String code, String outcome, VersionStamp version, long fence, boolean isResumed) {}
 

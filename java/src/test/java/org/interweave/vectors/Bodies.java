@@ -8,6 +8,7 @@ import java.util.Map;
 import org.interweave.wire.protocol.ErrorCodec;
 import org.interweave.wire.protocol.FieldCodec;
 import org.interweave.wire.protocol.LockCodec;
+import org.interweave.wire.protocol.MovingCodec;
 import org.interweave.wire.protocol.NotifyCodec;
 import org.interweave.wire.protocol.SegmentCodec;
 import org.interweave.wire.protocol.SessionCodec;
@@ -21,6 +22,7 @@ final class Bodies {
           SegmentCodec.class,
           LockCodec.class,
           NotifyCodec.class,
+          MovingCodec.class,
           ErrorCodec.class);
 
   private static final Map<String, String> FIELDS =

@@ -80,7 +80,9 @@ public final class ErrorCodec {
     /** The segment came back without what this process had: reopen it. */
     SEGMENT_LOST(34),
     /** Another server has the segment; the text says its address. */
-    REDIRECTED(35);
+    REDIRECTED(35),
+    /** The database has no synchronous standby: reads continue, writes fail. */
+    STORE_ALONE(36);
 
     public final int number;
 
@@ -127,6 +129,7 @@ public final class ErrorCodec {
         case 33 -> INTERNAL;
         case 34 -> SEGMENT_LOST;
         case 35 -> REDIRECTED;
+        case 36 -> STORE_ALONE;
         default -> null;
       };
     }

@@ -25,7 +25,8 @@ public final class FieldCodec {
     FIELD_PROOF(9),
     FIELD_CHAIN_HASH(10),
     FIELD_EPOCH(11),
-    FIELD_KEEPING(12);
+    FIELD_KEEPING(12),
+    FIELD_MOVING(13);
 
     public final int number;
 
@@ -48,6 +49,7 @@ public final class FieldCodec {
         case 10 -> FIELD_CHAIN_HASH;
         case 11 -> FIELD_EPOCH;
         case 12 -> FIELD_KEEPING;
+        case 13 -> FIELD_MOVING;
         default -> null;
       };
     }
@@ -273,6 +275,24 @@ public final class FieldCodec {
       @Override
       public void encode(XdrWriter w, KeepingField value) {
         w.bool(value.keepsGrants());
+      }
+    };
+  }
+
+  /** On this connection the client follows SEGMENT_MOVED [SPACE-23]. Without the field the server
+   * closes the connection where a segment moves. */
+  public record MovingField(
+      boolean followsMoves) {
+    public static final XdrCodec<MovingField> CODEC = new XdrCodec<>() {
+      @Override
+      public MovingField decode(XdrReader r) {
+        return new MovingField(
+            r.bool());
+      }
+
+      @Override
+      public void encode(XdrWriter w, MovingField value) {
+        w.bool(value.followsMoves());
       }
     };
   }

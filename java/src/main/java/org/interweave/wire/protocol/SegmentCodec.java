@@ -13,6 +13,7 @@ public final class SegmentCodec {
   public static final int MAX_DESCRIBED = 4096;
   public static final int MAX_NAMES_DESCRIBED = 64;
   public static final int MAX_CHAINS = 1024;
+  public static final long NOT_KNOWN = 4294967295L;
 
   /** UTF-8, not empty, not beginning with a digit, without '#' and control characters [SEG-4] */
   public static final XdrCodec<String> BLOCK_NAME = XdrCodec.string(255L);
@@ -185,7 +186,8 @@ public final class SegmentCodec {
     };
   }
 
-  /** Segments whose path begins with `prefix` and comes after `after`, in byte order. */
+  /** Segments whose path begins with `prefix` and comes after `after`, in byte order. A server that
+   * shares its store lists those of all servers [SPACE-34]. */
   public record ListSegments(
       String prefix,
       String after) {
@@ -205,6 +207,9 @@ public final class SegmentCodec {
     };
   }
 
+  /** Of a segment that another server owns, `clients` is NOT_KNOWN. Then the path, the incarnation and
+   * the number of `newest` are those that the store has, and the other members mean nothing
+   * [SPACE-35]. */
   public record SegmentInfo(
       String path,
       VersionStamp newest,
@@ -263,6 +268,110 @@ public final class SegmentCodec {
       @Override
       public void encode(XdrWriter w, SegmentList value) {
         w.list(value.segments(), 128L, 72L, SegmentInfo.CODEC);
+        w.bool(value.more());
+      }
+    };
+  }
+
+  /** The server of a segment, as the asked server sees it [SPACE-36]. */
+  public enum SegmentPlace {
+    HERE(1),
+    /** at another server, whose address follows */
+    ELSEWHERE(2),
+    /** no server owns it, or its owner is over: the first that is asked for it claims it */
+    UNCLAIMED(3);
+
+    public final int number;
+
+    SegmentPlace(int number) {
+      this.number = number;
+    }
+
+    /** The member with a number; null if no member has it. */
+    public static SegmentPlace of(int number) {
+      return switch (number) {
+        case 1 -> HERE;
+        case 2 -> ELSEWHERE;
+        case 3 -> UNCLAIMED;
+        default -> null;
+      };
+    }
+
+    public static final XdrCodec<SegmentPlace> CODEC = new XdrCodec<>() {
+      @Override
+      public SegmentPlace decode(XdrReader r) {
+        SegmentPlace value = of(r.i32());
+        if (value == null) throw XdrException.notMember();
+        return value;
+      }
+
+      @Override
+      public void encode(XdrWriter w, SegmentPlace value) {
+        w.i32(value.number);
+      }
+    };
+  }
+
+  /** As list_segments. The answer also says where each segment is. */
+  public record ListPlaces(
+      String prefix,
+      String after) {
+    public static final XdrCodec<ListPlaces> CODEC = new XdrCodec<>() {
+      @Override
+      public ListPlaces decode(XdrReader r) {
+        return new ListPlaces(
+            r.string(1024L),
+            r.string(1024L));
+      }
+
+      @Override
+      public void encode(XdrWriter w, ListPlaces value) {
+        w.string(value.prefix(), 1024L);
+        w.string(value.after(), 1024L);
+      }
+    };
+  }
+
+  public record ListedPlace(
+      SegmentInfo segment,
+      SegmentPlace place,
+      /** as in redirect_field; "" but for ELSEWHERE */
+      String address,
+      String tlsName) {
+    public static final XdrCodec<ListedPlace> CODEC = new XdrCodec<>() {
+      @Override
+      public ListedPlace decode(XdrReader r) {
+        return new ListedPlace(
+            SegmentInfo.CODEC.decode(r),
+            SegmentPlace.CODEC.decode(r),
+            r.string(255L),
+            r.string(255L));
+      }
+
+      @Override
+      public void encode(XdrWriter w, ListedPlace value) {
+        SegmentInfo.CODEC.encode(w, value.segment());
+        SegmentPlace.CODEC.encode(w, value.place());
+        w.string(value.address(), 255L);
+        w.string(value.tlsName(), 255L);
+      }
+    };
+  }
+
+  public record PlaceList(
+      List<ListedPlace> places,
+      boolean more) {
+    public static final XdrCodec<PlaceList> CODEC = new XdrCodec<>() {
+      @Override
+      public PlaceList decode(XdrReader r) {
+        return new PlaceList(
+            r.list(128L, 84L, ListedPlace.CODEC),
+            r.bool());
+      }
+
+      @Override
+      public void encode(XdrWriter w, PlaceList value) {
+        w.list(value.places(), 128L, 84L, ListedPlace.CODEC);
         w.bool(value.more());
       }
     };

@@ -8,7 +8,7 @@ public final class SessionCodec {
   private SessionCodec() {}
 
   public static final int PROTOCOL_VERSION_MIN = 2;
-  public static final int PROTOCOL_VERSION_MAX = 2;
+  public static final int PROTOCOL_VERSION_MAX = 3;
   public static final int MAX_CONTROL_BYTES = 65536;
   public static final int MAX_CHUNK_BYTES = 262144;
   public static final int MAX_OPEN_STREAMS = 64;
@@ -16,6 +16,8 @@ public final class SessionCodec {
   public static final int MAX_LABEL = 255;
   public static final int MAX_ACCESS_FILES = 2;
   public static final int MAX_READ_TEXT = 1024;
+  public static final int MAX_MEMBERS_LISTED = 32;
+  public static final int MAX_TROUBLE = 1024;
 
   public enum MessageType {
     /** any reply may be one of these */
@@ -32,6 +34,8 @@ public final class SessionCodec {
     GOODBYE(22),
     RELOAD_ACCESS(23),
     ACCESS_RELOADED(24),
+    LIST_MEMBERS(25),
+    MEMBER_LIST(26),
     /** segment.x */
     OPEN_SEGMENT(32),
     SEGMENT_OPENED(33),
@@ -41,6 +45,8 @@ public final class SessionCodec {
     SEGMENT_LIST(37),
     DESCRIBE_BLOCKS(38),
     BLOCKS_DESCRIBED(39),
+    LIST_PLACES(40),
+    PLACE_LIST(41),
     /** lock.x */
     ACQUIRE_READER(48),
     READER_ACQUIRED(49),
@@ -68,7 +74,13 @@ public final class SessionCodec {
     HEARTBEAT(86),
     WRITER_LOST(87),
     SEGMENT_GONE(88),
-    RECALL_WRITER(89);
+    RECALL_WRITER(89),
+    /** moving.x: SEGMENT_MOVED is a notification of the server */
+    SEGMENT_MOVED(90),
+    FOLLOW_SEGMENT(96),
+    SEGMENT_FOLLOWED(97),
+    HAND_OVER(98),
+    DRAIN(99);
 
     public final int number;
 
@@ -91,6 +103,8 @@ public final class SessionCodec {
         case 22 -> GOODBYE;
         case 23 -> RELOAD_ACCESS;
         case 24 -> ACCESS_RELOADED;
+        case 25 -> LIST_MEMBERS;
+        case 26 -> MEMBER_LIST;
         case 32 -> OPEN_SEGMENT;
         case 33 -> SEGMENT_OPENED;
         case 34 -> CLOSE_SEGMENT;
@@ -99,6 +113,8 @@ public final class SessionCodec {
         case 37 -> SEGMENT_LIST;
         case 38 -> DESCRIBE_BLOCKS;
         case 39 -> BLOCKS_DESCRIBED;
+        case 40 -> LIST_PLACES;
+        case 41 -> PLACE_LIST;
         case 48 -> ACQUIRE_READER;
         case 49 -> READER_ACQUIRED;
         case 50 -> RELEASE_READER;
@@ -124,6 +140,11 @@ public final class SessionCodec {
         case 87 -> WRITER_LOST;
         case 88 -> SEGMENT_GONE;
         case 89 -> RECALL_WRITER;
+        case 90 -> SEGMENT_MOVED;
+        case 96 -> FOLLOW_SEGMENT;
+        case 97 -> SEGMENT_FOLLOWED;
+        case 98 -> HAND_OVER;
+        case 99 -> DRAIN;
         default -> null;
       };
     }
@@ -350,6 +371,188 @@ public final class SessionCodec {
       public void encode(XdrWriter w, AccessReloaded value) {
         w.u64(value.generation());
         w.list(value.files(), 2L, 16L, FileRead.CODEC);
+      }
+    };
+  }
+
+  /** How the asked server sees a server of its space [SPACE-31]. */
+  public enum MemberState {
+    /** it renews its lease; of the asked server itself: it has standing */
+    STANDING(1),
+    /** no renewal was seen for nine tenths of its lease or longer: its standing may have ended */
+    SILENT(2),
+    /** it is over: another server claims one of its segments when a client asks for that */
+    OVER(3),
+    /** it has stopped in order, and still stands as the owner of segments, which are claimed so */
+    ENDED(4),
+    /** it renews its lease, and was drained: it claims and creates nothing [SPACE-24] */
+    DRAINED(5);
+
+    public final int number;
+
+    MemberState(int number) {
+      this.number = number;
+    }
+
+    /** The member with a number; null if no member has it. */
+    public static MemberState of(int number) {
+      return switch (number) {
+        case 1 -> STANDING;
+        case 2 -> SILENT;
+        case 3 -> OVER;
+        case 4 -> ENDED;
+        case 5 -> DRAINED;
+        default -> null;
+      };
+    }
+
+    public static final XdrCodec<MemberState> CODEC = new XdrCodec<>() {
+      @Override
+      public MemberState decode(XdrReader r) {
+        MemberState value = of(r.i32());
+        if (value == null) throw XdrException.notMember();
+        return value;
+      }
+
+      @Override
+      public void encode(XdrWriter w, MemberState value) {
+        w.i32(value.number);
+      }
+    };
+  }
+
+  /** Asks for the servers of the space whose numbers are larger than `after` [SPACE-30]. */
+  public record ListMembers(
+      long after) {
+    public static final XdrCodec<ListMembers> CODEC = new XdrCodec<>() {
+      @Override
+      public ListMembers decode(XdrReader r) {
+        return new ListMembers(
+            r.u64());
+      }
+
+      @Override
+      public void encode(XdrWriter w, ListMembers value) {
+        w.u64(value.after());
+      }
+    };
+  }
+
+  /** A server of the space. */
+  public record MemberInfo(
+      long number,
+      /** HOST:PORT; "": it shares its store with nobody */
+      String address,
+      /** as in redirect_field */
+      String tlsName,
+      long leaseMs,
+      MemberState state,
+      /** it is the server that answers */
+      boolean isAsked,
+      /** that it owns [SPACE-32] */
+      long segments,
+      /** 0: it has none from the store */
+      long rulesVersion) {
+    public static final XdrCodec<MemberInfo> CODEC = new XdrCodec<>() {
+      @Override
+      public MemberInfo decode(XdrReader r) {
+        return new MemberInfo(
+            r.u64(),
+            r.string(255L),
+            r.string(255L),
+            r.u32(),
+            MemberState.CODEC.decode(r),
+            r.bool(),
+            r.u64(),
+            r.u64());
+      }
+
+      @Override
+      public void encode(XdrWriter w, MemberInfo value) {
+        w.u64(value.number());
+        w.string(value.address(), 255L);
+        w.string(value.tlsName(), 255L);
+        w.u32(value.leaseMs());
+        MemberState.CODEC.encode(w, value.state());
+        w.bool(value.isAsked());
+        w.u64(value.segments());
+        w.u64(value.rulesVersion());
+      }
+    };
+  }
+
+  /** The store as the asked server sees it [SPACE-33]. */
+  public record StoreState(
+      /** "memory", "directory" or "postgres" */
+      String kind,
+      /** of PostgreSQL: for people, the node that takes writes */
+      String primary,
+      /** of PostgreSQL; 0: not known */
+      long timeline,
+      /** synchronous ones that are attached */
+      long standbys,
+      /** without one, writes fail with STORE_ALONE */
+      boolean wantsStandby,
+      /** for people: why writes fail; "": nothing is wrong */
+      String trouble) {
+    public static final XdrCodec<StoreState> CODEC = new XdrCodec<>() {
+      @Override
+      public StoreState decode(XdrReader r) {
+        return new StoreState(
+            r.string(255L),
+            r.string(255L),
+            r.u64(),
+            r.u32(),
+            r.bool(),
+            r.string(1024L));
+      }
+
+      @Override
+      public void encode(XdrWriter w, StoreState value) {
+        w.string(value.kind(), 255L);
+        w.string(value.primary(), 255L);
+        w.u64(value.timeline());
+        w.u32(value.standbys());
+        w.bool(value.wantsStandby());
+        w.string(value.trouble(), 1024L);
+      }
+    };
+  }
+
+  /** The answer to LIST_MEMBERS. */
+  public record MemberList(
+      boolean sharesStore,
+      /** no: numbers of segments and the store are left out */
+      boolean tellsAll,
+      List<MemberInfo> members,
+      boolean more,
+      /** segments whose owner's row is gone */
+      long unowned,
+      /** the newest in the store; 0: it has none */
+      long rulesVersion,
+      StoreState store) {
+    public static final XdrCodec<MemberList> CODEC = new XdrCodec<>() {
+      @Override
+      public MemberList decode(XdrReader r) {
+        return new MemberList(
+            r.bool(),
+            r.bool(),
+            r.list(32L, 44L, MemberInfo.CODEC),
+            r.bool(),
+            r.u64(),
+            r.u64(),
+            StoreState.CODEC.decode(r));
+      }
+
+      @Override
+      public void encode(XdrWriter w, MemberList value) {
+        w.bool(value.sharesStore());
+        w.bool(value.tellsAll());
+        w.list(value.members(), 32L, 44L, MemberInfo.CODEC);
+        w.bool(value.more());
+        w.u64(value.unowned());
+        w.u64(value.rulesVersion());
+        StoreState.CODEC.encode(w, value.store());
       }
     };
   }

@@ -1,0 +1,78 @@
+/** The hosts of the URL that a program connects to, and their errors [SPACE-46]. */
+import { InterweaveError } from "../wire/error.js";
+import {
+  addressText,
+  DEFAULT_PORT,
+  hostsText,
+  MAX_HOSTS,
+  parseAddress,
+  parseHosts,
+  serverPart,
+  type Address,
+} from "../wire/mip.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+
+/**
+ * The URLs of a server's hosts, in the order in which they are asked. Hosts that are reached by
+ * WebSocket are listed in the same way, as in `ws://host:port,host:port`. BAD_URL if hosts are
+ * listed otherwise than [MIP-7] says.
+ */
+export function hostUrls(url: string): readonly string[] {
+  const [, scheme = "", list = "", path = ""] = /^([a-z]+:\/\/)?([^/]*)(.*)$/s.exec(url) ?? [];
+  if (url.startsWith("unix:") || !list.includes(",")) return [url];
+  const hosts = list.split(",");
+  const isWeb = /^(ws|http)/.test(scheme);
+  const urls = isWeb
+    ? hosts.map((host) => (host === "" ? "" : scheme + host + path))
+    : (parseHosts(scheme + list) ?? []).map(addressText);
+  const different = new Set(urls);
+  if (different.size === hosts.length && !different.has("") && hosts.length <= MAX_HOSTS) {
+    return urls;
+  }
+  throw new InterweaveError(
+    ErrorCode.BAD_URL,
+    `\`${url}\` does not list at most eight hosts, each different, with a comma between: write ` +
+      "[iw://|iws://]host[:port]{,host[:port]}, or ws://host:port{,host:port}",
+  );
+}
+
+/** The server's name in canonical MIPs [MIP-3]. */
+export function serverUrlOf(url: string): string {
+  if (url.startsWith("unix:")) return url.replace(/:(\/.*)?$/, "") + ":";
+  const found = new Map<string, Address>();
+  for (const host of hostUrls(url)) {
+    const address = addressOf(host);
+    found.set(addressText(address), address);
+  }
+  return hostsText([...found.values()]);
+}
+
+/** The port of a host's WebSocket is another one than that of its name. */
+function addressOf(url: string): Address {
+  const web = /^(?:ws|http)(s?):\/\/(.*?)(?::[0-9]+)?(?:\/|$)/.exec(url);
+  const scheme = web?.[1] === "s" ? "iws" : "iw";
+  const address = parseAddress(web === null ? serverPart(url) : `${scheme}://${web[2]}`);
+  return address ?? { host: "localhost", port: DEFAULT_PORT, secure: false };
+}
+
+/** Whether the next host is asked after such an error; others are final. */
+export function passesOn(error: unknown): error is InterweaveError {
+  const passing: number[] = [ErrorCode.UNREACHABLE, ErrorCode.STOPPING];
+  return error instanceof InterweaveError && passing.includes(error.code);
+}
+
+/** What a program is told of a round in which no host could be used. `urls` has one an error. */
+export function noHost(
+  url: string,
+  urls: readonly string[],
+  errors: readonly InterweaveError[],
+): InterweaveError {
+  const [only] = errors;
+  if (only !== undefined && errors.length === 1) return only;
+  const texts = errors.map(({ message }, at) => `${urls[at]}: ${message}`);
+  const isStopping = errors.every(({ code }) => code === ErrorCode.STOPPING);
+  return new InterweaveError(
+    isStopping ? ErrorCode.STOPPING : ErrorCode.UNREACHABLE,
+    `no host of ${url} can be used: ${texts.join("; ")}`,
+  );
+}
