@@ -11,6 +11,7 @@
 
 #include "am/am_processes.h"
 #include "am/name_server.h"
+#include "testing/queues.h"
 
 using namespace iw::am_test;
 using iw::testing::Child;
@@ -128,7 +129,10 @@ int serve_names(const iw::testing::Line& parent) {
   char text[AM_NAME_CARRIED_BYTES];
   AM_NameToCarried(name, text);
   parent.say(std::string(text));
-  parent.hear();
+  while (parent.hear_text() == "leave a hole") {
+    iw::testing::leave_a_hole(iw::testing::own_queues().at(0));
+    parent.say("left");
+  }
   return 0;
 }
 
@@ -194,6 +198,23 @@ TEST_F(NameServer, AStringIsItsRegistrarsUntilThatEnds) {
   EXPECT_EQ(AMNS_Unregister("mine"), AM_OK);
   en_t name;
   EXPECT_EQ(AMNS_Lookup("mine", &name), AM_ERR_RESOURCE);
+}
+
+// [AM-NAME-5] It does so when a client is killed in the middle of a message.
+TEST_F(NameServer, KeepsWhatIsRegisteredWhenItTakesAnotherTransport) {
+  const Endpoint here;
+  Child kept("registrar"), victim("registrar");
+  ASSERT_EQ(registered(kept, "kept"), AM_OK);
+  ASSERT_EQ(registered(victim, "the victim's"), AM_OK);
+  server_.line().say("leave a hole");
+  EXPECT_EQ(server_.line().hear_text(), "left");
+  victim.kill();
+  EXPECT_TRUE(here.poll_until([&] { return AMNS_Register("the victim's", here.name) == AM_OK; }));
+  en_t name;
+  EXPECT_EQ(AMNS_Lookup("kept", &name), AM_OK);
+  EXPECT_EQ(AMNS_Register("kept", here.name), AM_ERR_IN_USE);
+  kept.kill();
+  EXPECT_TRUE(here.poll_until([&] { return AMNS_Register("kept", here.name) == AM_OK; }));
 }
 
 TEST_F(NameServer, EndsInOrderWhileAClientIsRegistered) {

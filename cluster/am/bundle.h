@@ -123,8 +123,8 @@ class Bundle {
   std::chrono::duration<double> request_wait{30};
   int event_mask = AM_NOEVENTS;
   std::size_t connections_allowed = connections_max;
-  // Called when a connection's other end is gone.
-  std::function<void(const Connection&)> on_end;
+  // Called when a connection's other end is gone, or was left and may live (Worker::was_left).
+  std::function<void(const Connection&, bool was_left)> on_end;
   // Messages to and from other endpoints, the library's own among them.
   std::uint64_t messages_sent = 0, messages_received = 0;
 
@@ -147,6 +147,9 @@ class Bundle {
   int connect_to_peer(iw_am_endpoint* endpoint, fabric::PeerId peer, std::uint32_t there,
                       fabric::Deadline deadline, Connection** connection);
   static void unpin(Connection& connection) { connection.pins--; }
+  // Connects with the named endpoint, and pins the connection. REQUIRES: the same as map().
+  int connect(iw_am_endpoint* endpoint, const en_t& name, fabric::Deadline deadline,
+              Connection** connection);
   // IN_USE while requests are unanswered.
   int set_window(iw_am_endpoint* endpoint, int outstanding);
 
@@ -179,9 +182,6 @@ class Bundle {
  private:
   iw_am_endpoint* make_endpoint(std::uint32_t number);
   int free_index(const iw_am_endpoint& endpoint) const;
-  // Connects with the named endpoint, and pins the connection.
-  int connect(iw_am_endpoint* endpoint, const en_t& name, fabric::Deadline deadline,
-              Connection** connection);
   using ConnectionKey = std::array<std::uint32_t, 3>;  // endpoint, peer, endpoint there
   static ConnectionKey key_of(const Connection& connection) {
     return {connection.endpoint_here, connection.peer, connection.endpoint_there};
@@ -218,7 +218,7 @@ class Bundle {
   static int refuse(const iw_am_endpoint& endpoint, const Head& head, std::size_t nbytes);
   void run_handler(Token& token, const HeadAndWords& got, std::span<const std::byte> block);
   void on_death(fabric::PeerId peer);
-  void end(Connection& connection, int status);
+  void end(Connection& connection, int status, bool was_left = false);
   void give_back(Connection& connection, Record* record, int status);
   void note_handled(Connection& connection);
   void note_said(Connection& connection);

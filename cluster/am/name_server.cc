@@ -1,6 +1,7 @@
 #include "am/name_server.h"
 
 #include <cstring>
+#include <system_error>
 
 #include "am/bundle.h"
 
@@ -8,6 +9,8 @@ namespace iw::am {
 namespace {
 
 constexpr std::size_t registrations_max = 1 << 20;
+// One that was left and does not answer may be stopped. Others are sought meanwhile.
+constexpr std::chrono::seconds attempt{1};
 
 bool is_same(const en_t& one, const en_t& other) {
   return std::memcmp(one.bytes, other.bytes, sizeof one.bytes) == 0;
@@ -42,7 +45,18 @@ int NameServer::start(en_t* own_name) {
   if (result != AM_OK) return result;
   const fabric::Exclusion excluded(bundle_->worker());
   servers()[endpoint_] = this;
-  bundle_->on_end = [this](const Connection& ended) { forget(bundle_->name_of_other(ended)); };
+  bundle_->on_end = [this](const Connection& ended, bool was_left) {
+    const en_t owner = bundle_->name_of_other(ended);
+    if (!was_left) return forget(owner);
+    const platform::MutexLock held(mutex_);
+    left_.push_back(owner);
+    changed_.notify_all();
+  };
+  try {
+    seeker_ = std::thread([this] { seek_those_left(); });
+  } catch (const std::system_error&) {
+    return AM_ERR_RESOURCE;
+  }
   AM_SetHandler(endpoint_, 0, reinterpret_cast<am_handler_fn>(&on_returned));
   AM_SetHandler(endpoint_, register_name, reinterpret_cast<am_handler_fn>(&on_register));
   AM_SetHandler(endpoint_, look_up_name, reinterpret_cast<am_handler_fn>(&on_look_up));
@@ -54,6 +68,12 @@ int NameServer::start(en_t* own_name) {
 // The bundle ends first, because the end of each client's connection calls forget().
 NameServer::~NameServer() {
   if (bundle_ == nullptr) return;
+  {
+    const platform::MutexLock held(mutex_);
+    is_stopping_ = true;
+    changed_.notify_all();
+  }
+  if (seeker_.joinable()) seeker_.join();
   AM_FreeBundle(bundle_);
   servers().erase(endpoint_);
 }
@@ -117,6 +137,37 @@ void NameServer::on_unregister(void* token, void* block, std::size_t nbytes) {
   const bool is_own = found != self.registered_.end() && is_same(found->second.owner, asking);
   if (is_own) self.registered_.erase(found);
   answer(token, is_own ? AM_OK : AM_ERR_RESOURCE);
+}
+
+void NameServer::seek_those_left() {
+  const platform::MutexLock held(mutex_);
+  for (;;) {
+    while (left_.empty() && !is_stopping_) changed_.wait(mutex_);
+    if (is_stopping_) return;
+    const en_t owner = left_.front();
+    left_.pop_front();
+    bool is_over = false;
+    {
+      const platform::MutexUnlock seeking(mutex_);
+      is_over = is_settled(owner);
+    }
+    if (!is_over) left_.push_back(owner);
+  }
+}
+
+// Connects, or ends the registrations of one that is gone. False: it does not answer.
+bool NameServer::is_settled(const en_t& owner) {
+  const fabric::Deadline deadline = fabric::Clock::now() + attempt;
+  Connection* connection = nullptr;
+  const int result = bundle_->connect(endpoint_, owner, deadline, &connection);
+  if (result != AM_OK && fabric::Clock::now() >= deadline) return false;
+  const fabric::Exclusion excluded(bundle_->worker());
+  if (result == AM_OK) {
+    Bundle::unpin(*connection);
+  } else {
+    forget(owner);
+  }
+  return true;
 }
 
 void NameServer::forget(const en_t& owner) {

@@ -27,6 +27,7 @@ struct Client {
   iw::platform::Mutex mutex;  // one call at a time; taken before the library's mutex
   eb_t bundle IW_GUARDED_BY(mutex) = nullptr;
   ep_t endpoint IW_GUARDED_BY(mutex) = nullptr;
+  en_t server IW_GUARDED_BY(mutex){};
   std::chrono::milliseconds patience IW_GUARDED_BY(mutex){};
   std::uint64_t asked IW_GUARDED_BY(mutex) = 0, claims IW_GUARDED_BY(mutex) = 0;
   // Touched inside the bundle's Exclusion only.
@@ -66,11 +67,28 @@ int send(Client& self, handler_t what, const std::string& block) IW_REQUIRES(sel
   return sent;
 }
 
+int map_server(Client& self) IW_REQUIRES(self.mutex) {
+  const auto deadline = iw::fabric::Clock::now() + self.patience;
+  return self.bundle->map(self.endpoint, 0, self.server, name_service_tag, deadline);
+}
+
+// Maps the server anew if its connection is dead. The server may have taken another transport, and
+// lost its clients by that.
+int connect_again(Client& self) IW_REQUIRES(self.mutex) {
+  {
+    const iw::fabric::Exclusion excluded(self.bundle->worker());
+    const Translation* to = self.endpoint->mapped(0);
+    if (to != nullptr && to->connection->state != ConnectionState::dead) return AM_OK;
+  }
+  AM_UnMap(self.endpoint, 0);
+  return map_server(self);
+}
+
 int ask(Client& self, handler_t what, const std::string& block, en_t* name)
     IW_REQUIRES(self.mutex) {
   if (self.bundle == nullptr) return AM_ERR_NOT_INIT;
   // First the answers to earlier questions, whose calls gave up.
-  if (!wait_for_answers(self)) return AM_ERR_NOT_SENT;
+  if (!wait_for_answers(self) || connect_again(self) != AM_OK) return AM_ERR_NOT_SENT;
   const int sent = send(self, what, block);
   if (sent != AM_OK) return sent;
   if (!wait_for_answers(self)) {
@@ -125,10 +143,8 @@ int make_endpoint(Client& self, const en_t& server) IW_REQUIRES(self.mutex) {
     result = AM_SetExpectedResources(self.endpoint, 1, 2);
     AM_SetRequestWait(self.bundle, std::chrono::duration<double>(self.patience).count());
   }
-  if (result == AM_OK) {
-    const auto deadline = iw::fabric::Clock::now() + self.patience;
-    result = self.bundle->map(self.endpoint, 0, server, name_service_tag, deadline);
-  }
+  self.server = server;
+  if (result == AM_OK) result = map_server(self);
   if (result != AM_OK) AM_FreeBundle(std::exchange(self.bundle, nullptr));
   return result;
 }

@@ -329,9 +329,9 @@ void Bundle::on_death(fabric::PeerId peer) {
       ended.push_back(each.get());
     }
   }
-  const auto end_all = [this, ended = std::move(ended)] {
+  const auto end_all = [this, ended = std::move(ended), was_left = worker_->was_left(peer)] {
     for (Connection* each : ended) {
-      end(*each, EUNREACHABLE);
+      end(*each, EUNREACHABLE, was_left);
       unpin(*each);
     }
   };
@@ -345,7 +345,7 @@ void Bundle::on_death(fabric::PeerId peer) {
 }
 
 // Ends a connection. Each message that the other end did not answer or acknowledge comes back.
-void Bundle::end(Connection& connection, int status) {
+void Bundle::end(Connection& connection, int status, bool was_left) {
   if (connection.state == ConnectionState::dead) return;
   retire(connection);
   for (std::size_t slot = 0; slot < connection.slots.size(); slot++) {
@@ -355,7 +355,7 @@ void Bundle::end(Connection& connection, int status) {
   while (connection.unacknowledged.size() > 0) {
     give_back(connection, connection.unacknowledged.pop(), status);
   }
-  if (on_end) on_end(connection);
+  if (on_end) on_end(connection, was_left);
 }
 
 }  // namespace iw::am

@@ -1,5 +1,5 @@
 // Processes that have ended: noted by the service thread, which keeps the door, and taken by
-// whichever thread progresses the worker next.
+// whichever thread progresses the worker next. While it is to look again, is_any() is true.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,8 @@ class Deaths {
     is_any_ = true;
   }
   bool is_any() const { return is_any_.load(std::memory_order_acquire); }
+  // The worker has more to do about the last deaths.
+  void look_again() { is_any_ = true; }
   std::vector<ProcessName> take() {
     const platform::MutexLock held(mutex_);
     is_any_ = false;

@@ -16,6 +16,9 @@
 //   wait for this worker.
 // - Nothing waits longer than its deadline. A process that dies takes its peers' outstanding
 //   operations with it: they complete with peer_dead, then on_death is called with its name.
+// - A worker whose transport has failed takes another one (ucx_1_13.md). All its peers but itself
+//   are lost in the same way, and it is lost to them. Its address stays, and connect() makes
+//   peers of the two workers anew.
 #pragma once
 
 #include <array>
@@ -131,6 +134,8 @@ class Worker {
   virtual Status connect(const Address& address, Deadline deadline, PeerId* peer) = 0;
   virtual const Address& peer_address(PeerId peer) const = 0;
   virtual bool is_alive(PeerId peer) const = 0;
+  // True of a peer that was lost because this worker took another transport: it may live.
+  virtual bool was_left(PeerId peer) const = 0;
   // Called as handlers are.
   virtual void on_connect(std::function<void(PeerId)> call) = 0;
   virtual void on_death(std::function<void(PeerId)> call) = 0;
@@ -182,7 +187,8 @@ class Worker {
   // Makes the waits of other threads look at their conditions.
   virtual void wake() = 0;
   // For event loops: readable when there may be something to progress, once arm() has returned
-  // true; false: progress first.
+  // true; false: progress first. It changes when the worker takes another transport (ucx_1_13.md);
+  // the one before is readable then, and stays so until the worker ends.
   virtual int event_fd() const = 0;
   virtual bool arm() = 0;
   // Between these no handler of the worker runs; the thread is as if in one. May be nested.

@@ -19,6 +19,8 @@ inline constexpr std::chrono::seconds pass_lifetime{pass_seconds};
 // The numbers of the transport's messages that begin and end with a peer.
 inline constexpr unsigned hello_id = message_ids, welcome_id = message_ids + 1,
                           goodbye_id = message_ids + 2;
+// The number of a message by which a process finds out whether its own worker hears (hearing.h).
+inline constexpr unsigned hearing_id = answer_id + 1;
 
 // The labels of proofs.
 inline constexpr const char* door_label = "interweave door 1";

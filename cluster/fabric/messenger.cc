@@ -8,7 +8,8 @@
 
 namespace iw::fabric {
 
-ucs_status_t Messenger::set_handler(unsigned id, ucp_am_recv_callback_t call, void* argument) {
+ucs_status_t Messenger::set_handler(ucp_worker_h transport, unsigned id,
+                                    ucp_am_recv_callback_t call, void* argument) {
   if (id >= ids_of_transport) return UCS_ERR_INVALID_PARAM;
   ucp_am_handler_param_t param{};
   param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
@@ -16,15 +17,16 @@ ucs_status_t Messenger::set_handler(unsigned id, ucp_am_recv_callback_t call, vo
   param.id = id;
   param.cb = call;
   param.arg = argument;
-  return ucp_worker_set_am_recv_handler(transport_, &param);
+  return ucp_worker_set_am_recv_handler(transport, &param);
 }
 
 // From the highest down, so that the transport's table grows once.
-ucs_status_t Messenger::drop_all(unsigned ids) {
+ucs_status_t Messenger::drop_all(ucp_worker_h transport, unsigned ids) {
   const ucp_am_recv_callback_t drop = [](void*, const void*, std::size_t, void*, std::size_t,
                                          const ucp_am_recv_param_t*) { return UCS_OK; };
   for (unsigned id = ids; id-- > 0;) {
-    if (const ucs_status_t set = set_handler(id, drop, nullptr); set != UCS_OK) return set;
+    if (const ucs_status_t set = set_handler(transport, id, drop, nullptr); set != UCS_OK)
+      return set;
   }
   return UCS_OK;
 }

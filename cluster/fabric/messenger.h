@@ -14,6 +14,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "fabric/fabric.h"
@@ -50,9 +51,14 @@ class Messenger {
   Messenger(Service& service, ucp_worker_h transport) : service_(service), transport_(transport) {}
 
   ucp_worker_h transport() const { return transport_; }
-  ucs_status_t set_handler(unsigned id, ucp_am_recv_callback_t call, void* argument);
-  // Drops messages of the numbers below. Before anybody can reach the worker [UCX-17].
-  ucs_status_t drop_all(unsigned ids);
+  // Returns the one before. Endpoints belong to the one that they were opened with.
+  ucp_worker_h change_transport(ucp_worker_h made) { return std::exchange(transport_, made); }
+  ucs_status_t set_handler(unsigned id, ucp_am_recv_callback_t call, void* argument) {
+    return set_handler(transport_, id, call, argument);
+  }
+  // Drops messages of the numbers below. Before anybody can reach the worker [UCX-17], and when it
+  // is not to hear any more.
+  static ucs_status_t drop_all(ucp_worker_h transport, unsigned ids);
 
   // Handles what has arrived; how much.
   unsigned poll() {
@@ -101,6 +107,8 @@ class Messenger {
   Status flush(ucp_ep_h endpoint, Completion* done);
 
  private:
+  static ucs_status_t set_handler(ucp_worker_h transport, unsigned id, ucp_am_recv_callback_t call,
+                                  void* argument);
   Status status_of_piece(ucs_status_ptr_t posted);
   static void on_sent(void* request, ucs_status_t status, void* completion);
 

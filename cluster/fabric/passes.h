@@ -5,6 +5,7 @@
 // lifetime. The oldest go when there are too many.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -43,6 +44,13 @@ class Passes {
     if (found->second.process != process || found->second.worker != worker) return false;
     *pass = found->second.pass;
     return true;
+  }
+
+  // Whether a worker of that process has a pass that it has not used.
+  bool has_any(const Nonce& process) {
+    const platform::MutexLock held(mutex_);
+    return std::ranges::any_of(given_,
+                               [&](const auto& each) { return each.second.process == process; });
   }
 
   void use_up(const Pass& pass) {

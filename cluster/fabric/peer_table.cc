@@ -38,6 +38,11 @@ void PeerTable::bury(Peer& peer, Status why) {
   dead_peers_.push_back(&peer);
 }
 
+void PeerTable::forget_name(const Peer& peer) {
+  const auto known = peer_of_.find(key_of(peer.parts));
+  if (known != peer_of_.end() && known->second == peer.id) peer_of_.erase(known);
+}
+
 // The place of who died first, of those whose places may be used again.
 Peer* PeerTable::peer_to_forget() const {
   if (dead_peers_.size() <= dead_kept_max) return nullptr;
@@ -56,7 +61,7 @@ Peer& PeerTable::place_for_peer() {
     return peer;
   }
   const PeerId id = forgotten->id + peers_max;
-  peer_of_.erase(key_of(forgotten->parts));
+  forget_name(*forgotten);
   std::erase(dead_peers_, forgotten);
   std::destroy_at(forgotten);
   std::construct_at(forgotten)->id = id;

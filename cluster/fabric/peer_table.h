@@ -3,7 +3,7 @@
 // Invariants: an index is never used for two peers. Its lower half is a place in the table, its
 // upper half says how often that place was used before. Peers stay where they are in memory while
 // their index is theirs. A dead peer keeps its place while a window on it is open, and until
-// dead_kept_max more have died.
+// dead_kept_max more have died. Of the peers of one name at most one is not dead.
 //
 // The worker's lock guards a table: its owner declares it so.
 #pragma once
@@ -42,6 +42,7 @@ struct Peer {
   ucp_ep_h endpoint = nullptr;
   Address address;
   AddressParts parts;
+  std::vector<std::byte> transport_address;  // that the endpoint leads to
   // A message names its receiver's entry of its sender by a tag [HELLO-8]: the place, and bits that
   // nobody can guess. Of this entry here, and of the entry of this worker there.
   std::uint64_t tag = 0;
@@ -49,6 +50,7 @@ struct Peer {
   Pass pass{};                  // of the hello that this worker says
   std::atomic<PeerState> state{PeerState::connecting};
   Status why = Status::peer_dead;  // of one that is dead
+  bool said_goodbye = false, was_left = false;
   Asked asked;
   Answered answered;
   unsigned windows = 0;  // that are open
@@ -88,12 +90,15 @@ class PeerTable {
   Peer& add(const AddressParts& parts, ucp_ep_h endpoint);
   // REQUIRES: the peer is not dead.
   void bury(Peer& peer, Status why);
+  // Its worker may become a peer anew, while this one stays dead.
+  void forget_name(const Peer& peer);
   // The living and the dead, without an order.
   std::deque<Peer>& all() { return peers_; }
 
   // Of several threads that want the same peer one asks for it. False: another does, or did.
-  bool begin_to_ask_for(const PeerKey& key) {
-    return !peer_of_.contains(key) && asked_for_.insert(key).second;
+  // `again`: also for one that is known already.
+  bool begin_to_ask_for(const PeerKey& key, bool again) {
+    return (again || !peer_of_.contains(key)) && asked_for_.insert(key).second;
   }
   void end_to_ask_for(const PeerKey& key) { asked_for_.erase(key); }
 

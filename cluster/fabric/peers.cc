@@ -23,6 +23,7 @@ bool read_header(const void* header, std::size_t length, T* value) {
 Peers::Peers(const Address& own, UcxFabric& fabric, Messenger& messenger, PeerTable& table,
              Passes& passes, Callbacks callbacks)
     : own_(own),
+      host_(fabric.name().host),
       key_(fabric.key()),
       strangers_(fabric.strangers()),
       messenger_(messenger),
@@ -46,10 +47,13 @@ Status Peers::start() {
 }
 
 Status Peers::introduce(const AddressParts& parts, const Admission& admission) {
+  const Peer* known = find_unmoved(parts, admission.transport_address);
+  if (known != nullptr) return Status::ok;
   ucp_ep_h endpoint = nullptr;
   const Status status = endpoints_.open(parts, admission.transport_address, &endpoint);
   if (status != Status::ok) return status;
   Peer& peer = table_.add(parts, endpoint);
+  peer.transport_address = admission.transport_address;
   peer.pass = admission.pass;
   return introduce(peer.id);
 }
@@ -148,11 +152,21 @@ std::string Peers::why_not_taken(const Hello& hello, const char* label, const Pa
   return key_.is_proven(hello.proof, label, parts) ? "" : "its proof of the job key is wrong";
 }
 
+// The peer of that name. One that lives and had another transport address is lost [HELLO-12].
+Peer* Peers::find_unmoved(const AddressParts& parts, Bytes transport_address) {
+  Peer* const peer = table_.find(key_of(parts));
+  const bool has_moved = peer != nullptr && peer->state != PeerState::dead &&
+                         !std::ranges::equal(peer->transport_address, transport_address);
+  if (!has_moved) return peer;
+  lose(peer->id, Status::peer_dead);
+  return nullptr;
+}
+
 void Peers::take_hello(const Hello& hello, Bytes transport_address, ucp_ep_h came_by) {
   Pass pass;
   if (!has_pass(hello, transport_address, &pass)) return;
   const auto parts = decode(hello.from);
-  Peer* peer = table_.find(key_of(*parts));
+  Peer* peer = find_unmoved(*parts, transport_address);
   if (peer != nullptr) {
     // Both called. The endpoint that the hello came by is connected, the other not yet [UCX-5].
     if (peer->state == PeerState::connecting && endpoints_.take_called_by(came_by)) {
@@ -165,6 +179,7 @@ void Peers::take_hello(const Hello& hello, Bytes transport_address, ucp_ep_h cam
     const bool must_open = !endpoints_.take_called_by(came_by);
     if (must_open && endpoints_.open(*parts, transport_address, &endpoint) != Status::ok) return;
     peer = &table_.add(*parts, endpoint);
+    peer->transport_address.assign(transport_address.begin(), transport_address.end());
   }
   if (peer->state != PeerState::dead) answer_hello(*peer, hello, pass);
 }
@@ -209,10 +224,11 @@ ucs_status_t Peers::on_goodbye(void* peers, const void* header, std::size_t head
   auto& self = *static_cast<Peers*>(peers);
   std::uint64_t tag = 0;
   if (!read_header(header, header_length, &tag)) return UCS_OK;
-  const Peer* from = self.table_.find_by_tag(tag);
+  Peer* from = self.table_.find_by_tag(tag);
   // [HELLO-8]
-  const bool is_connected = from != nullptr && from->state == PeerState::connected;
-  if (is_connected) self.fail_soon(from->id, Status::peer_dead);
+  if (from == nullptr || from->state != PeerState::connected) return UCS_OK;
+  from->said_goodbye = true;
+  self.messenger_.later([&self, id = from->id] { self.lose(id, Status::peer_dead); });
   return UCS_OK;
 }
 
@@ -252,17 +268,69 @@ void Peers::fail(PeerId id, Status why) {
   callbacks_.lost(id, why);
 }
 
+// Its worker may come again.
+void Peers::lose(PeerId id, Status why) {
+  const Peer* peer = table_.find(id);
+  if (peer == nullptr || peer->state == PeerState::dead) return;
+  table_.forget_name(*peer);
+  fail(id, why);
+}
+
+// One that said goodbye writes no more.
+bool Peers::may_have_written(const ProcessName& ended) const {
+  if (ended.host != host_) return false;
+  return passes_.has_any(ended.nonce) || std::ranges::any_of(table_.all(), [&](const Peer& each) {
+           return each.parts.process == ended && !each.said_goodbye;
+         });
+}
+
+void Peers::say_goodbye(const Peer& peer) {
+  Op* op = messenger_.take_op(nullptr);
+  std::memcpy(op->header.data(), &peer.tag_there, sizeof peer.tag_there);
+  messenger_.send_on(peer.endpoint, goodbye_id, Bytes(op->header).first(sizeof peer.tag_there), {},
+                     op);
+  endpoints_.let_out(peer.endpoint);
+}
+
+void Peers::say_goodbye_before_move() {
+  for (const Peer& peer : table_.all()) {
+    if (peer.state == PeerState::connected && peer.address != own_) say_goodbye(peer);
+  }
+}
+
+// The callbacks may change the table, but not what is at a place that is in use.
+void Peers::lose_all() {
+  auto& all = table_.all();
+  for (std::size_t place = 0; place < all.size(); place++) {
+    Peer& peer = all[place];
+    if (peer.state == PeerState::connected && peer.address == own_) {
+      move_own(peer);
+    } else {
+      // One that is dead may have been left at an earlier move.
+      peer.was_left |= peer.state != PeerState::dead;
+      lose(peer.id, Status::peer_dead);
+    }
+  }
+}
+
+// This worker as its own peer: what it says to itself arrives within the call.
+void Peers::move_own(Peer& own) {
+  ucp_ep_h endpoint = nullptr;
+  if (endpoints_.open(own.parts, transport_address(), &endpoint) != Status::ok) {
+    return lose(own.id, Status::peer_dead);
+  }
+  endpoints_.close(own, false);
+  own.endpoint = endpoint;
+  own.transport_address = transport_address();
+}
+
 // Those that stay hear it, and need not wait for the process's end to know. Flushed, not closed: on
 // verbs a close that is not by force waits for the other end, which may be stopped.
 void Peers::say_goodbye_to_all() {
   for (Peer& peer : table_.all()) {
     if (peer.state != PeerState::connected || peer.address == own_) continue;
-    Op* op = messenger_.take_op(nullptr);
-    std::memcpy(op->header.data(), &peer.tag_there, sizeof peer.tag_there);
-    messenger_.send_on(peer.endpoint, goodbye_id, Bytes(op->header).first(sizeof peer.tag_there),
-                       {}, op);
+    say_goodbye(peer);
     peer.state = PeerState::dead;
-    endpoints_.let_out(peer.endpoint);
   }
 }
 

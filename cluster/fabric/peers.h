@@ -14,6 +14,9 @@
 //   connected    its welcome, or its hello           its goodbye, its death, an error of the way
 //   dead         one of these                        its place in the table is used again
 //
+// A worker that said goodbye, or that was lost because this one took another transport, may become
+// a peer anew [HELLO-12]. One whose process ended may not.
+//
 // The worker's lock guards its peers: their owner declares it so. The callbacks run with it held.
 #pragma once
 
@@ -42,8 +45,8 @@ class Peers {
 
   Status start();  // afterwards hellos are taken
   const std::vector<std::byte>& transport_address() const { return endpoints_.transport_address(); }
-  // Opens a way to a worker whose door gave this admission. The peer is in the table then,
-  // connecting.
+  // A door gave this admission to its worker. Opens a way there, if the worker was not a peer yet.
+  // It is a peer then.
   Status introduce(const AddressParts& parts, const Admission& admission);
   // To be called now and then, not while the transport calls.
   void close_late(Deadline now) { endpoints_.close_late(now); }
@@ -51,6 +54,13 @@ class Peers {
   void fail_soon(PeerId peer, Status why);
   // Handles first what the dead sent last.
   void bury(std::vector<ProcessName> dead);
+  // Whether the process, which has ended, may have been writing to this worker over shared memory.
+  bool may_have_written(const ProcessName& ended) const;
+
+  // This worker has another transport, in this order [UCX-12]. is_closing() says after each whether
+  // to progress the one before.
+  void say_goodbye_before_move();
+  void lose_all();
 
   // The end of the worker, in this order; is_closing() says after each whether to progress on.
   void say_goodbye_to_all();
@@ -59,10 +69,14 @@ class Peers {
 
  private:
   void fail(PeerId peer, Status why);
+  void lose(PeerId peer, Status why);
+  void say_goodbye(const Peer& peer);
+  void move_own(Peer& own);
   void fail_endpoint(ucp_ep_h endpoint, ucs_status_t status);
   Status introduce(PeerId peer);
   Status say_hello(PeerId peer);
   Hello hello_to(const Peer& peer) const;
+  Peer* find_unmoved(const AddressParts& parts, Bytes transport_address);
   void take_hello(const Hello& hello, Bytes transport_address, ucp_ep_h came_by);
   void take_welcome(const Hello& welcome);
   void answer_hello(Peer& peer, const Hello& hello, const Pass& pass);
@@ -77,6 +91,7 @@ class Peers {
                                  const ucp_am_recv_param_t*);
 
   const Address& own_;
+  const std::uint64_t host_;
   const JobKey& key_;
   Strangers& strangers_;
   Messenger& messenger_;

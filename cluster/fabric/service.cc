@@ -90,7 +90,7 @@ void Service::remove(UcxWorker* worker) {
   if (found == clients_.end()) return;
   Client& client = **found;
   while (client.is_served) served_.wait(mutex_);
-  if (client.is_watched) epoll_ctl(epoll_, EPOLL_CTL_DEL, worker->event_fd(), nullptr);
+  if (client.watched >= 0) epoll_ctl(epoll_, EPOLL_CTL_DEL, client.watched, nullptr);
   std::erase_if(clients_, is_it);  // the place may have changed
   changes_++;
 }
@@ -279,12 +279,15 @@ Service::Care Service::serve(Client& client, Deadline now) {
   return served == UcxWorker::Served::armed ? Care::armed : Care::left;
 }
 
+// A worker that has taken another transport has another descriptor.
 void Service::watch(Client& client) {
+  const int fd = client.worker->event_fd();
+  const int before = std::exchange(client.watched, fd);
+  if (before >= 0 && before != fd) epoll_ctl(epoll_, EPOLL_CTL_DEL, before, nullptr);
   epoll_event event{};
   event.events = EPOLLIN | EPOLLONESHOT;
-  event.data.fd = client.worker->event_fd();
-  epoll_ctl(epoll_, client.is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, event.data.fd, &event);
-  client.is_watched = true;
+  event.data.fd = fd;
+  epoll_ctl(epoll_, before == fd ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
 }
 
 }  // namespace iw::fabric

@@ -76,8 +76,8 @@ class Service {
     UcxWorker* worker;
     Polls polls{};
     Leave leave{};
-    bool is_watched = false;  // its descriptor is in the set
-    bool is_served = false;   // a thread progresses it
+    int watched = -1;        // its descriptor in the set
+    bool is_served = false;  // a thread progresses it
   };
   enum class Care { armed, waited_on, left, busy };
 

@@ -6,7 +6,17 @@
 
 namespace iw::fabric {
 
-ucs_status_t Sleeper::open() { return ucp_worker_get_efd(transport_, &event_fd_); }
+// A thread may be about to sleep on either descriptor, the new one not armed yet.
+ucs_status_t Sleeper::open(ucp_worker_h transport) {
+  int event_fd = -1;
+  const ucs_status_t status = ucp_worker_get_efd(transport, &event_fd);
+  if (status != UCS_OK) return status;
+  event_fd_ = event_fd;
+  const ucp_worker_h before = transport_.exchange(transport);
+  if (before == nullptr) return UCS_OK;
+  ucp_worker_signal(before);
+  return ucp_worker_signal(transport);
+}
 
 void Sleeper::sleep(Deadline until, const Look& is_over, const Look& arm) {
   sleepers_.fetch_add(1);

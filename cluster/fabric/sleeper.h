@@ -22,8 +22,9 @@ class Sleeper {
  public:
   using Look = std::function<bool()>;
 
-  explicit Sleeper(ucp_worker_h transport) : transport_(transport) {}
-  ucs_status_t open();  // finds the descriptor
+  // Finds the descriptor. To be called before all else, and again for another transport. The first
+  // one lives on, because threads may sleep on its descriptor.
+  ucs_status_t open(ucp_worker_h transport);
   int event_fd() const { return event_fd_; }
 
   // Sleeps until something arrives, another thread wakes this one, or `until`. Both looks are made
@@ -44,8 +45,8 @@ class Sleeper {
   void sleep_on_transport(Deadline until) const;
   void wake_followers() IW_REQUIRES(mutex_);
 
-  ucp_worker_h transport_;
-  int event_fd_ = -1;
+  std::atomic<ucp_worker_h> transport_{nullptr};
+  std::atomic<int> event_fd_{-1};
   std::atomic<int> sleepers_{0};
   platform::Mutex mutex_;
   platform::Condition someone_woke_;

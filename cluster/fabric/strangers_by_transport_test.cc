@@ -148,7 +148,8 @@ class BareTransport {
 // A member of the job whose hellos a test can spoil. It has asked at the door.
 class Guest {
  public:
-  explicit Guest(const Address& host) : door_(name_, key(), strangers_, true, callbacks_) {
+  explicit Guest(const Address& host, const ProcessName& name = name_of_this_process())
+      : name_(name), door_(name_, key(), strangers_, true, callbacks_) {
     EXPECT_EQ(door_.ask(decode(host).value(), 0, soon(), &admission_), Status::ok);
     transport_.connect(admission_.transport_address);
   }
@@ -187,6 +188,7 @@ class Guest {
   }
   Address address() const { return encode({name_, door_.place(), 0}); }
   BareTransport& transport() { return transport_; }
+  const ProcessName& name() const { return name_; }
   const Nonce& process() const { return name_.nonce; }
   static JobKey key() {
     JobKey key;
@@ -195,7 +197,7 @@ class Guest {
   }
 
  private:
-  const ProcessName name_ = name_of_this_process();
+  const ProcessName name_;
   Strangers strangers_;
   const Door::Callbacks callbacks_{[this](std::uint32_t, const Caller& caller) {
                                      pass_of_host_ = caller.pass;
@@ -266,6 +268,18 @@ TEST_F(ByTransport, AHelloWithAWrongProofLeavesThePassToItsOwner) {
   guest.say(guest.hello());
   EXPECT_TRUE(comes_true(guest, [&] { return connected_ == 1; }));
   EXPECT_EQ(host_->fabric->strangers_refused(), 1u);
+}
+
+// [HELLO-12]
+TEST_F(ByTransport, AHelloWithAnotherTransportAddressEndsThePeer) {
+  Guest guest(address());
+  guest.say(guest.hello());
+  EXPECT_TRUE(comes_true(guest, [&] { return connected_ == 1; }));
+  Guest moved(address(), guest.name());
+  moved.say(moved.hello());
+  EXPECT_TRUE(comes_true(moved, [&] { return connected_ == 2; }));
+  EXPECT_FALSE(host_->worker->is_alive(0));
+  EXPECT_TRUE(host_->worker->is_alive(1));
 }
 
 // [HELLO-7]

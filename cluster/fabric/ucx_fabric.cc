@@ -211,19 +211,22 @@ UcxFabric::~UcxFabric() {
   if (!is_context_kept_) ucp_cleanup(context_);
 }
 
-std::unique_ptr<Worker> UcxFabric::add_worker(Status* status) {
+Status UcxFabric::make_transport(ucp_worker_h* made) const {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-  ucp_worker_h made = nullptr;
   const auto before = mapped_segments();
-  *status = to_status(ucp_worker_create(context_, &params, &made));
+  const ucs_status_t status = ucp_worker_create(context_, &params, made);
+  if (status != UCS_OK) return to_status(status);
+  if (before && close_new_segments_to_others(*before)) return Status::ok;
+  ucp_worker_destroy(*made);
+  return Status::failed;
+}
+
+std::unique_ptr<Worker> UcxFabric::add_worker(Status* status) {
+  ucp_worker_h made = nullptr;
+  *status = make_transport(&made);
   if (*status != Status::ok) return nullptr;
-  if (!before || !close_new_segments_to_others(*before)) {
-    ucp_worker_destroy(made);
-    *status = Status::failed;
-    return nullptr;
-  }
   auto worker = std::make_unique<UcxWorker>(*this, next_worker_++, made);
   *status = worker->start();
   if (*status != Status::ok) return nullptr;

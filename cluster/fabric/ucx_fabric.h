@@ -36,6 +36,8 @@ class UcxFabric final : public Fabric {
   const ProcessName& name() const { return name_; }
   const Place& place() const { return door_->place(); }
   std::chrono::microseconds spin() const { return spin_; }
+  // The transport's part of a worker.
+  Status make_transport(ucp_worker_h* made) const;
   // A worker could not be destroyed, and needs the library's context until the process ends.
   void keep_context() { is_context_kept_ = true; }
 

@@ -17,6 +17,8 @@ constexpr int polls_a_clock = 8;                     // reading the clock costs 
 constexpr int messages_a_turn = 256;                 // then deadlines are looked at
 constexpr int looks_a_poll = 4;                      // so that polling is not mostly locking
 constexpr std::chrono::seconds farewell_max{1};
+constexpr std::chrono::milliseconds farewell_of_deaf_max{100};  // others wait for the lock
+constexpr std::chrono::seconds welcome_patience{2};             // then the door is asked again
 // Over shared memory only processes of the same user send, but for what UCX leaves open to the
 // user's group [UCX-16]. A table for all numbers takes 1.5 MB and some milliseconds [UCX-17].
 constexpr unsigned ids_of_this_user = 256;
@@ -48,7 +50,6 @@ UcxWorker::UcxWorker(UcxFabric& fabric, std::uint32_t number, ucp_worker_h worke
     : fabric_(fabric),
       number_(number),
       address_(encode({fabric.name(), fabric.place(), number})),
-      sleeper_(worker),
       spin_(fabric.spin()),
       messenger_(fabric.service(), worker),
       peers_(address_, fabric, messenger_, table_, passes_, callbacks_of_peers()),
@@ -70,22 +71,34 @@ Peers::Callbacks UcxWorker::callbacks_of_peers() {
 
 Status UcxWorker::start() {
   const Held held(lock_);
+  return open_transport();
+}
+
+Status UcxWorker::open_transport() {
   const bool is_users_only = fabric_.transport() == Transport::shm;
-  const ucs_status_t ready =
-      messenger_.drop_all(is_users_only ? ids_of_this_user : ids_of_transport);
-  if (ready != UCS_OK) return to_status(ready);
+  ucs_status_t status = Messenger::drop_all(messenger_.transport(),
+                                            is_users_only ? ids_of_this_user : ids_of_transport);
+  if (status != UCS_OK) return to_status(status);
   const Status started = peers_.start();
   if (started != Status::ok) return started;
-  transport_address_ = peers_.transport_address();
-  ucs_status_t status = sleeper_.open();
-  if (status == UCS_OK) status = messenger_.set_handler(request_id, &on_request, this);
+  status = messenger_.set_handler(request_id, &on_request, this);
   if (status == UCS_OK) status = messenger_.set_handler(answer_id, &on_answer, this);
-  return to_status(status);
+  if (status == UCS_OK) status = messenger_.set_handler(hearing_id, &on_hearing, this);
+  for (std::size_t id = 0; status == UCS_OK && id < handlers_.size(); id++) {
+    if (handlers_[id].worker == nullptr) continue;
+    status = messenger_.set_handler(static_cast<unsigned>(id), &on_message, &handlers_[id]);
+  }
+  if (status == UCS_OK) status = sleeper_.open(messenger_.transport());
+  if (status != UCS_OK) return to_status(status);
+  const platform::MutexLock changing(address_mutex_);
+  transport_address_ = peers_.transport_address();
+  return Status::ok;
 }
 
 UcxWorker::~UcxWorker() {
   fabric_.service().remove(this);
   const Held held(lock_);
+  hearing_.reset();
   peers_.say_goodbye_to_all();
   progress_until_closed();
   peers_.close_all();
@@ -98,12 +111,16 @@ UcxWorker::~UcxWorker() {
     fabric_.keep_context();
   } else {
     ucp_worker_destroy(messenger_.transport());
+    for (const ucp_worker_h each : deaf_) ucp_worker_destroy(each);
   }
 }
 
 void UcxWorker::progress_until_closed() {
   const Deadline deadline = Clock::now() + farewell_max;
-  while (peers_.is_closing() && Clock::now() < deadline) progress_held();
+  while (peers_.is_closing() && Clock::now() < deadline) {
+    for (const ucp_worker_h each : deaf_) ucp_worker_progress(each);
+    progress_held();
+  }
 }
 
 const Address& UcxWorker::peer_address(PeerId peer) const {
@@ -119,43 +136,58 @@ bool UcxWorker::is_alive(PeerId peer) const {
   return found != nullptr && found->state != PeerState::dead;
 }
 
+bool UcxWorker::was_left(PeerId peer) const {
+  const Held held(lock_);
+  const Peer* found = table_.find(peer);
+  return found != nullptr && found->was_left;
+}
+
 Status UcxWorker::connect(const Address& address, Deadline deadline, PeerId* peer) {
   if (lock_.is_mine()) return Status::in_handler;
   const auto parts = decode(address);
   if (!parts) return Status::bad_argument;
   const PeerKey key = key_of(*parts);
-  bool must_ask = false;
+  bool must_ask = false, again = false;
   const auto is_asked_for = [&] {
     lock_.assert_held();
-    must_ask = table_.begin_to_ask_for(key);
+    must_ask = table_.begin_to_ask_for(key, again);
     return must_ask || table_.find(key) != nullptr;
   };
-  Status status = wait(is_asked_for, deadline);
-  if (status == Status::ok && must_ask) status = ask_for(*parts, deadline);
-  if (status != Status::ok) return status;
-  Status result = Status::peer_dead;
+  // A worker that does not answer may have another transport address by now [HELLO-12].
+  for (;; again = true) {
+    Status status = wait(is_asked_for, deadline);
+    if (status == Status::ok && must_ask) status = ask_for(*parts, deadline);
+    if (status != Status::ok) return status;
+    status = await_welcome(key, std::min(deadline, Clock::now() + welcome_patience), peer);
+    if (status != Status::pending) return status;
+    if (Clock::now() >= deadline) return Status::timed_out;
+  }
+}
+
+// pending: the peer is still connecting, or is not in the table.
+Status UcxWorker::await_welcome(const PeerKey& key, Deadline deadline, PeerId* peer) {
+  Status result = Status::pending;
   const auto is_settled = [&] {
     lock_.assert_held();
     const Peer* found = table_.find(key);
-    if (found == nullptr) return true;  // it died, and was forgotten
+    if (found == nullptr) return true;
     *peer = found->id;
+    if (found->state == PeerState::connecting) return false;
     result = found->state == PeerState::connected ? Status::ok : found->why;
-    return found->state != PeerState::connecting;
+    return true;
   };
-  status = wait(is_settled, deadline);
-  return status == Status::ok ? result : status;
+  wait(is_settled, deadline);
+  return result;
 }
 
-// Leaves the peer in the table, connecting, or fails.
+// Leaves the peer in the table, or fails.
 Status UcxWorker::ask_for(const AddressParts& parts, Deadline deadline) {
   Admission admission;
   Status status = fabric_.door().ask(parts, number_, deadline, &admission);
   {
     const Held held(lock_);
     table_.end_to_ask_for(key_of(parts));
-    if (status == Status::ok && table_.find(key_of(parts)) == nullptr) {
-      status = peers_.introduce(parts, admission);  // else it has said hello meanwhile
-    }
+    if (status == Status::ok) status = peers_.introduce(parts, admission);
   }
   wake();
   return status;
@@ -251,7 +283,78 @@ Status UcxWorker::send_in_place(PeerId to, MessageId id, std::span<std::byte> pi
   return messenger_.send_piece(peer->endpoint, id, piece, done);
 }
 
-void UcxWorker::bury_the_dead() { peers_.bury(deaths_.take()); }
+bool UcxWorker::may_be_deafened_by(const std::vector<ProcessName>& dead) {
+  const Transport transport = fabric_.transport();
+  if (transport != Transport::shm && transport != Transport::automatic) return false;
+  return std::ranges::any_of(dead, [this](const ProcessName& each) {
+    lock_.assert_held();
+    return peers_.may_have_written(each);
+  });
+}
+
+void UcxWorker::bury_the_dead(unsigned handled) {
+  const auto dead = deaths_.take();
+  if (!dead.empty()) {
+    peers_.bury(dead);  // and hears their goodbyes
+    must_listen_again_ |= may_be_deafened_by(dead);
+  }
+  if (hearing_ == nullptr) {
+    if (std::exchange(must_listen_again_, false)) listen();
+    return;
+  }
+  const Hearing::Verdict verdict = hearing_->look(handled, Clock::now());
+  if (verdict == Hearing::Verdict::deaf) {
+    messenger_.after_poll([this] {
+      lock_.assert_held();
+      take_new_transport();
+    });
+  }
+  if (verdict != Hearing::Verdict::open) hearing_.reset();
+  if (hearing_ != nullptr || must_listen_again_) deaths_.look_again();
+}
+
+// One of those who died may have left a hole in this worker's queue.
+void UcxWorker::listen() {
+  hearing_ = Hearing::begin(peers_.transport_address());
+  if (hearing_ != nullptr) deaths_.look_again();
+}
+
+ucs_status_t UcxWorker::on_hearing(void* worker, const void*, std::size_t, void* data,
+                                   std::size_t length, const ucp_am_recv_param_t*) {
+  auto& self = *static_cast<UcxWorker*>(worker);
+  self.lock_.assert_held();
+  if (self.hearing_ != nullptr) self.hearing_->hear({static_cast<const std::byte*>(data), length});
+  return UCS_OK;
+}
+
+// Without another transport the worker stays as it is until somebody else dies.
+void UcxWorker::take_new_transport() {
+  const ucp_worker_h deaf = messenger_.transport();
+  ucp_worker_h made = nullptr;
+  if (fabric_.make_transport(&made) != Status::ok) return;
+  if (!change_transport(made)) return ucp_worker_destroy(made);
+  must_listen_again_ = false;
+  deaf_.push_back(deaf);
+  // Messages that the deaf worker still gets come from peers that are about to be lost.
+  Messenger::drop_all(deaf, ids_of_this_user);
+  const auto let_out = [&] {
+    lock_.assert_held();
+    const Deadline deadline = Clock::now() + farewell_of_deaf_max;
+    while (peers_.is_closing() && Clock::now() < deadline) ucp_worker_progress(deaf);
+  };
+  peers_.say_goodbye_before_move();
+  let_out();
+  peers_.lose_all();
+  let_out();
+}
+
+bool UcxWorker::change_transport(ucp_worker_h made) {
+  const ucp_worker_h before = messenger_.change_transport(made);
+  if (open_transport() == Status::ok) return true;
+  messenger_.change_transport(before);
+  peers_.start();  // finds the address of before
+  return false;
+}
 
 bool UcxWorker::arm_held() {
   return !messenger_.has_later() && !deaths_.is_any() &&

@@ -9,6 +9,7 @@
 //   Sleeper     the threads that wait and have nothing to do               its own mutex
 //   Deaths      processes that the door saw end                            its own mutex
 //   Passes      who may say hello                                          its own mutex
+//   Hearing     whether the worker hears, after a death                    lock_
 //
 // Invariants: the transport's worker is touched only with lock_ held. Handlers, completions and the
 // calls of on_connect and on_death run with it held.
@@ -26,6 +27,7 @@
 #include "fabric/deaths.h"
 #include "fabric/end_of_process.h"
 #include "fabric/fabric.h"
+#include "fabric/hearing.h"
 #include "fabric/leave.h"
 #include "fabric/messenger.h"
 #include "fabric/peer_table.h"
@@ -51,6 +53,7 @@ class UcxWorker final : public Worker {
   Status connect(const Address& address, Deadline deadline, PeerId* peer) override;
   const Address& peer_address(PeerId peer) const override;
   bool is_alive(PeerId peer) const override;
+  bool was_left(PeerId peer) const override;
   void on_connect(std::function<void(PeerId)> call) override { on_connect_ = std::move(call); }
   void on_death(std::function<void(PeerId)> call) override { on_death_ = std::move(call); }
   void set_handler(MessageId id, Handler handler, void* context) override;
@@ -89,10 +92,10 @@ class UcxWorker final : public Worker {
 
   // For the fabric and its service threads.
   std::uint32_t number() const { return number_; }
-  const std::vector<std::byte>& transport_address() const { return transport_address_; }
   // By the door, without the lock.
   std::vector<std::byte> admit(const Caller& caller) {
     passes_.give(caller.pass, caller.process.nonce, caller.worker, Clock::now());
+    const platform::MutexLock held(address_mutex_);
     return transport_address_;
   }
   void note_death(const ProcessName& process) {
@@ -120,8 +123,17 @@ class UcxWorker final : public Worker {
   class Attendance;
 
   Peers::Callbacks callbacks_of_peers();
+  Status open_transport() IW_REQUIRES(lock_);
   Status ask_for(const AddressParts& parts, Deadline deadline);  // takes it
+  Status await_welcome(const PeerKey& key, Deadline deadline, PeerId* peer);
   void progress_until_closed() IW_REQUIRES(lock_);
+
+  // Deafness [UCX-12].
+  void bury_the_dead(unsigned handled) IW_REQUIRES(lock_);
+  bool may_be_deafened_by(const std::vector<ProcessName>& dead) IW_REQUIRES(lock_);
+  void listen() IW_REQUIRES(lock_);
+  void take_new_transport() IW_REQUIRES(lock_);
+  bool change_transport(ucp_worker_h made) IW_REQUIRES(lock_);
 
   // Messages.
   static ucs_status_t on_request(void*, const void*, std::size_t, void*, std::size_t,
@@ -129,6 +141,8 @@ class UcxWorker final : public Worker {
   static ucs_status_t on_answer(void*, const void*, std::size_t, void*, std::size_t,
                                 const ucp_am_recv_param_t*);
   static ucs_status_t on_message(void*, const void*, std::size_t, void*, std::size_t,
+                                 const ucp_am_recv_param_t*);
+  static ucs_status_t on_hearing(void*, const void*, std::size_t, void*, std::size_t,
                                  const ucp_am_recv_param_t*);
   void hand_over(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_) {
     is_handling_ = true;
@@ -152,11 +166,10 @@ class UcxWorker final : public Worker {
   Status await(Buffered* waited, Deadline deadline, Post post);
   unsigned progress_held() IW_REQUIRES(lock_) {
     unsigned handled = messenger_.poll();
-    if (deaths_.is_any()) bury_the_dead();
+    if (deaths_.is_any()) bury_the_dead(handled);
     if (messenger_.has_later()) handled += messenger_.run_later();
     return handled;
   }
-  void bury_the_dead() IW_REQUIRES(lock_);
   bool arm_held() IW_REQUIRES(lock_);
   bool arm_to_sleep() IW_REQUIRES(lock_);
   bool block(const std::function<bool()>& is_done, Deadline deadline);
@@ -165,7 +178,8 @@ class UcxWorker final : public Worker {
   UcxFabric& fabric_;
   const std::uint32_t number_;
   const Address address_;
-  std::vector<std::byte> transport_address_;
+  platform::Mutex address_mutex_;
+  std::vector<std::byte> transport_address_ IW_GUARDED_BY(address_mutex_);
   mutable WorkerLock lock_;
   EndsWithProcess ends_with_process_{lock_};
   std::function<void(PeerId)> on_connect_, on_death_;
@@ -187,6 +201,11 @@ class UcxWorker final : public Worker {
   bool is_service_ IW_GUARDED_BY(lock_) = false;  // the thread that holds the lock is the service's
   // Messages that are left for later, so that no other overtakes them.
   std::size_t late_messages_ IW_GUARDED_BY(lock_) = 0;
+
+  std::unique_ptr<Hearing> hearing_ IW_GUARDED_BY(lock_);  // nullptr: it hears
+  bool must_listen_again_ IW_GUARDED_BY(lock_) = false;    // somebody died after the hearing began
+  // Transports of before. Others write into their queues, and threads sleep on their descriptors.
+  std::vector<ucp_worker_h> deaf_ IW_GUARDED_BY(lock_);
 };
 
 }  // namespace iw::fabric
