@@ -46,6 +46,7 @@ class PlayedWorker final : public fabric::Worker {
   Status connect(const Address&, Deadline, PeerId*) override { return Status::unreachable; }
   const Address& peer_address(PeerId peer) const override { return addresses_[peer]; }
   bool is_alive(PeerId peer) const override { return peer < peers && !dead_[peer]; }
+  bool was_left(PeerId) const override { return false; }
   void on_connect(std::function<void(PeerId)>) override {}
   void on_death(std::function<void(PeerId)> call) override { on_death_ = std::move(call); }
   void set_handler(fabric::MessageId id, fabric::Handler handler, void* context) override {

@@ -8,7 +8,7 @@ use crate::history::{Checked, Floor};
 use crate::native::record::Recorder;
 #[cfg(feature = "native")]
 use crate::native::NativeClient;
-use crate::plan::Traced;
+use crate::plan::{Plan, Traced};
 use crate::random::Random;
 use interweave_wire::protocol::Durability;
 
@@ -35,6 +35,18 @@ fn is_native(seed: u64, number: usize) -> bool {
     let kind = Random::of(seed, "native").below(3);
     let half = Random::of(seed, &format!("native {number}")).one_in(2);
     kind == 2 || kind == 1 && half
+}
+
+/// The size of the chunks in which the plan's servers send diffs; None: as the protocol says. Small
+/// ones are for engines in C++ that are not recorded: models do not care for what comes between the
+/// chunks, and a recording only says when a message is whole.
+pub fn chunk_bytes(plan: &Plan) -> Option<usize> {
+    #[cfg(feature = "native")]
+    if plan.traced.is_none() && Random::of(plan.seed, "native").below(3) == 2 {
+        return *Random::of(plan.seed, "chunks").pick(&[None, Some(40), Some(300)]);
+    }
+    let _ = plan;
+    None
 }
 
 impl Actor {

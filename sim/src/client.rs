@@ -9,11 +9,10 @@ mod op;
 pub(crate) mod reading;
 mod writing;
 
-use crate::env::{Env, Event, MS};
+use crate::env::{send_in_parts, Env, Event, MS};
 use crate::history::{violation, Checked, Floor};
 use crate::network::{Item, Side};
 use crate::random::Random;
-use crate::server::send_in_parts;
 use bytes::Bytes;
 use copy::Copy;
 use interweave_wire::fields::field;
@@ -478,6 +477,9 @@ impl Client {
     }
 
     fn refused(&mut self, env: &mut Env, asked: Asked, code: ErrorCode) -> Checked<()> {
+        if let Asked::Open { segment, .. } = asked {
+            self.copies[segment].strict_ended();
+        }
         match asked {
             Asked::Hello => {
                 self.give_up_connection(env);
@@ -530,6 +532,9 @@ impl Client {
                 history.check_floor("acknowledged is there", &opened.newest, floor, 0)?;
                 self.copies[segment].number = Some(opened.segment);
                 self.copies[segment].is_opening = false;
+                if self.copies[segment].owes_strict {
+                    self.return_strict(env, segment);
+                }
                 Ok(())
             }
             Asked::Read {
@@ -692,7 +697,10 @@ impl Client {
 
     /// Opens the segments that are needed. False: not all are open yet.
     fn open_all(&mut self, env: &mut Env) -> bool {
-        let needed = self.doing.as_ref().map_or(Vec::new(), Doing::segments);
+        let mut needed = self.doing.as_ref().map_or(Vec::new(), Doing::segments);
+        // The session's Strict locks stand in the way of others until they are given back.
+        let owing = self.copies.iter().enumerate();
+        needed.extend(owing.filter(|(_, copy)| copy.owes_strict).map(|(i, _)| i));
         let mut all = true;
         for segment in needed {
             if self.copies[segment].number.is_some() {

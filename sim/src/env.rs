@@ -4,7 +4,9 @@ use crate::clock::Clock;
 use crate::history::SegmentHistory;
 use crate::network::{Item, Network, Side};
 use crate::server::Stored;
+use crate::space::database::{member_of, Step, Told};
 use crate::trace::Trace;
+use bytes::Bytes;
 use interweave_wire::planted::{self, Defect};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -45,7 +47,16 @@ pub enum Event {
         start: u64,
         stored: Stored,
     },
+    /// Something happens in the database.
+    Database(Step),
+    /// A connection of that server's store hears from the database.
+    Told {
+        start: u64,
+        told: Told,
+    },
     StartServer,
+    /// The server of that number in the space starts.
+    StartMember(usize),
     Client {
         client: usize,
         timer: u64,
@@ -63,10 +74,10 @@ impl Event {
     /// The machine whose clock brings it.
     fn timer_of(&self) -> Option<Machine> {
         match self {
-            Event::Deadline { .. }
-            | Event::Write { .. }
-            | Event::Save { .. }
-            | Event::Answered { .. } => Some(Machine::Server),
+            Event::Deadline { start }
+            | Event::Write { start }
+            | Event::Save { start }
+            | Event::Answered { start, .. } => Some(Machine::of(*start)),
             Event::Client { client, .. } => Some(Machine::Client(*client)),
             _ => None,
         }
@@ -89,6 +100,9 @@ impl Event {
             Event::Rest => 10,
             Event::End => 11,
             Event::Soon => 12,
+            Event::Database(_) => 13,
+            Event::Told { .. } => 14,
+            Event::StartMember(member) => 20 + *member as u64,
         }
     }
 }
@@ -128,7 +142,19 @@ const ROUNDING_NS: u64 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Machine {
     Server,
+    /// One of the servers of a space.
+    Member(usize),
     Client(usize),
+}
+
+impl Machine {
+    /// The machine of the server with that start.
+    fn of(start: u64) -> Machine {
+        match start >> 32 {
+            0 => Machine::Server,
+            _ => Machine::Member(member_of(start)),
+        }
+    }
 }
 
 /// Numbers for the report.
@@ -184,8 +210,12 @@ pub struct Env {
     queue: BinaryHeap<Entry>,
     order: u64,
     pub net: Network,
+    /// The size of the chunks in which servers send diffs; None: as the protocol says.
+    pub chunk_bytes: Option<usize>,
     pub trace: Trace,
     pub history: Vec<SegmentHistory>,
+    /// Records that did not wait for the standby may be gone.
+    pub database_has_lost: bool,
     pub counts: Counts,
 }
 
@@ -205,8 +235,10 @@ impl Env {
             queue: BinaryHeap::new(),
             order: 0,
             net,
+            chunk_bytes: None,
             trace,
             history,
+            database_has_lost: false,
             counts: Counts::default(),
         }
     }
@@ -338,22 +370,28 @@ impl Env {
         }
     }
 
-    /// The client can be reached again in these directions. What was held comes at once, because it
-    /// was sent before what is still on its way.
-    pub fn heal(&mut self, client: usize, sides: &[Side]) {
-        for side in sides {
-            for (connection, item, sent_ns) in self.net.heal(client, *side) {
-                let to = *side;
-                self.at_world(
-                    self.world_ns,
-                    Event::Arrives {
-                        connection,
-                        to,
-                        item,
-                        sent_ns,
-                    },
-                );
+    /// The client and the server reach each other again in these directions. Messages that were
+    /// held come at once, because they were sent before those that are still on their way.
+    pub fn heal(&mut self, of: (usize, usize), sides: &[Side]) {
+        for &to in sides {
+            for (connection, item, sent_ns) in self.net.heal(of, to) {
+                let arrives = Event::Arrives {
+                    connection,
+                    to,
+                    item,
+                    sent_ns,
+                };
+                self.at_world(self.world_ns, arrives);
             }
         }
+    }
+}
+
+/// Bytes may arrive apart from one another. They were said then, and waited since.
+pub fn send_in_parts(env: &mut Env, connection: u64, to: Side, mut bytes: Bytes, said_ns: u64) {
+    while !bytes.is_empty() {
+        let count = env.net.split(&bytes);
+        let part = bytes.split_to(count);
+        env.send_said(connection, to, Item::Bytes(part), said_ns);
     }
 }

@@ -2,10 +2,9 @@
 //! nothing. Nobody checks what they are told, but the server must bear them.
 
 use crate::client::bytes_of;
-use crate::env::Env;
+use crate::env::{send_in_parts, Env};
 use crate::network::{Item, Side};
 use crate::random::Random;
-use crate::server::send_in_parts;
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
@@ -17,7 +16,7 @@ pub const STUCK: usize = usize::MAX;
 
 /// On all connections.
 const MOST_REQUESTS: u64 = 4_096;
-/// How long a request waits at most.
+/// The longest wait of a request.
 const DEADLINE_MS: u32 = 300;
 
 /// The requests of a stranger.

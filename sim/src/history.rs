@@ -48,8 +48,10 @@ pub fn name_of(stamp: &VersionStamp) -> Name {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Sent,
-    /// It was told that the release is not there, and never will be.
-    Refused,
+    /// It was told in that life of the segment that the release is not there, and never will be.
+    Refused {
+        life: u64,
+    },
     Acknowledged,
 }
 
@@ -60,8 +62,8 @@ struct Version {
     fate: Fate,
     fence: u64,
     client: usize,
-    /// Somebody has seen it.
-    is_seen: bool,
+    /// The newest life of the segment in which somebody was told of it.
+    seen_in: Option<u64>,
 }
 
 /// The newest version that was acknowledged before some moment. What is asked for then must not be
@@ -71,8 +73,8 @@ pub struct Floor {
     name: Name,
     /// How often the segment may have lost versions until then.
     losses: u64,
-    /// Incarnations up to this one were removed.
-    gone: u64,
+    /// So often the segment was removed until then.
+    removals: u64,
 }
 
 /// A grant of the writer lock.
@@ -91,11 +93,11 @@ pub struct SegmentHistory {
     seen: BTreeMap<(u64, u64), u64>,
     /// When a version was acknowledged that was newer than all before.
     acknowledged: Vec<(u64, Name)>,
-    losses: u64,
-    /// When it may have lost versions last.
-    lost_ns: u64,
-    /// Incarnations up to this one were removed.
-    gone: u64,
+    /// When it may have lost versions. Its lives lie between these moments.
+    lost_at_ns: Vec<u64>,
+    /// The incarnations that were removed, and how often the segment was removed before.
+    gone: BTreeMap<u64, u64>,
+    removals: u64,
     /// When it was removed, or an older copy of the store was put in its place.
     renewed_ns: u64,
     /// The message that is heard now was said then.
@@ -122,7 +124,7 @@ impl SegmentHistory {
             fate: Fate::Acknowledged,
             fence: 0,
             client: usize::MAX,
-            is_seen: true,
+            seen_in: Some(u64::MAX),
         };
         SegmentHistory {
             path,
@@ -130,9 +132,9 @@ impl SegmentHistory {
             versions: BTreeMap::from([(EMPTY, empty)]),
             seen: BTreeMap::new(),
             acknowledged: Vec::new(),
-            losses: 0,
-            lost_ns: 0,
-            gone: 0,
+            lost_at_ns: Vec::new(),
+            gone: BTreeMap::new(),
+            removals: 0,
             renewed_ns: 0,
             said_ns: 0,
             may_be_damaged: false,
@@ -145,7 +147,7 @@ impl SegmentHistory {
 
     pub fn floor(&self) -> Floor {
         Floor {
-            gone: self.gone,
+            removals: self.removals,
             ..self.floor_of(self.acknowledged.last())
         }
     }
@@ -161,20 +163,31 @@ impl SegmentHistory {
     fn floor_of(&self, last: Option<&(u64, Name)>) -> Floor {
         Floor {
             name: last.map_or(EMPTY, |(_, name)| *name),
-            losses: self.losses,
+            losses: self.losses(),
             // A client that asks nobody may not have heard of a removal.
-            gone: 0,
+            removals: 0,
         }
     }
 
     /// The server may come back with less than it had.
     pub fn may_have_lost(&mut self, now_ns: u64) {
-        self.losses += 1;
-        self.lost_ns = now_ns;
+        self.lost_at_ns.push(now_ns);
         self.acknowledged.clear();
-        for version in self.versions.values_mut() {
-            version.is_seen = false;
-        }
+    }
+
+    fn losses(&self) -> u64 {
+        self.lost_at_ns.len() as u64
+    }
+
+    /// The life in which the server sent the message that is heard now. Whoever is told of a
+    /// version before a loss does not say that it is there after it.
+    fn life(&self) -> u64 {
+        let said_ns = self.said_ns;
+        self.lost_at_ns.partition_point(|lost| *lost < said_ns) as u64
+    }
+
+    fn is_of_earlier_life(&self) -> bool {
+        self.life() < self.losses()
     }
 
     /// An older state of the store came back, with what was refused since. Numbers, fences and
@@ -182,11 +195,11 @@ impl SegmentHistory {
     pub fn put_back(&mut self, now_ns: u64) {
         self.may_have_lost(now_ns);
         self.renewed_ns = now_ns;
-        self.gone = 0;
+        self.gone.clear();
         self.seen.clear();
         self.grants.clear();
         for version in self.versions.values_mut() {
-            if version.fate == Fate::Refused {
+            if matches!(version.fate, Fate::Refused { .. }) {
                 version.fate = Fate::Sent;
             }
         }
@@ -203,10 +216,20 @@ impl SegmentHistory {
         self.renewed_ns = now_ns;
         self.grants.clear();
         if is_known {
-            let last = self.seen.keys().next_back();
-            self.gone = last.map_or(self.gone, |(incarnation, _)| *incarnation);
+            for (incarnation, _) in self.seen.keys() {
+                self.gone.entry(*incarnation).or_insert(self.removals);
+            }
+            self.removals += 1;
             self.is_damaged = false;
         }
+    }
+
+    /// The segment is there again, because its removal, which nobody acknowledged, was lost.
+    pub fn unremoved(&mut self, now_ns: u64) {
+        self.may_have_lost(now_ns);
+        self.renewed_ns = now_ns;
+        self.gone.clear();
+        self.grants.clear();
     }
 
     pub fn is_renewed_since(&self, at_ns: u64) -> bool {
@@ -248,7 +271,7 @@ impl SegmentHistory {
             fate: Fate::Sent,
             fence,
             client,
-            is_seen: false,
+            seen_in: None,
         };
         let known = self.versions.entry(name).or_insert(version);
         known.fate = Fate::Sent;
@@ -257,14 +280,15 @@ impl SegmentHistory {
     /// The client was told that the release is not there.
     pub fn refused(&mut self, name: Name) -> Checked<()> {
         let path = self.path.clone();
+        let life = self.losses();
         let Some(version) = self.versions.get_mut(&name) else {
             return violation("history", format!("{path}: {name:?} was never sent"));
         };
-        if version.is_seen {
+        if version.seen_in >= Some(life) {
             let text = format!("{path}: version {} was seen, and then refused", name.0);
             return violation("refused is not there", text);
         }
-        version.fate = Fate::Refused;
+        version.fate = Fate::Refused { life };
         Ok(())
     }
 
@@ -285,7 +309,7 @@ impl SegmentHistory {
         version.fate = Fate::Acknowledged;
         self.is_damaged = false;
         let fence = version.fence;
-        if self.said_ns <= self.lost_ns {
+        if self.is_of_earlier_life() {
             return Ok(());
         }
         let newest = self.acknowledged.last();
@@ -299,7 +323,7 @@ impl SegmentHistory {
     fn check_fence(&self, name: Name, fence: u64) -> Checked<()> {
         let later = self.grants.range(fence + 1..);
         for (later, Granted { base, losses }) in later {
-            if *losses == self.losses && base.0 < name.0 {
+            if *losses == self.losses() && base.0 < name.0 {
                 let text = format!(
                     "{}: version {} was acknowledged under fence {fence}, and fence {later} was \
                      granted on version {}",
@@ -334,16 +358,17 @@ impl SegmentHistory {
             );
             return violation("linear history", text);
         }
+        let life = Some(self.life());
         let mut at = name;
-        while let Some(version) = self.versions.get_mut(&at).filter(|v| !v.is_seen) {
-            if version.fate == Fate::Refused {
+        while let Some(version) = self.versions.get_mut(&at).filter(|v| v.seen_in < life) {
+            if matches!(version.fate, Fate::Refused { life: refused } if Some(refused) <= life) {
                 let text = format!(
                     "{}: version {} of client {} was refused, and is part of version {}",
                     self.path, at.0, version.client, name.0
                 );
                 return violation("refused is not there", text);
             }
-            version.is_seen = true;
+            version.seen_in = life;
             at = version.parent;
         }
         Ok(content)
@@ -369,14 +394,16 @@ impl SegmentHistory {
         floor: Floor,
         slack: u64,
     ) -> Checked<()> {
-        if stamp.incarnation <= floor.gone && stamp.number > 0 && !self.may_be_damaged {
+        let gone = self.gone.get(&stamp.incarnation);
+        let is_gone = gone.is_some_and(|before| *before < floor.removals);
+        if is_gone && stamp.number > 0 && !self.may_be_damaged {
             let text = format!(
                 "{}: incarnation {:x} was given, and was removed before",
                 self.path, stamp.incarnation
             );
             return violation("removed is gone", text);
         }
-        if floor.losses != self.losses {
+        if floor.losses != self.losses() {
             return Ok(());
         }
         let name = name_of(stamp);
@@ -395,6 +422,23 @@ impl SegmentHistory {
         Ok(())
     }
 
+    /// A client that had the segment open is told that the server has no such segment.
+    pub fn check_missing(&self, floor: Floor) -> Checked<()> {
+        let is_lost = floor.losses != self.losses() || self.is_removing;
+        match is_lost || floor.name == EMPTY {
+            true => Ok(()),
+            false => violation(
+                "acknowledged is there",
+                format!("{}: it is not there any more", self.path),
+            ),
+        }
+    }
+
+    /// Whether it may have lost versions since.
+    pub fn has_lost_since(&self, at_ns: u64) -> bool {
+        self.lost_at_ns.last().is_some_and(|lost| *lost >= at_ns)
+    }
+
     /// At most `x` per cent of that version's units have changed since the copy's version.
     pub fn check_changed_to(&self, stamp: &VersionStamp, to: Name, x: u64) -> Checked<()> {
         let units = self.versions.get(&to).map_or(0, |v| v.content.units());
@@ -403,7 +447,7 @@ impl SegmentHistory {
 
     /// The same for an unknown version that is not older than the floor.
     pub fn check_changed_by(&self, stamp: &VersionStamp, floor: Floor, x: u64) -> Checked<()> {
-        if floor.losses != self.losses {
+        if floor.losses != self.losses() {
             return Ok(());
         }
         let later = self.versions.range((floor.name.0, 0)..);
@@ -441,10 +485,10 @@ impl SegmentHistory {
         serials: (u64, u64),
     ) -> Checked<()> {
         // The lock may have been granted on a version that was lost since.
-        if self.said_ns <= self.lost_ns {
+        if self.is_of_earlier_life() {
             return Ok(());
         }
-        let of_now = |grant: &&Granted| grant.losses == self.losses;
+        let of_now = |grant: &&Granted| grant.losses == self.losses();
         let before = self
             .grants
             .range(..fence)
@@ -469,14 +513,14 @@ impl SegmentHistory {
             return violation("fences grow", text);
         }
         let base = name_of(stamp);
-        let losses = self.losses;
+        let losses = self.losses();
         self.grants.insert(fence, Granted { base, losses });
         self.lent(serials)
     }
 
     /// Serials were lent. Where creations may be lost, so may be what was lent before.
     pub fn lent(&mut self, (first, count): (u64, u64)) -> Checked<()> {
-        if self.losses > 0 {
+        if self.losses() > 0 {
             return Ok(());
         }
         let end = first + count;
@@ -497,7 +541,7 @@ impl SegmentHistory {
     /// Whether the segment, or versions of it, may be gone.
     #[cfg(feature = "native")]
     pub fn may_have_gone(&self) -> bool {
-        self.losses > 0 || self.may_be_damaged || self.is_removing
+        self.losses() > 0 || self.may_be_damaged || self.is_removing
     }
 
     /// No newer version is known to be acknowledged.
@@ -522,5 +566,55 @@ impl SegmentHistory {
 
     pub fn content(&self, name: Name) -> Option<Rc<Content>> {
         Some(Rc::clone(&self.versions.get(&name)?.content))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Name = (1, 11);
+
+    /// The first version was sent, and the segment may have lost it at 10.
+    fn lost() -> SegmentHistory {
+        let mut history = SegmentHistory::new("/s".to_string(), Durability::Memory);
+        history.sent((EMPTY, FIRST), (&Rc::default(), 0, 1));
+        history.may_have_lost(10);
+        history
+    }
+
+    /// Somebody is told of the first version.
+    fn hear(history: &mut SegmentHistory, said_ns: u64) -> Checked<()> {
+        history.said_ns = said_ns;
+        let stamp = VersionStamp {
+            incarnation: 1,
+            number: FIRST.0,
+            chain: FIRST.1,
+        };
+        history.see(&stamp).map(drop)
+    }
+
+    #[test]
+    fn words_of_before_a_loss_do_not_say_that_a_version_outlived_it() {
+        let mut history = lost();
+        assert_eq!(hear(&mut history, 9), Ok(()));
+        assert_eq!(history.refused(FIRST), Ok(()));
+        assert_eq!(hear(&mut history, 10), Ok(()));
+    }
+
+    #[test]
+    fn a_version_that_was_refused_is_found_before_and_after() {
+        let mut history = lost();
+        assert_eq!(hear(&mut history, 11), Ok(()));
+        let found = history.refused(FIRST).unwrap_err();
+        assert_eq!(found.checker, "refused is not there");
+        let mut history = lost();
+        assert_eq!(history.refused(FIRST), Ok(()));
+        let found = hear(&mut history, 11).unwrap_err();
+        assert_eq!(found.checker, "refused is not there");
+        // A later loss does not bring it back.
+        history.may_have_lost(20);
+        let found = hear(&mut history, 21).unwrap_err();
+        assert_eq!(found.checker, "refused is not there");
     }
 }

@@ -98,13 +98,24 @@ impl Leases {
                 let parts = r.parts.iter().map(|part| (part.segment, part.fence));
                 let parts: Vec<_> = parts.collect();
                 for part in &parts {
-                    if let Some(hold) = find(&mut self.holds, *part) {
-                        hold.is_releasing = true;
-                    }
+                    self.begins_release(now_ns, *part);
                 }
                 self.releases.insert(name, parts);
             }
             _ => {}
+        }
+    }
+
+    /// A release of the lock came in. It keeps the lock only if it came within the lease [LOCK-5].
+    fn begins_release(&mut self, now_ns: u64, (segment, fence): (u32, u64)) {
+        let Some(hold) = find(&mut self.holds, (segment, fence)) else {
+            return;
+        };
+        if now_ns < hold.last_ns {
+            hold.is_releasing = true;
+        } else if now_ns < hold.last_ns + MS {
+            // A renewal says the lease in whole milliseconds. So nobody knows.
+            self.holds.remove(&segment);
         }
     }
 
@@ -290,7 +301,10 @@ impl Leases {
             };
             match code {
                 // The holder may try again. Or the lock is given back, if its session has ended.
-                ErrorCode::StoreFull | ErrorCode::TimedOut | ErrorCode::TooLarge => {
+                ErrorCode::StoreFull
+                | ErrorCode::StoreAlone
+                | ErrorCode::TimedOut
+                | ErrorCode::TooLarge => {
                     hold.is_releasing = false;
                     hold.last_ns = hold.last_ns.max(now_ns + lease_ns);
                     hold.most_ns = hold.most_ns.max(hold.last_ns);
@@ -305,8 +319,14 @@ impl Leases {
 
     /// The connection is lost, or closed. Its session lives, and may let its locks go.
     pub fn gone(&mut self, connection: u64) {
-        self.waiting.retain(|(of, _), _| *of != connection);
+        self.going(connection);
         self.asked_strictly.retain(|(of, _), _| *of != connection);
+    }
+
+    /// The connection is about to be lost. The time that passes with the loss may still grant it a
+    /// strict reader lock that it waits for, which ends a writer's hold.
+    pub fn going(&mut self, connection: u64) {
+        self.waiting.retain(|(of, _), _| *of != connection);
         self.strict.retain(|(_, of), _| *of != connection);
         let of_it = |name: &Name| name.0 == connection;
         let releases: Vec<Name> = self.releases.keys().copied().filter(of_it).collect();
@@ -371,4 +391,63 @@ impl Leases {
 
 fn find(holds: &mut BTreeMap<u32, Hold>, (segment, fence): (u32, u64)) -> Option<&mut Hold> {
     holds.get_mut(&segment).filter(|hold| hold.fence == fence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fence 7 holds segment 1 for a second.
+    fn held() -> Leases {
+        let until_ns = 1_000 * MS;
+        let mut leases = Leases::new(until_ns, 4 * until_ns);
+        let hold = Hold {
+            fence: 7,
+            connection: 1,
+            last_ns: until_ns,
+            first_ns: until_ns,
+            most_ns: 4 * until_ns,
+            is_releasing: false,
+        };
+        leases.holds.insert(1, hold);
+        leases
+    }
+
+    #[test]
+    fn a_release_keeps_the_lock_only_if_it_came_within_the_lease() {
+        let mut leases = held();
+        leases.begins_release(1_002 * MS, (1, 7));
+        assert!(leases.lost(1_002 * MS, 1, 7).is_ok());
+        let mut leases = held();
+        leases.begins_release(999 * MS, (1, 7));
+        let found = leases.lost(1_002 * MS, 1, 7).unwrap_err();
+        assert_eq!(found.checker, "no lock is taken early");
+    }
+
+    #[test]
+    fn a_strict_reader_lock_that_comes_with_the_loss_of_its_connection_ends_the_writers_hold() {
+        let mut leases = held();
+        leases.asked_strictly.insert((2, 3), 1);
+        leases.going(2);
+        let stamp = VersionStamp {
+            incarnation: 1,
+            number: 1,
+            chain: 1,
+        };
+        let body = ReaderAcquired {
+            now: stamp,
+            updated: false,
+        };
+        let message = ServerMessage::about(1, MessageType::ReaderAcquired, 3, &body);
+        leases.said(1_000 * MS, 2, &message).unwrap();
+        leases.gone(2);
+        let waiting = Waiting {
+            segment: 1,
+            since_ns: 1_000 * MS,
+        };
+        leases.waiting.insert((4, 5), waiting);
+        // The session of the strict reader lives on, and keeps the lock for a lease [LOCK-11].
+        assert!(leases.check(1_500 * MS).is_ok());
+        assert!(leases.asked_strictly.is_empty() && leases.strict.is_empty());
+    }
 }

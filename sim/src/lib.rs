@@ -20,6 +20,7 @@ pub mod plan;
 mod random;
 mod server;
 pub mod shrink;
+mod space;
 mod trace;
 mod world;
 

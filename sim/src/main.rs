@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 
 const HELP: &str = "\
 interweave-sim [--seed N] [--trace N] [--from N] [--seeds N] [--minutes N] [--workers N] [--all]
-               [--no-shrink] [--no-grants]
+               [--space] [--no-shrink] [--no-grants]
   --seed N     run this seed alone, and say what happens
+  --space      run seeds of spaces alone: several servers on one database. Without it, each second
+               run within so many minutes is one of a space
   --trace N    run this seed with a client that is recorded, and print its trace
                (spec/vectors/traces/README.md)
   --no-grants  that client keeps no grants
@@ -38,6 +40,35 @@ struct Wish {
     workers: usize,
     goes_on: bool,
     shrinks: bool,
+    space: bool,
+}
+
+/// A seed, and whether it is one of a space.
+type Named = (u64, bool);
+
+fn plan_of((seed, is_space): Named) -> Plan {
+    match is_space {
+        true => Plan::space(seed),
+        false => Plan::of(seed),
+    }
+}
+
+fn name_of(plan: &Plan) -> String {
+    match plan.space {
+        Some(_) => format!("space {}", plan.seed),
+        None => format!("seed {}", plan.seed),
+    }
+}
+
+impl Wish {
+    /// The run of that number. Within so many minutes, each second one is of a space.
+    fn run_of(&self, number: u64) -> Option<Named> {
+        let mixes = !self.space && self.seeds == u64::MAX;
+        match mixes {
+            true => Some((self.from + number / 2, number % 2 == 1)),
+            false => (number < self.seeds).then_some((self.from + number, self.space)),
+        }
+    }
 }
 
 fn wish() -> Option<Wish> {
@@ -51,6 +82,7 @@ fn wish() -> Option<Wish> {
         workers: thread::available_parallelism().map_or(1, usize::from),
         goes_on: false,
         shrinks: true,
+        space: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -60,6 +92,10 @@ fn wish() -> Option<Wish> {
         }
         if word == "--no-grants" {
             wish.keeps_grants = false;
+            continue;
+        }
+        if word == "--space" {
+            wish.space = true;
             continue;
         }
         if word == "--all" {
@@ -110,12 +146,14 @@ fn record(seed: u64, keeps_grants: bool) -> ExitCode {
 }
 
 fn run_one(seed: u64, wish: &Wish) -> ExitCode {
-    let plan = Plan::of(seed);
+    let plan = plan_of((seed, wish.space));
     let outcome = run(&plan, true);
     outcome.lines.iter().for_each(|line| println!("{line}"));
     println!(
-        "seed {seed}: hash {:016x}, {:?}",
-        outcome.hash, outcome.counts
+        "{}: hash {:016x}, {:?}",
+        name_of(&plan),
+        outcome.hash,
+        outcome.counts
     );
     match is_repeated(&plan, &outcome) && outcome.violation.is_none() {
         true => ExitCode::SUCCESS,
@@ -134,8 +172,12 @@ fn is_repeated(plan: &Plan, first: &Outcome) -> bool {
     let same = (first.hash, first.events) == (second.hash, second.events);
     if !same {
         println!(
-            "seed {}: two runs differ: {:016x} ({} events), {:016x} ({} events)",
-            plan.seed, first.hash, first.events, second.hash, second.events
+            "{}: two runs differ: {:016x} ({} events), {:016x} ({} events)",
+            name_of(plan),
+            first.hash,
+            first.events,
+            second.hash,
+            second.events
         );
     }
     same
@@ -144,17 +186,14 @@ fn is_repeated(plan: &Plan, first: &Outcome) -> bool {
 /// The work of all workers.
 #[derive(Default)]
 struct Campaign {
-    next_seed: AtomicU64,
+    next: AtomicU64,
     sum: Mutex<Sum>,
     /// The seeds that failed, and how. None: their two runs differ, and break no promise.
-    failed: Mutex<BTreeMap<u64, Option<(u64, Violation)>>>,
+    failed: Mutex<BTreeMap<Named, Option<(u64, Violation)>>>,
 }
 
 fn run_many(wish: &Wish) -> ExitCode {
-    let campaign = Campaign {
-        next_seed: AtomicU64::new(wish.from),
-        ..Campaign::default()
-    };
+    let campaign = Campaign::default();
     let begin = Instant::now();
     thread::scope(|scope| {
         for _ in 0..wish.workers {
@@ -166,20 +205,21 @@ fn run_many(wish: &Wish) -> ExitCode {
     let failed = failed.unwrap_or_else(PoisonError::into_inner);
     let mut broken = failed
         .iter()
-        .filter_map(|(seed, what)| Some((*seed, what.as_ref()?)));
-    if let Some((seed, violation)) = broken.next() {
-        tell(&Plan::of(seed), violation, wish);
+        .filter_map(|(named, what)| Some((*named, what.as_ref()?)));
+    if let Some((named, violation)) = broken.next() {
+        tell(&plan_of(named), violation, wish);
     }
     let sum = campaign.sum.into_inner();
     let sum = sum.unwrap_or_else(PoisonError::into_inner);
     sum.tell(took, wish.workers);
     println!("violations       {}", failed.len());
-    for (seed, what) in &failed {
+    for (named, what) in &failed {
+        let name = name_of(&plan_of(*named));
         match what {
             Some((_, violation)) => {
-                println!("seed {seed}: {}: {}", violation.checker, violation.text);
+                println!("{name}: {}: {}", violation.checker, violation.text);
             }
-            None => println!("seed {seed}: two runs differ"),
+            None => println!("{name}: two runs differ"),
         }
     }
     match failed.is_empty() {
@@ -192,11 +232,11 @@ fn run_many(wish: &Wish) -> ExitCode {
 fn work(campaign: &Campaign, wish: &Wish, begin: Instant) {
     let until = Duration::from_secs(wish.minutes.saturating_mul(60));
     while begin.elapsed() < until {
-        let seed = campaign.next_seed.fetch_add(1, Ordering::Relaxed);
-        if seed - wish.from >= wish.seeds {
+        let number = campaign.next.fetch_add(1, Ordering::Relaxed);
+        let Some(named) = wish.run_of(number) else {
             return;
-        }
-        let plan = Plan::of(seed);
+        };
+        let plan = plan_of(named);
         let outcome = run(&plan, false);
         let is_repeated = is_repeated(&plan, &outcome);
         let mut sum = campaign.sum.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,7 +245,7 @@ fn work(campaign: &Campaign, wish: &Wish, begin: Instant) {
         let failed = campaign.failed.lock();
         let mut failed = failed.unwrap_or_else(PoisonError::into_inner);
         if outcome.violation.is_some() || !is_repeated {
-            failed.insert(seed, outcome.violation);
+            failed.insert(named, outcome.violation);
         }
         if !failed.is_empty() && !wish.goes_on {
             return;
@@ -261,10 +301,10 @@ impl Sum {
 }
 
 fn tell(plan: &Plan, (at_ns, violation): &(u64, Violation), wish: &Wish) {
-    let seed = plan.seed;
+    let name = name_of(plan);
     let at = *at_ns as f64 / 1e9;
     println!(
-        "seed {seed}, at {at:.6}: {}: {}",
+        "{name}, at {at:.6}: {}: {}",
         violation.checker, violation.text
     );
     if !wish.shrinks {
@@ -297,5 +337,10 @@ fn tell(plan: &Plan, (at_ns, violation): &(u64, Violation), wish: &Wish) {
         println!("...");
     }
     lines[last..].iter().for_each(|line| println!("{line}"));
-    println!("again: make sim SEED={seed}");
+    let word = if plan.space.is_some() {
+        "SPACE"
+    } else {
+        "SEED"
+    };
+    println!("again: make sim {word}={}", plan.seed);
 }

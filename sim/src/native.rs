@@ -10,11 +10,10 @@ mod writing;
 
 use crate::client::copy::Copy;
 use crate::client::{Op, Watching};
-use crate::env::{Env, Event, MS, SECOND};
+use crate::env::{send_in_parts, Env, Event, MS, SECOND};
 use crate::history::{name_of, violation, Checked, Floor};
 use crate::network::{Item, Side};
 use crate::random::Random;
-use crate::server::send_in_parts;
 use bytes::Bytes;
 use engine::{Action, Done, Engine, Kind, Said};
 use interweave_wire::protocol::{CoherenceModel, Durability, ErrorCode};
@@ -341,7 +340,11 @@ impl NativeClient {
                     version,
                 } => {
                     let history = &mut env.history[segment];
-                    if !self.copies[segment].update(&diff.into(), &version, history)? {
+                    let now_ns = history.said_ns;
+                    history.said_ns = self.tap.told_ns(segment, &version).unwrap_or(now_ns);
+                    let updated = self.copies[segment].update(&diff.into(), &version, history);
+                    history.said_ns = now_ns;
+                    if !updated? {
                         let text = format!("segment {segment}: {version:?} does not fit");
                         return violation("updates fit", text);
                     }
@@ -572,8 +575,7 @@ impl NativeClient {
         }
     }
 
-    /// A segment of which the client counts on hearing of all versions, and lacks the newest. None:
-    /// there is no such segment.
+    /// A segment of which the client counts on hearing of all versions, and lacks the newest.
     pub fn has_heard_of_all(&self, env: &Env) -> Option<usize> {
         (0..self.copies.len()).find(|&segment| {
             let known = self.engine.knowledge(segment);

@@ -47,6 +47,8 @@ struct Direction {
 #[derive(Debug)]
 struct Link {
     client: usize,
+    /// The server's number in its space.
+    server: usize,
     to_client: Direction,
     to_server: Direction,
     is_broken: bool,
@@ -76,7 +78,8 @@ pub struct Network {
     random: Random,
     links: BTreeMap<u64, Link>,
     last_connection: u64,
-    blocked: BTreeSet<(usize, Side)>,
+    /// The clients and servers between which nothing comes to that side.
+    blocked: BTreeSet<(usize, usize, Side)>,
     slow: BTreeSet<usize>,
     /// Those that take nothing.
     stuck: BTreeSet<usize>,
@@ -99,9 +102,15 @@ impl Network {
 
     /// Makes a connection of the client. The server hears of it by an [`Item::Open`].
     pub fn connect(&mut self, client: usize) -> u64 {
+        self.connect_to(client, 0)
+    }
+
+    /// The same, to a server of a space.
+    pub fn connect_to(&mut self, client: usize, server: usize) -> u64 {
         self.last_connection += 1;
         let link = Link {
             client,
+            server,
             to_client: Direction::default(),
             to_server: Direction::default(),
             is_broken: false,
@@ -113,6 +122,10 @@ impl Network {
 
     pub fn client_of(&self, connection: u64) -> Option<usize> {
         Some(self.links.get(&connection)?.client)
+    }
+
+    pub fn server_of(&self, connection: u64) -> Option<usize> {
+        Some(self.links.get(&connection)?.server)
     }
 
     pub fn delay_ns(&mut self) -> u64 {
@@ -139,10 +152,10 @@ impl Network {
         let Some(link) = self.links.get_mut(&connection) else {
             return Arrival::Nothing;
         };
-        let client = link.client;
         let is_taken = !link.is_broken && !link.closed.contains(&to);
+        let is_blocked = self.blocked.contains(&(link.client, link.server, to));
         let direction = link.direction(to);
-        if is_taken && self.blocked.contains(&(client, to)) {
+        if is_taken && is_blocked {
             direction.held.push((item, sent_ns));
             return Arrival::Nothing;
         }
@@ -197,21 +210,23 @@ impl Network {
         }
     }
 
-    pub fn block(&mut self, client: usize, to: Side) {
-        self.blocked.insert((client, to));
+    /// What the client and that server send comes to that side later.
+    pub fn block(&mut self, (client, server): (usize, usize), to: Side) {
+        self.blocked.insert((client, server, to));
     }
 
     /// The client never takes anything.
     pub fn set_stuck(&mut self, client: usize) {
         self.stuck.insert(client);
-        self.block(client, Side::Client);
+        self.block((client, 0), Side::Client);
     }
 
-    /// Returns what was held, in its order.
-    pub fn heal(&mut self, client: usize, to: Side) -> Vec<(u64, Item, u64)> {
-        self.blocked.remove(&(client, to));
+    /// Returns what was held on its way to that side, in its order.
+    pub fn heal(&mut self, (client, server): (usize, usize), to: Side) -> Vec<(u64, Item, u64)> {
+        self.blocked.remove(&(client, server, to));
         let mut held = Vec::new();
-        for (&connection, link) in self.links.iter_mut().filter(|(_, l)| l.client == client) {
+        let of_both = |link: &Link| (link.client, link.server) == (client, server);
+        for (&connection, link) in self.links.iter_mut().filter(|(_, link)| of_both(link)) {
             let items = std::mem::take(&mut link.direction(to).held);
             held.extend(items.into_iter().map(|(item, ns)| (connection, item, ns)));
         }

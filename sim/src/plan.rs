@@ -10,7 +10,9 @@ use crate::flood::Flood;
 use crate::network::Side;
 use crate::random::Random;
 use interweave_wire::protocol::{CoherenceModel, Durability};
+use space::{Space, SpaceFault};
 
+pub mod space;
 mod traced;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -117,6 +119,8 @@ pub enum Fault {
         reads: bool,
         ns: u64,
     },
+    /// A fault of a space.
+    Space(SpaceFault),
 }
 
 impl Fault {
@@ -146,6 +150,7 @@ impl Fault {
             Fault::FlipBit { .. } => "FlipBit",
             Fault::CopyBack { .. } => "CopyBack",
             Fault::Deny { .. } => "Deny",
+            Fault::Space(fault) => fault.kind(),
         }
     }
 }
@@ -162,7 +167,7 @@ pub struct Planned {
     pub action: Action,
 }
 
-/// How the first client is recorded.
+/// The first client's recording.
 #[derive(Debug, Clone, Copy)]
 pub struct Traced {
     /// It says in HELLO that it keeps grants.
@@ -188,6 +193,8 @@ pub struct Plan {
     pub events: Vec<Planned>,
     /// None: no client is recorded.
     pub traced: Option<Traced>,
+    /// None: one server has its store alone.
+    pub space: Option<Space>,
 }
 
 /// The habits of a seed's clients.
@@ -248,6 +255,7 @@ impl Plan {
             calm_ns: SECOND + BUSY_NS,
             events: Vec::new(),
             traced: None,
+            space: None,
         };
         plan.add_operations(&mut random);
         plan.add_faults(&mut random);

@@ -1,38 +1,58 @@
 //! The server: its engine and its store as they are, and in the place of net's sockets and tasks
 //! this shell, which carries effects out over the simulated network.
 
+mod saving;
+mod sharing;
+mod turns;
+
 use crate::disk::{OfProcess, SimDisk};
-use crate::env::{Env, Event, MS};
+use crate::env::{send_in_parts, Env, Event, MS};
 use crate::history::{violation, Checked};
 use crate::leases::Leases;
 use crate::network::{Item, Side};
 use crate::plan::Plan;
 use crate::random::Random;
+use crate::space::member::Member;
 use bytes::Bytes;
 use interweave_access::{Access, Peer, Rules};
 use interweave_server::net::{Admission, Inbound, Outbound, Punctuality};
 use interweave_server::session::{Config, Effect, Engine, Request};
 use interweave_store::{
-    Done, EmbeddedStore, Identity, Options, Record, SegmentStore, StoreError, Threads, Turns,
+    Done, End, Next, Record, RecoveredSegment, SegmentStore, Sought, StoreError, Threads,
 };
 use interweave_wire::protocol::{Durability, LogBody, LogKind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use turns::Workers;
 
-/// The store's answer to the request with that ticket.
+pub use turns::base;
+
+/// A message of the store.
 #[derive(Debug)]
 pub enum Stored {
+    /// The request with that ticket is done.
     Completed(u64, Result<(), StoreError>),
+    /// The store asks for a piece of the checkpoint with that ticket.
     Wants(u64),
+    /// It has looked for the segment of that path.
+    Sought(String, Result<Sought, StoreError>),
+    /// It has renewed the lease, which was asked for at that time.
+    Renewed(u64, Result<(), StoreError>),
+    /// It has decided where segments end.
+    Settled(Result<Vec<(u64, End)>, StoreError>),
 }
 
 /// Messages of the store that the engine has not heard.
 type Said = Arc<Mutex<Vec<Stored>>>;
+
+/// The workers that carry out the engine's orders to the store.
+enum Works {
+    Embedded(Workers),
+    Member(Box<Member>),
+}
 
 struct Asking {
     engine: Rc<RefCell<Engine>>,
@@ -86,23 +106,15 @@ pub struct Server {
     /// Its number at the disk.
     pub process: u64,
     engine: Rc<RefCell<Engine>>,
-    store: Option<Box<EmbeddedStore>>,
-    turns: Turns,
-    disk: SimDisk,
+    store: Option<Box<dyn SegmentStore>>,
+    works: Works,
     said: Said,
-    clock: Arc<AtomicU64>,
     connections: BTreeMap<u64, Connection>,
     appends: Vec<Append>,
     /// The store has got something that it has not written.
     has_unwritten: bool,
     armed_ns: u64,
     punctuality: Punctuality,
-    /// When the store's workers have their next turns.
-    writes_at_ns: u64,
-    saves_at_ns: u64,
-    /// The store's workers are busy until then.
-    writes_until_ns: u64,
-    saves_until_ns: u64,
     looked_ns: u64,
     stopping: Stopping,
     random: Random,
@@ -132,7 +144,7 @@ const FULL_BYTES: usize = 64 << 10;
 /// the one that filled it are answered as well, and so are those that wait for a lock.
 const MOST_REPLIES: usize = FULL_BYTES + (384 << 10);
 
-fn config(store: &EmbeddedStore, lease_ms: u32) -> Config {
+fn config(store: &dyn SegmentStore, lease_ms: u32) -> Config {
     Config {
         lease_ms,
         max_hold_ms: 4 * lease_ms,
@@ -153,34 +165,6 @@ fn config(store: &EmbeddedStore, lease_ms: u32) -> Config {
     }
 }
 
-/// The clock of the store: the world's time, and what the disk has taken of it since.
-fn options(clock: &Arc<AtomicU64>, log_file_bytes: u64, random: &mut Random) -> Options {
-    let begin = base();
-    let now = Arc::clone(clock);
-    let chance = Mutex::new(Random::of(random.next(), "store"));
-    let identity = Identity {
-        server: random.bytes(),
-        space: random.bytes(),
-    };
-    Options {
-        log_file_bytes,
-        now: Arc::new(move || begin + Duration::from_nanos(now.load(Ordering::Relaxed))),
-        identity: Some(identity),
-        random: Arc::new(move || {
-            let mut chance = chance.lock().unwrap_or_else(PoisonError::into_inner);
-            chance.next()
-        }),
-        threads: Threads::OfCaller,
-        ..Options::default()
-    }
-}
-
-/// Some moment. Only differences to it count.
-fn base() -> Instant {
-    static BASE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    *BASE.get_or_init(Instant::now)
-}
-
 impl Server {
     /// Starts on what the disk has. An error: it does not start.
     pub fn begin(
@@ -189,12 +173,35 @@ impl Server {
         (start, plan): (u64, &Plan),
         mut random: Random,
     ) -> Result<Server, StoreError> {
-        let clock = Arc::new(AtomicU64::new(env.now_ns));
-        let options = options(&clock, plan.log_file_bytes, &mut random);
         let process = of_process.process;
-        let of_process: Arc<dyn interweave_store::disk::Disk> = Arc::new(of_process);
-        let (store, turns, found) = EmbeddedStore::open_in_turns(&of_process, options)?;
-        let config = config(&store, plan.lease_ms);
+        let about = (plan.log_file_bytes, &mut random);
+        let (store, workers, found) = Workers::open(env, disk, of_process, about)?;
+        let config = config(&*store, plan.lease_ms);
+        let works = (store, Works::Embedded(workers), found);
+        Ok(Server::of(env, works, config, (start, process, random)))
+    }
+
+    /// Starts as one of the servers of a space. It has no standing yet.
+    pub fn join(
+        env: &mut Env,
+        (store, member): (Box<dyn SegmentStore>, Member),
+        (start, plan): (u64, &Plan),
+        random: Random,
+    ) -> Server {
+        let config = Config {
+            space_lease_ms: Some(member.lease_ms()),
+            ..config(&*store, plan.lease_ms)
+        };
+        let works = (store, Works::Member(Box::new(member)), Vec::new());
+        Server::of(env, works, config, (start, 0, random))
+    }
+
+    fn of(
+        env: &mut Env,
+        (store, works, found): (Box<dyn SegmentStore>, Works, Vec<RecoveredSegment>),
+        config: Config,
+        (start, process, random): (u64, u64, Random),
+    ) -> Server {
         let (lease_ms, hold_ms) = (config.lease_ms, config.max_hold_ms);
         let leases = Leases::new(u64::from(lease_ms) * MS, u64::from(hold_ms) * MS);
         let mut engine = Engine::new(config);
@@ -205,25 +212,18 @@ impl Server {
         for remark in remarks {
             env.say(|| format!("server: {remark}"));
         }
-        let took_ns = disk.take_cost_ns();
         let mut server = Server {
             start,
             process,
             engine: Rc::new(RefCell::new(engine)),
-            store: Some(Box::new(store)),
-            turns,
-            disk: disk.clone(),
+            store: Some(store),
+            works,
             said: Said::default(),
-            clock,
             connections: BTreeMap::new(),
             appends: Vec::new(),
             has_unwritten: false,
             armed_ns: u64::MAX,
             punctuality: Punctuality::default(),
-            writes_at_ns: u64::MAX,
-            saves_at_ns: u64::MAX,
-            writes_until_ns: env.now_ns + took_ns,
-            saves_until_ns: 0,
             looked_ns: 0,
             stopping: Stopping::Not,
             random,
@@ -236,7 +236,7 @@ impl Server {
             deaf_ns: None,
         };
         server.event(env, |engine, now_ns| engine.advance(now_ns));
-        Ok(server)
+        server
     }
 
     /// From now on the rules deny everybody these operations; empty: none.
@@ -269,6 +269,7 @@ impl Server {
             Event::Write { .. } => self.write(env),
             Event::Save { .. } => self.save(env),
             Event::Answered { stored, .. } => self.answered(env, stored),
+            Event::Told { told, .. } => self.told(env, told),
             other => panic!("{other:?} is not the server's"),
         }
         self.go_on_stopping(env);
@@ -285,10 +286,7 @@ impl Server {
     /// Gives the engine an event, as net's shell does.
     fn event(&mut self, env: &mut Env, event: impl FnOnce(&mut Engine, u64)) {
         let now_ns = env.now_ns;
-        if let Some(absence) = self.punctuality.absence(self.armed_ns, now_ns) {
-            self.engine.borrow_mut().was_absent(absence);
-            self.leases.excuse(absence);
-        }
+        self.excuse_absence(now_ns);
         if self.armed_ns <= now_ns {
             self.armed_ns = u64::MAX;
         }
@@ -304,6 +302,14 @@ impl Server {
         if let Some(next_ns) = next_ns.filter(|next_ns| *next_ns < self.armed_ns) {
             self.armed_ns = next_ns;
             env.at(next_ns, Event::Deadline { start: self.start });
+        }
+    }
+
+    /// Engine and checkers are told of an absence once, before they hear of anything else.
+    fn excuse_absence(&mut self, now_ns: u64) {
+        if let Some(absence) = self.punctuality.absence(self.armed_ns, now_ns) {
+            self.engine.borrow_mut().was_absent(absence);
+            self.leases.excuse(absence);
         }
     }
 
@@ -370,30 +376,32 @@ impl Server {
                 self.plan_writing(env);
             }
             Effect::CheckpointInPieces { ticket, head } => {
-                self.hand_over(env);
-                let done = self.done(ticket);
-                let said = Arc::clone(&self.said);
-                let want = Box::new(move || say(&said, Stored::Wants(ticket)));
-                match &self.store {
-                    Some(store) => store.checkpoint_in_pieces(*head, want, done),
-                    None => done(Err(StoreError::Closed)),
-                }
-                self.plan_writing(env);
+                self.save_in_pieces(env, ticket, *head);
             }
-            Effect::Next { segment_id, next } => {
-                self.hand_over(env);
-                if let Some(store) = &self.store {
-                    store.next(segment_id, next);
-                }
-                self.plan_writing(env);
-            }
-            Effect::Audit(_) => {}
-            Effect::ReadFiles { asked } => {
-                let mut engine = self.engine.borrow_mut();
-                engine.files_read(env.now_ns, asked, Vec::new());
-            }
+            Effect::Next { segment_id, next } => self.next(env, segment_id, next),
+            Effect::Seek { path, claims } => self.seek(env, path, claims),
+            Effect::Settle { segments } => self.settle(env, segments),
+            Effect::Renew { is_drained } => self.renew(env, is_drained),
+            // No client of the simulator asks for a move, or for a list of servers and segments.
+            Effect::Follow { .. } | Effect::Unfollow { .. } | Effect::Give { .. } => {}
+            Effect::Page { .. } | Effect::Members { .. } => {}
+            Effect::Free(_) | Effect::Audit(_) => {}
+            Effect::ReadFiles { asked } => self.read_files(env.now_ns, asked),
             Effect::LookAfterStore => self.look_after_store(env.now_ns),
         }
+    }
+
+    fn read_files(&self, now_ns: u64, asked: u64) {
+        let mut engine = self.engine.borrow_mut();
+        engine.files_read(now_ns, asked, Vec::new());
+    }
+
+    fn next(&mut self, env: &mut Env, segment_id: u64, next: Next) {
+        self.hand_over(env);
+        if let Some(store) = &self.store {
+            store.next(segment_id, next);
+        }
+        self.plan_writing(env);
     }
 
     fn note(&mut self, checked: Checked<()>) {
@@ -461,79 +469,66 @@ impl Server {
         engine.store_looked_at(now_ns, &store.with_much_log(), &store.overdue());
     }
 
-    /// The store's writer has something to do.
+    /// The store has something to do.
     fn plan_writing(&mut self, env: &mut Env) {
-        // More may come meanwhile, and is written together.
-        let ns = self.random.skewed(1_000, 200_000);
-        self.write_at(env, self.writes_until_ns.max(env.now_ns + ns));
-    }
-
-    fn write_at(&mut self, env: &mut Env, at_ns: u64) {
-        if at_ns < self.writes_at_ns {
-            self.writes_at_ns = at_ns;
-            env.at(at_ns, Event::Write { start: self.start });
-        }
-    }
-
-    fn plan_saving(&mut self, env: &mut Env) {
-        let at_ns = self.saves_until_ns.max(env.now_ns + 1_000);
-        if at_ns < self.saves_at_ns {
-            self.saves_at_ns = at_ns;
-            env.at(at_ns, Event::Save { start: self.start });
+        match &mut self.works {
+            Works::Embedded(workers) => {
+                workers.plan_writing(env, self.start, &mut self.random);
+            }
+            Works::Member(member) => {
+                member.begin(env, self.start);
+                // A checkpoint in pieces wants its first piece.
+                self.bring(env, env.now_ns);
+            }
         }
     }
 
     /// A turn of the store's writer.
     fn write(&mut self, env: &mut Env) {
-        if env.now_ns < self.writes_at_ns {
+        let Works::Embedded(workers) = &mut self.works else {
             return;
+        };
+        if let Some((has_worked, until_ns)) = workers.write(env) {
+            self.has_unwritten &= has_worked;
+            self.bring(env, until_ns);
+            self.turn_ended(env, (has_worked, true));
         }
-        self.writes_at_ns = u64::MAX;
-        self.clock.store(env.now_ns, Ordering::Relaxed);
-        let has_worked = self.turns.write();
-        self.has_unwritten &= has_worked;
-        self.writes_until_ns = self.turn_ended(env);
-        if has_worked {
-            self.plan_writing(env);
-            self.plan_saving(env);
-        }
-        self.wake_the_store(env);
     }
 
     /// A turn of the store's saver.
     fn save(&mut self, env: &mut Env) {
-        if env.now_ns < self.saves_at_ns {
-            return;
-        }
-        self.saves_at_ns = u64::MAX;
-        self.clock.store(env.now_ns, Ordering::Relaxed);
-        let has_worked = self.turns.save();
-        self.saves_until_ns = self.turn_ended(env);
-        if has_worked {
-            self.plan_saving(env);
-            self.plan_writing(env);
-        }
-        self.wake_the_store(env);
-    }
-
-    /// The store has something to do later although nothing is asked of it.
-    fn wake_the_store(&mut self, env: &mut Env) {
-        let Some(at) = self.turns.next_at() else {
+        let Works::Embedded(workers) = &mut self.works else {
             return;
         };
-        let at_ns = at.duration_since(base()).as_nanos() as u64;
-        self.write_at(env, at_ns.max(env.now_ns + MS));
+        if let Some((has_worked, until_ns)) = workers.save(env) {
+            self.bring(env, until_ns);
+            self.turn_ended(env, (has_worked, false));
+        }
     }
 
-    /// Brings what the store has said to the engine when the disk is done. Returns that time.
-    fn turn_ended(&mut self, env: &mut Env) -> u64 {
-        let until_ns = env.now_ns + self.disk.take_cost_ns();
+    /// Both have something to do after a turn in which something was done.
+    fn turn_ended(&mut self, env: &mut Env, (has_worked, writes_first): (bool, bool)) {
+        let (start, random) = (self.start, &mut self.random);
+        let Works::Embedded(workers) = &mut self.works else {
+            return;
+        };
+        if has_worked && writes_first {
+            workers.plan_writing(env, start, random);
+            workers.plan_saving(env, start);
+        } else if has_worked {
+            workers.plan_saving(env, start);
+            workers.plan_writing(env, start, random);
+        }
+        workers.wake(env, start);
+    }
+
+    /// Brings what the store has said to the engine at that time.
+    fn bring(&mut self, env: &mut Env, at_ns: u64) {
         let said = std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner));
         for stored in said {
             let start = self.start;
-            env.at(until_ns, Event::Answered { start, stored });
+            env.at(at_ns, Event::Answered { start, stored });
         }
-        until_ns
     }
 
     fn answered(&mut self, env: &mut Env, stored: Stored) {
@@ -542,6 +537,9 @@ impl Server {
                 return self.event(env, |engine, now_ns| engine.piece_wanted(now_ns, ticket));
             }
             Stored::Completed(ticket, result) => (ticket, result),
+            Stored::Sought(path, found) => return self.sought(env, &path, found),
+            Stored::Renewed(asked_ns, result) => return self.renewed(env, asked_ns, result),
+            Stored::Settled(ends) => return self.settled(env, ends),
         };
         env.trace
             .note(env.now_ns, &[ticket, u64::from(result.is_ok())]);
@@ -550,9 +548,17 @@ impl Server {
         }
         let is_ok = result.is_ok();
         self.event(env, |engine, now_ns| engine.stored(now_ns, ticket, result));
-        if let Some(segment) = self.removals.remove(&ticket) {
+        let is_unknown = !is_ok && matches!(self.works, Works::Member(_));
+        let segment = match is_unknown {
+            // It may be decided later, and the owner speaks as before until then.
+            true => self.removals.get(&ticket).copied(),
+            false => self.removals.remove(&ticket),
+        };
+        if let Some(segment) = segment {
+            // Of a space, the database says what it has removed, and the owner hears of it later.
+            let is_alone = matches!(self.works, Works::Embedded(_));
             let world_ns = env.world_ns;
-            env.history[segment].removed(world_ns, is_ok);
+            env.history[segment].removed(world_ns, is_ok && is_alone);
         }
         let is_in_need = self.store.as_ref().is_some_and(|store| store.is_in_need());
         if env.now_ns >= self.looked_ns + LOOK_AGAIN_NS && is_in_need {
@@ -582,7 +588,7 @@ impl Server {
         };
         let made = Connection {
             inbound: Inbound::new(asking),
-            outbound: Outbound::default(),
+            outbound: Outbound::cutting_at(env.chunk_bytes),
             is_touched: false,
             behind_ns: None,
             unread: VecDeque::new(),
@@ -618,6 +624,7 @@ impl Server {
             }
             for incoming in complete {
                 env.counts.messages += 1;
+                self.excuse_absence(env.now_ns);
                 self.leases.asked(env.now_ns, connection, &incoming);
                 self.removing = removed_by(env, &incoming.request);
                 self.event(env, |engine, now_ns| {
@@ -689,11 +696,12 @@ impl Server {
 
     fn lost(&mut self, env: &mut Env, connection: u64) {
         if self.connections.remove(&connection).is_some() {
-            self.leases.gone(connection);
+            self.leases.going(connection);
             env.net.close(connection, Side::Server);
             self.event(env, |engine, now_ns| {
                 engine.disconnected(now_ns, connection);
             });
+            self.leases.gone(connection);
         }
     }
 
@@ -743,6 +751,9 @@ impl Server {
             if let Some(store) = self.store.take() {
                 let closed = store.close(is_clean);
                 env.say(|| format!("server: the store is closed: {closed:?}"));
+                if let Works::Member(member) = &mut self.works {
+                    member.begin(env, self.start);
+                }
             }
         }
     }
@@ -750,7 +761,11 @@ impl Server {
     /// It has stopped in order. Says whether everything was saved.
     pub fn has_stopped(&self) -> Option<bool> {
         let is_saved = || self.engine.borrow().is_saved();
-        self.store.is_none().then(is_saved)
+        let is_closed = match &self.works {
+            Works::Embedded(_) => true,
+            Works::Member(member) => member.is_closed(),
+        };
+        (self.store.is_none() && is_closed).then(is_saved)
     }
 
     /// The store is lost for good, so a server would end.
@@ -780,13 +795,4 @@ fn is_removal(group: &[Record]) -> bool {
 fn say(said: &Said, stored: Stored) {
     let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
     said.push(stored);
-}
-
-/// Bytes may arrive apart from one another. They were said then, and waited since.
-pub fn send_in_parts(env: &mut Env, connection: u64, to: Side, mut bytes: Bytes, said_ns: u64) {
-    while !bytes.is_empty() {
-        let count = env.net.split(&bytes);
-        let part = bytes.split_to(count);
-        env.send_said(connection, to, Item::Bytes(part), said_ns);
-    }
 }

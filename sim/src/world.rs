@@ -2,7 +2,7 @@
 
 mod faults;
 
-use crate::actor::Actor;
+use crate::actor::{self, Actor};
 use crate::client::{Ending, Op};
 use crate::clock::Clock;
 use crate::disk::{Faults, OfProcess, SimDisk};
@@ -76,6 +76,9 @@ struct World<'a> {
 
 /// Runs the plan.
 pub fn run(plan: &Plan, keeps_lines: bool) -> Outcome {
+    if let Some(space) = &plan.space {
+        return crate::space::world::run(plan, space, keeps_lines);
+    }
     let mut world = World::new(plan, keeps_lines);
     let violation = world.run().err();
     let env = &mut world.env;
@@ -120,9 +123,11 @@ impl World<'_> {
         let clocks = machines.zip(&plan.drifts_ppm);
         let clocks = clocks.map(|(machine, ppm)| (machine, clock(*ppm)));
         let clocks = clocks.collect();
+        let mut env = Env::new(net, Trace::new(keeps_lines), history.collect(), clocks);
+        env.chunk_bytes = actor::chunk_bytes(plan);
         World {
             plan,
-            env: Env::new(net, Trace::new(keeps_lines), history.collect(), clocks),
+            env,
             disk: SimDisk::new(Random::of(seed, "disk"), plan.disk_bytes),
             server: None,
             older: None,
@@ -195,6 +200,8 @@ impl World<'_> {
                 Ok(())
             }
             Event::StartServer => self.start_server(),
+            // It has its store alone.
+            Event::Database(_) | Event::Told { .. } | Event::StartMember(_) => Ok(()),
             Event::Client { client, .. } => self.bring_to_client(client, event),
             Event::Calm => self.begin_calm(),
             Event::Soon => self.look_soon(),
@@ -424,7 +431,9 @@ impl World<'_> {
                 if let Some(older) = &mut self.older {
                     older.is_replaced(&self.env);
                 }
-                self.may_have_lost(false);
+                // It reads what the disk has. The first one has more, until it looks.
+                let has_lost = self.disk.take_has_lost();
+                self.may_have_lost(has_lost);
                 self.env.after(second.ns, Event::Over(second.number));
                 Ok(())
             }
@@ -531,7 +540,7 @@ impl World<'_> {
             flood::end(&mut self.env, &connections);
         }
         for client in 0..self.clients.len() {
-            self.env.heal(client, &[Side::Client, Side::Server]);
+            self.env.heal((client, 0), &[Side::Client, Side::Server]);
         }
         self.end_older_server();
         self.resume_server();

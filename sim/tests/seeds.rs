@@ -22,3 +22,18 @@ fn two_seeds_are_not_the_same() {
     let hash = |seed| run(&Plan::of(seed), false).hash;
     assert_ne!(hash(1), hash(2));
 }
+
+#[test]
+fn two_runs_of_a_space_are_the_same_and_break_no_promise() {
+    for seed in 1..=12 {
+        let plan = Plan::space(seed);
+        let (first, second) = (run(&plan, false), run(&plan, true));
+        assert_eq!(first.violation, None, "seed {seed}");
+        assert_eq!(
+            (first.hash, first.events),
+            (second.hash, second.events),
+            "seed {seed}"
+        );
+        assert!(first.counts.releases > 0, "seed {seed} releases nothing");
+    }
+}

@@ -80,5 +80,6 @@ pub fn run(data: &[u8]) {
         ReleaseReader AcquireWriter WriterAcquired RenewWriter WriterRenewed MoreSerials
         SerialsGranted ReleaseWriter WriterReleased WriterKept AbortWriter ResolveRelease
         ReleaseResolved Subscribe Subscribed Unsubscribe NotRecent Push Credit WriterLost
-        RecallWriter SegmentGone AccessReloaded);
+        RecallWriter SegmentGone AccessReloaded FollowSegment SegmentFollowed HandOver
+        SegmentMoved ListMembers MemberList ListPlaces PlaceList);
 }

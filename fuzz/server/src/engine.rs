@@ -24,7 +24,7 @@ use interweave_server::session::message::Kind;
 use interweave_server::session::{
     Absence, Access, Backlog, Config, Effect, Engine, Incoming, Peer, Request, ServerMessage,
 };
-use interweave_store::StoreError;
+use interweave_store::{unshared, StoreError, StoreStatus};
 use interweave_wire::fields::field;
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
@@ -475,6 +475,14 @@ impl World {
                     large.take(next);
                 }
             }
+            // This server has its store alone.
+            Effect::Seek { .. } | Effect::Renew { .. } | Effect::Page { .. } | Effect::Free(_) => {}
+            Effect::Follow { .. } | Effect::Unfollow { .. } | Effect::Give { .. } => {}
+            Effect::Members { asked, .. } => {
+                let found = unshared("directory", &StoreStatus::default());
+                self.engine.members_found(self.now_ns, asked, Ok(found));
+            }
+            Effect::Settle { .. } => panic!("no outcome was unknown"),
             Effect::Audit(_) => {}
             Effect::ReadFiles { asked } => self.engine.files_read(self.now_ns, asked, Vec::new()),
             Effect::LookAfterStore => {

@@ -1,5 +1,5 @@
-//! What somebody says who does not log in, to a server that lets in those who show a token: over
-//! HTTP, on a WebSocket, and as a program. Whatever it is, it holds that:
+//! A stranger's bytes, for a server that admits clients with a token: over HTTP, on a WebSocket,
+//! and in the protocol of programs. For all of them this holds:
 //! - no answer has the path of a segment, or a token;
 //! - a message of the protocol is answered with one error at most;
 //! - when the connection is over, the server has the sessions and segments of before;
@@ -18,8 +18,8 @@ use std::sync::LazyLock;
 
 /// The most memory of a client that has not logged in [NET-8].
 const MOST_BYTES: usize = 64 << 10;
-/// What the library of WebSockets may reserve besides: room for the whole frame that a head
-/// announces. The system gives memory only for bytes that come.
+/// Address space that the library of WebSockets may reserve as well: room for the whole frame that
+/// a head announces. The system gives memory only for bytes that come.
 const ANNOUNCED_BYTES: usize = MAX_FRAME_BYTES;
 /// Room for answers, which are the peer's memory and not the server's.
 const ANSWERS: usize = 256 << 10;
@@ -78,7 +78,7 @@ fn begin() -> MemoryServer {
         .collect();
     let expected = [MessageType::Welcome, MessageType::SegmentOpened];
     assert_eq!(kinds, expected.map(Some), "its owner is let in");
-    // What a server keeps from its first connections on is not theirs.
+    // Memory that a server keeps from its first connections on is not counted as theirs.
     server.ask(http::said(websocket::words(b""), Vec::new()));
     server
 }

@@ -26,6 +26,10 @@ pub struct Copy {
     pub is_old: bool,
     /// A diff did not fit. The server counts on the client's having it.
     pub has_dropped: bool,
+    /// The Strict lock was asked for, so that the session may have it.
+    pub has_asked_strictly: bool,
+    /// RELEASE_READER, or the answer that brought the Strict lock, may be lost with its connection.
+    pub owes_strict: bool,
 }
 
 impl Default for Copy {
@@ -45,6 +49,8 @@ impl Default for Copy {
             owed_bytes: 0,
             is_old: false,
             has_dropped: false,
+            has_asked_strictly: false,
+            owes_strict: false,
         }
     }
 }
@@ -57,6 +63,13 @@ impl Copy {
         self.owed_bytes = 0;
         self.is_old = false;
         self.has_dropped = false;
+        self.owes_strict = self.has_asked_strictly;
+    }
+
+    /// The session has no Strict lock of the segment any more.
+    pub fn strict_ended(&mut self) {
+        self.has_asked_strictly = false;
+        self.owes_strict = false;
     }
 
     /// Takes a diff in, and looks at what the copy holds then. False: it is not for this copy,

@@ -71,6 +71,7 @@ impl Client {
     pub(super) fn ask_to_read(&mut self, env: &mut Env, segment: usize, wish: Wish) {
         let (model, x, fresh) = wish;
         self.copies[segment].has_dropped = false;
+        self.copies[segment].has_asked_strictly |= model == CoherenceModel::Strict;
         let body = AcquireReader {
             segment: self.copies[segment].number.expect("it is open"),
             have: self.copies[segment].stamp.clone(),
@@ -135,19 +136,20 @@ impl Client {
             history.check_floor("freshness", &copy.stamp, floor, slack)?;
         }
         if model == CoherenceModel::Strict {
-            let body = ReleaseReader {
-                segment: copy.number.unwrap_or(0),
-            };
-            let none = Bytes::new();
-            self.ask(
-                env,
-                MessageType::ReleaseReader,
-                &body,
-                none,
-                Asked::Anything,
-            );
+            self.return_strict(env, segment);
         }
         Ok(())
+    }
+
+    /// Gives the Strict lock back.
+    pub(super) fn return_strict(&mut self, env: &mut Env, segment: usize) {
+        let copy = &mut self.copies[segment];
+        copy.owes_strict = false;
+        let body = ReleaseReader {
+            segment: copy.number.unwrap_or(0),
+        };
+        let type_ = MessageType::ReleaseReader;
+        self.ask(env, type_, &body, Bytes::new(), Asked::Anything);
     }
 
     /// A client that listens watches each segment that can be opened.

@@ -1,5 +1,6 @@
 //! Writer locks, releases, and what became of them.
 
+use super::copy::Copy;
 use super::{decoded, Asked, Client, Doing, Ending, Op};
 use crate::content::Content;
 use crate::env::{Env, MS};
@@ -412,7 +413,10 @@ impl Client {
             return Ok(());
         };
         match code {
-            ErrorCode::StoreFull | ErrorCode::TimedOut | ErrorCode::TooLarge => {
+            ErrorCode::StoreFull
+            | ErrorCode::StoreAlone
+            | ErrorCode::TimedOut
+            | ErrorCode::TooLarge => {
                 self.all_refused(env, &release)?;
                 release.tries += 1;
                 if release.tries > MOST_TRIES {
@@ -430,8 +434,8 @@ impl Client {
                 self.doing = Some(Doing::Writing(Writing { step, ..writing }));
                 Ok(())
             }
-            // The client asks for the outcome when the server is back.
-            ErrorCode::Stopping | ErrorCode::Cancelled => {
+            // The client asks for the outcome, of a server that stops when it is back.
+            ErrorCode::Stopping | ErrorCode::Cancelled | ErrorCode::Unreachable => {
                 self.doing = Some(Doing::Resolving(release));
                 Ok(())
             }
@@ -495,23 +499,19 @@ impl Client {
         {
             return;
         }
+        // Over a new connection the segments must be open first.
+        let held = |grant: &Grant| Some((self.copies[grant.segment].number?, grant.fence));
+        let Some(held) = writing.grants.iter().map(held).collect::<Option<Vec<_>>>() else {
+            return;
+        };
         writing.renewing = Some(env.now_ns);
-        let mut held = Vec::new();
         for grant in &mut writing.grants {
             grant.renewed_ns = env.now_ns;
-            held.push((grant.segment, grant.fence));
         }
         for (segment, fence) in held {
-            if let Some(segment) = self.copies[segment].number {
-                let body = RenewWriter { segment, fence };
-                self.ask(
-                    env,
-                    MessageType::RenewWriter,
-                    &body,
-                    Bytes::new(),
-                    Asked::Renew,
-                );
-            }
+            let body = RenewWriter { segment, fence };
+            let type_ = MessageType::RenewWriter;
+            self.ask(env, type_, &body, Bytes::new(), Asked::Renew);
         }
     }
 
@@ -556,6 +556,7 @@ impl Client {
             return;
         };
         self.copies[segment].connection_lost();
+        self.copies[segment].strict_ended();
         self.kept.remove(&segment);
         if matches!(&self.doing, Some(Doing::Writing(writing)) if writing.holds(segment)) {
             self.give_locks_back(env);
@@ -580,6 +581,7 @@ impl Client {
 
     /// The locks of the session before are gone.
     pub(super) fn session_is_new(&mut self, _env: &mut Env) {
+        self.copies.iter_mut().for_each(Copy::strict_ended);
         match self.doing.take() {
             Some(Doing::Writing(writing)) => self.insist(&writing),
             other => self.doing = other,

@@ -68,6 +68,8 @@ pub struct Tap {
     pub read: Vec<Option<(Floor, Name)>>,
     /// By segment: fence and version of the last grant.
     pub grants: Vec<Option<(u64, VersionStamp)>>,
+    /// By segment: when the server said last that a version is the newest.
+    told: Vec<BTreeMap<(u64, Name), u64>>,
     /// Writes down what the client is told and says.
     pub recorder: Option<Recorder>,
 }
@@ -86,6 +88,7 @@ impl Tap {
             heard_of_ns: 0,
             read: vec![None; segments],
             grants: vec![None; segments],
+            told: vec![BTreeMap::new(); segments],
             recorder: None,
         }
     }
@@ -301,6 +304,7 @@ impl Tap {
             }
             Asked::Read { segment, floor } => {
                 let acquired: ReaderAcquired = decoded(message)?;
+                self.is_told(segment, &acquired.now);
                 let history = &mut env.history[segment];
                 history.see(&acquired.now)?;
                 self.read[segment] = Some((floor, name_of(&acquired.now)));
@@ -308,6 +312,7 @@ impl Tap {
             }
             Asked::Lock { segment, floor } => {
                 let granted: WriterAcquired = decoded(message)?;
+                self.is_told(segment, &granted.now);
                 let history = &mut env.history[segment];
                 let serials = (granted.first_serial, u64::from(granted.serial_count));
                 history.granted(granted.fence, &granted.now, serials)?;
@@ -341,6 +346,7 @@ impl Tap {
             }
             Asked::Subscribe { segment, floor } => {
                 let subscribed: Subscribed = decoded(message)?;
+                self.is_told(segment, &subscribed.now);
                 let history = &mut env.history[segment];
                 history.see(&subscribed.now)?;
                 history.check_floor("acknowledged is there", &subscribed.now, floor, 0)
@@ -375,9 +381,21 @@ impl Tap {
             | MessageType::SegmentGone => return Ok(()),
             other => return violation("messages", format!("{} is a notification", other.name())),
         };
-        match self.segments.get(&number) {
-            Some(segment) => env.history[*segment].see(&now).map(drop),
-            None => Ok(()),
-        }
+        let Some(&segment) = self.segments.get(&number) else {
+            return Ok(());
+        };
+        self.is_told(segment, &now);
+        env.history[segment].see(&now).map(drop)
+    }
+
+    fn is_told(&mut self, segment: usize, now: &VersionStamp) {
+        let key = (now.incarnation, name_of(now));
+        self.told[segment].insert(key, self.heard_of_ns);
+    }
+
+    /// When the server has said what the engine applies now. A diff may wait long at the client.
+    pub fn told_ns(&self, segment: usize, version: &VersionStamp) -> Option<u64> {
+        let key = (version.incarnation, name_of(version));
+        self.told[segment].get(&key).copied()
     }
 }

@@ -40,7 +40,13 @@ impl NativeClient {
             None => return violation("one effective writer", format!("s{segment}: no grant")),
         }
         if done.serials.1 > 0 {
-            self.serials[segment] = (done.serials.0, done.serials.0 + done.serials.1);
+            let end = done.serials.0 + done.serials.1;
+            let next = if self.makes_many(done.fence) {
+                end
+            } else {
+                done.serials.0
+            };
+            self.serials[segment] = (next, end);
         }
         let Some(doing) = &mut self.doing else {
             return Ok(());
@@ -57,6 +63,12 @@ impl NativeClient {
             until_ns: env.now_ns + hold_ns,
         };
         Ok(())
+    }
+
+    /// A program that is recorded uses up all serials of some grants, because its run is too short
+    /// to come to MORE_SERIALS otherwise.
+    fn makes_many(&self, fence: u64) -> bool {
+        self.tap.recorder.is_some() && fence.is_multiple_of(4)
     }
 
     /// The section ends.

@@ -35,6 +35,7 @@ impl Plan {
             calm_ns: SECOND + TRACED_NS,
             events: Vec::new(),
             traced: Some(Traced { keeps_grants }),
+            space: None,
         };
         plan.add_traced_operations(&mut random);
         plan.add_traced_faults(&mut random);

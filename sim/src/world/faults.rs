@@ -81,7 +81,7 @@ impl World<'_> {
             }
             Fault::Partition { client, sides, ns } => {
                 for side in sides {
-                    self.env.net.block(*client, *side);
+                    self.env.net.block((*client, 0), *side);
                 }
                 self.env.after(*ns, over);
             }
@@ -195,7 +195,7 @@ impl World<'_> {
                     flood::end(&mut self.env, &connections);
                 }
             }
-            Fault::Partition { client, sides, .. } => self.env.heal(*client, sides),
+            Fault::Partition { client, sides, .. } => self.env.heal((*client, 0), sides),
             Fault::SlowReader { client, .. } => self.env.net.set_slow(*client, false),
             Fault::Deny { .. } => self.with_server(|server, env| server.deny(env, "")),
             Fault::FullDisk { .. } => self.disk.faults(|faults| faults.is_full = false),

@@ -4,7 +4,7 @@ use super::Script;
 use bytes::Bytes;
 use interweave_server::session::Request;
 use interweave_wire::protocol::*;
-use interweave_wire::{varint, DiffBuilder};
+use interweave_wire::DiffBuilder;
 use std::collections::{BTreeMap, HashMap};
 
 const PATHS: [&str; 3] = ["/a", "/a/b", "/c"];
@@ -152,6 +152,13 @@ impl Client {
                 push: which.is_multiple_of(2),
                 push_bytes: u64::from(script.byte()) * 4,
             }),
+            8 if which >= 248 => Request::ListMembers(ListMembers {
+                after: u64::from(which - 248),
+            }),
+            8 if which >= 240 => Request::ListPlaces(ListPlaces {
+                prefix: "/".to_string(),
+                after: path,
+            }),
             8 => Request::ListSegments(ListSegments {
                 prefix: "/".to_string(),
                 after: path,
@@ -238,20 +245,17 @@ impl Client {
 fn diff(how: u8, grant: &WriterAcquired, script: &mut Script<'_>) -> Bytes {
     let base = grant.now.number;
     let mut diff = DiffBuilder::new(base, base + 1);
-    let mut runs = Vec::new();
-    varint::put(0, &mut runs);
-    varint::put(1, &mut runs);
-    runs.extend_from_slice(&[how; 4]);
+    let value = [how; 4];
     match how % 16 {
         0 => return Bytes::new(),
         1 => return Bytes::copy_from_slice(script.bytes()),
         2 if how >= 0x80 => return Bytes::from_static(&LARGE),
-        3..=5 => diff.change(earlier(grant, script), &runs),
+        3..=5 => diff.set(earlier(grant, script), 1, &value),
         6 => diff.free(earlier(grant, script)),
         _ => {
             let count = u64::from(how % 4) * 8 + 1;
             diff.add_block(grant.first_serial, Primitive::Int as u32, count, "");
-            diff.change(grant.first_serial, &runs);
+            diff.set(grant.first_serial, 1, &value);
         }
     }
     diff.finish()

@@ -1,0 +1,653 @@
+//! Writer locks, releases, and what became of them, also at another owner than the one that the
+//! release was sent to.
+
+use super::{Asked, Doing, SpaceClient};
+use crate::client::{decoded, Ending, Op};
+use crate::content::Content;
+use crate::env::{Env, MS};
+use crate::history::{name_of, violation, Checked, Floor, Name};
+use bytes::Bytes;
+use interweave_wire::protocol::*;
+use interweave_wire::{chain, Message};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// So often a release that may be tried again is.
+const MOST_TRIES: u32 = 5;
+const AGAIN_NS: u64 = 300 * MS;
+
+/// A writer lock, as the client knows of it.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    segment: usize,
+    fence: u64,
+    base: VersionStamp,
+    first_serial: u64,
+    /// The lease, by the client's clock [LOCK-3].
+    until_ns: u64,
+    renewed_ns: u64,
+    /// The server that has granted it.
+    at: usize,
+}
+
+#[derive(Debug)]
+enum Step {
+    Locking {
+        is_asked: bool,
+    },
+    Holding {
+        until_ns: u64,
+    },
+    Releasing {
+        release: Release,
+        /// It is sent again then.
+        again_ns: Option<u64>,
+    },
+}
+
+#[derive(Debug)]
+pub struct Writing {
+    /// Tells it from those before.
+    number: u64,
+    pub segments: Vec<usize>,
+    hold_ns: u64,
+    ending: Ending,
+    grants: Vec<Grant>,
+    step: Step,
+    renewing: Option<u64>,
+}
+
+impl Writing {
+    pub fn begin(number: u64, segments: Vec<usize>, hold_ns: u64, ending: Ending) -> Writing {
+        Writing {
+            number,
+            segments,
+            hold_ns,
+            ending,
+            grants: Vec::new(),
+            step: Step::Locking { is_asked: false },
+            renewing: None,
+        }
+    }
+
+    /// Whether a section holds the segment's lock, and has not begun to release it.
+    pub fn holds(&self, segment: usize) -> bool {
+        let is_releasing = matches!(self.step, Step::Releasing { .. });
+        !is_releasing && self.grants.iter().any(|grant| grant.segment == segment)
+    }
+
+    /// Whether that server has granted one of its locks.
+    pub fn is_at(&self, server: usize) -> bool {
+        self.grants.iter().any(|grant| grant.at == server)
+    }
+}
+
+#[derive(Debug)]
+struct Part {
+    segment: usize,
+    fence: u64,
+    base: VersionStamp,
+    /// The version that it makes; None: it changes nothing.
+    name: Option<Name>,
+    content: Rc<Content>,
+    diff: Bytes,
+    /// Whether it was committed, as a server said later.
+    outcome: Option<bool>,
+    /// Nothing is known of it for ever.
+    is_unknown: bool,
+}
+
+/// A release that was sent.
+#[derive(Debug)]
+pub struct Release {
+    /// The server that it was sent to, and the session there.
+    at: usize,
+    session: SessionId,
+    sequence: u64,
+    begun_ns: u64,
+    parts: Vec<Part>,
+    tries: u32,
+    /// The parts of which it was asked what became of them.
+    pub asked: BTreeSet<usize>,
+}
+
+impl Release {
+    fn segments(&self) -> Vec<usize> {
+        self.parts.iter().map(|part| part.segment).collect()
+    }
+
+    /// The segments of which the new owner is to be asked.
+    pub fn unresolved(&self) -> Vec<usize> {
+        let open = self.parts.iter().filter(|part| !part.is_known());
+        open.map(|part| part.segment).collect()
+    }
+}
+
+impl Part {
+    fn is_known(&self) -> bool {
+        self.name.is_none() || self.outcome.is_some() || self.is_unknown
+    }
+}
+
+/// The rest of a thing that the client does, and whether it waits.
+type Left = Checked<(Option<Doing>, bool)>;
+
+impl SpaceClient {
+    pub(super) fn step_writing(&mut self, env: &mut Env, mut writing: Writing) -> Left {
+        match &mut writing.step {
+            Step::Locking { .. } if writing.grants.len() == writing.segments.len() => {
+                let until_ns = env.now_ns + writing.hold_ns;
+                writing.step = Step::Holding { until_ns };
+                self.wake(env, until_ns);
+                self.wake(env, env.now_ns + self.lease_ns / 3);
+                Ok((Some(Doing::Writing(writing)), true))
+            }
+            Step::Locking { is_asked } => {
+                if !std::mem::replace(is_asked, true) {
+                    let segment = writing.segments[writing.grants.len()];
+                    self.ask_for_lock(env, writing.number, segment);
+                }
+                Ok((Some(Doing::Writing(writing)), true))
+            }
+            Step::Holding { until_ns } if env.now_ns >= *until_ns => self.finish(env, writing),
+            Step::Holding { .. } | Step::Releasing { .. } => {
+                Ok((Some(Doing::Writing(writing)), true))
+            }
+        }
+    }
+
+    fn ask_for_lock(&mut self, env: &mut Env, writing: u64, segment: usize) {
+        let body = AcquireWriter {
+            segment: self.copies[segment].number.unwrap_or(0),
+            have: self.copies[segment].stamp.clone(),
+            deadline_ms: (2 * self.lease_ns / MS) as u32,
+        };
+        let asked = Asked::Lock {
+            writing,
+            segment,
+            floor: env.history[segment].floor(),
+            sent_ns: env.now_ns,
+        };
+        let what = (MessageType::AcquireWriter, asked);
+        self.ask(env, segment, what, &body, Bytes::new());
+    }
+
+    pub(super) fn locked(
+        &mut self,
+        env: &mut Env,
+        (number, at): (u64, usize),
+        (segment, floor, sent_ns): (usize, Floor, u64),
+        message: &Message,
+    ) -> Checked<()> {
+        let granted: WriterAcquired = decoded(message)?;
+        let history = &mut env.history[segment];
+        let serials = (granted.first_serial, u64::from(granted.serial_count));
+        history.granted(granted.fence, &granted.now, serials)?;
+        history.check_floor("writers have the newest", &granted.now, floor, 0)?;
+        let copy = &mut self.copies[segment];
+        history.see(&granted.now)?;
+        let fits = !granted.updated || copy.update(&message.bulk, &granted.now, history)?;
+        if fits && copy.stamp != granted.now && !copy.has_dropped {
+            let text = format!("{}: a writer's copy is not the newest", history.path);
+            return violation("writers have the newest", text);
+        }
+        copy.is_old = copy.stamp != granted.now;
+        copy.confirmed_ns = sent_ns;
+        let grant = Grant {
+            segment,
+            fence: granted.fence,
+            base: granted.now,
+            first_serial: granted.first_serial,
+            until_ns: sent_ns + u64::from(granted.lease_ms) * MS,
+            renewed_ns: sent_ns,
+            at,
+        };
+        match &mut self.doing {
+            Some(Doing::Writing(writing)) if writing.number == number => {
+                writing.grants.push(grant);
+                writing.step = Step::Locking { is_asked: false };
+            }
+            _ => self.abort(env, &grant),
+        }
+        Ok(())
+    }
+
+    fn abort(&mut self, env: &mut Env, grant: &Grant) {
+        if self.places[grant.segment].at != grant.at {
+            return;
+        }
+        if let Some(segment) = self.copies[grant.segment].number {
+            let fence = grant.fence;
+            let body = AbortWriter { segment, fence };
+            let what = (MessageType::AbortWriter, Asked::Anything);
+            self.ask(env, grant.segment, what, &body, Bytes::new());
+        }
+    }
+
+    pub(super) fn lock_refused(&mut self, env: &mut Env, number: u64) {
+        if matches!(&self.doing, Some(Doing::Writing(w)) if w.number == number) {
+            self.give_locks_back(env);
+        }
+    }
+
+    /// The present thing ends; the locks that it has are given back.
+    fn give_locks_back(&mut self, env: &mut Env) {
+        if let Some(Doing::Writing(writing)) = self.doing.take() {
+            for grant in &writing.grants {
+                self.abort(env, grant);
+            }
+            self.insist(&writing);
+        }
+    }
+
+    /// A client that insists begins again what came to nothing.
+    fn insist(&mut self, writing: &Writing) {
+        if self.insists {
+            self.ops.push_front(Op::Write {
+                segments: writing.segments.clone(),
+                hold_ns: writing.hold_ns,
+                ending: writing.ending,
+            });
+        }
+    }
+
+    fn finish(&mut self, env: &mut Env, writing: Writing) -> Left {
+        let at = writing.grants.first().map_or(0, |grant| grant.at);
+        // A release has segments of one server.
+        let is_apart = |g: &Grant| g.at != at || self.places[g.segment].at != at;
+        let is_apart = writing.grants.iter().any(is_apart);
+        if writing.ending == Ending::Abort || is_apart {
+            for grant in &writing.grants {
+                self.abort(env, grant);
+            }
+            return Ok((None, false));
+        }
+        if writing.grants.iter().any(|g| env.now_ns >= g.until_ns) {
+            // After a long wait the lease is over by the client's clock until it is renewed.
+            if writing.renewing.is_some() {
+                return Ok((Some(Doing::Writing(writing)), true));
+            }
+            // A client that looks at its clock knows that the lease may be over. One that does not
+            // is kept out by its fence.
+            if !self.insists && self.random.one_in(2) {
+                return Ok((None, false));
+            }
+        }
+        let Some(link) = self.links.greeted(at) else {
+            return Ok((Some(Doing::Writing(writing)), true));
+        };
+        link.sequence += 1;
+        let (session, sequence) = (link.session, link.sequence);
+        env.counts.releases += 1;
+        let changes = writing.ending == Ending::Release;
+        let mut parts = Vec::new();
+        for grant in &writing.grants {
+            let mark = env.counts.releases << 8 | self.number as u64;
+            parts.push(self.part(env, grant, mark, changes)?);
+        }
+        let release = Release {
+            at,
+            session,
+            sequence,
+            begun_ns: env.world_ns,
+            parts,
+            tries: 0,
+            asked: BTreeSet::new(),
+        };
+        self.send_release(env, &release);
+        let again_ns = None;
+        let step = Step::Releasing { release, again_ns };
+        Ok((Some(Doing::Writing(Writing { step, ..writing })), true))
+    }
+
+    fn part(&mut self, env: &Env, grant: &Grant, mark: u64, changes: bool) -> Checked<Part> {
+        let base = name_of(&grant.base);
+        let history = &env.history[grant.segment];
+        let Some(content) = history.content(base) else {
+            let text = format!("{}: {base:?} has no content", history.path);
+            return violation("history", text);
+        };
+        let mut part = Part {
+            segment: grant.segment,
+            fence: grant.fence,
+            base: grant.base.clone(),
+            name: None,
+            content,
+            diff: Bytes::new(),
+            outcome: None,
+            is_unknown: false,
+        };
+        if changes {
+            let mut content = Content::clone(&part.content);
+            let serial = grant.first_serial;
+            part.diff = content.change(base.0, mark, serial, &mut self.random);
+            part.content = Rc::new(content);
+            part.name = Some((base.0 + 1, chain::next(base.1, &part.diff)));
+        }
+        Ok(part)
+    }
+
+    /// Sends the release, again or for the first time.
+    fn send_release(&mut self, env: &mut Env, release: &Release) {
+        let mut parts = Vec::new();
+        let mut bulk = Vec::new();
+        for part in &release.parts {
+            let known = (&part.content, self.number, part.fence);
+            if let Some(name) = part.name {
+                env.history[part.segment].sent((name_of(&part.base), name), known);
+            }
+            parts.push(ReleasePart {
+                segment: self.copies[part.segment].number.unwrap_or(0),
+                fence: part.fence,
+                base: part.base.clone(),
+                diff_bytes: part.diff.len() as u64,
+            });
+            bulk.extend_from_slice(&part.diff);
+        }
+        let body = ReleaseWriter {
+            sequence: release.sequence,
+            parts,
+        };
+        let what = (MessageType::ReleaseWriter, Asked::Release);
+        if let Some(link) = self.links.greeted(release.at) {
+            link.ask(env, what, &body, bulk.into());
+        }
+    }
+
+    fn take_release(&mut self) -> Option<(Writing, Release)> {
+        match self.doing.take() {
+            Some(Doing::Writing(mut writing)) => {
+                let step = Step::Locking { is_asked: true };
+                match std::mem::replace(&mut writing.step, step) {
+                    Step::Releasing { release, .. } => Some((writing, release)),
+                    _ => None,
+                }
+            }
+            other => {
+                self.doing = other;
+                None
+            }
+        }
+    }
+
+    pub(super) fn released(&mut self, env: &mut Env, message: &Message) -> Checked<()> {
+        let released: WriterReleased = decoded(message)?;
+        let versions = released.versions;
+        let Some((_, release)) = self.take_release() else {
+            return Ok(());
+        };
+        if versions.len() != release.parts.len() {
+            return violation("messages", "a version for each part");
+        }
+        for (part, version) in release.parts.iter().zip(&versions) {
+            let history = &mut env.history[part.segment];
+            let Some(name) = part.name else {
+                history.see(version)?;
+                continue;
+            };
+            history.acknowledged(env.world_ns, name, version)?;
+            let copy = &mut self.copies[part.segment];
+            if copy.stamp == part.base {
+                copy.update(&part.diff, version, history)?;
+                copy.is_old = false;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn release_refused(&mut self, env: &mut Env, code: ErrorCode) -> Checked<()> {
+        let Some((writing, mut release)) = self.take_release() else {
+            return Ok(());
+        };
+        match code {
+            ErrorCode::StoreFull
+            | ErrorCode::StoreAlone
+            | ErrorCode::TimedOut
+            | ErrorCode::TooLarge => {
+                self.all_refused(env, &release)?;
+                release.tries += 1;
+                if release.tries > MOST_TRIES {
+                    for grant in &writing.grants {
+                        self.abort(env, grant);
+                    }
+                    return Ok(());
+                }
+                let again_ns = env.now_ns + AGAIN_NS;
+                self.wake(env, again_ns);
+                let step = Step::Releasing {
+                    release,
+                    again_ns: Some(again_ns),
+                };
+                self.doing = Some(Doing::Writing(Writing { step, ..writing }));
+                Ok(())
+            }
+            // The client asks for the outcome, of the owner that is there then.
+            ErrorCode::Stopping | ErrorCode::Cancelled | ErrorCode::Unreachable => {
+                self.doing = Some(Doing::Resolving(release));
+                Ok(())
+            }
+            ErrorCode::Damaged | ErrorCode::NotOpen => Ok(()),
+            _ => self.all_refused(env, &release),
+        }
+    }
+
+    fn all_refused(&mut self, env: &mut Env, release: &Release) -> Checked<()> {
+        let mut parts = release.parts.iter();
+        parts.try_for_each(|part| match part.name {
+            Some(name) => env.history[part.segment].refused(name),
+            None => Ok(()),
+        })
+    }
+
+    pub(super) fn renewed(&mut self, env: &mut Env) {
+        if let Some(Doing::Writing(writing)) = &mut self.doing {
+            if let Some(sent_ns) = writing.renewing.take() {
+                for grant in &mut writing.grants {
+                    grant.until_ns = grant.until_ns.max(sent_ns + self.lease_ns);
+                }
+            }
+        }
+        self.wake(env, env.now_ns + self.lease_ns / 3);
+    }
+
+    pub(super) fn on_time_writing(&mut self, env: &mut Env) -> Checked<()> {
+        let Some(Doing::Writing(writing)) = &mut self.doing else {
+            return Ok(());
+        };
+        match &mut writing.step {
+            Step::Releasing { again_ns, .. } if again_ns.is_some_and(|at| at <= env.now_ns) => {
+                *again_ns = None;
+                if let Some((writing, release)) = self.take_release() {
+                    self.send_release(env, &release);
+                    let again_ns = None;
+                    let step = Step::Releasing { release, again_ns };
+                    self.doing = Some(Doing::Writing(Writing { step, ..writing }));
+                }
+            }
+            Step::Holding { .. } if writing.renewing.is_none() => self.renew(env),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn renew(&mut self, env: &mut Env) {
+        let due_ns = self.lease_ns / 3;
+        let Some(Doing::Writing(writing)) = &mut self.doing else {
+            return;
+        };
+        let mut grants = writing.grants.iter();
+        if grants.all(|g| env.now_ns < g.renewed_ns + due_ns) {
+            return;
+        }
+        // Over a new connection the segments must be open first.
+        let held = |grant: &Grant| {
+            let number = self.copies[grant.segment].number?;
+            Some((grant.segment, number, grant.fence))
+        };
+        let Some(held) = writing.grants.iter().map(held).collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        writing.renewing = Some(env.now_ns);
+        for grant in &mut writing.grants {
+            grant.renewed_ns = env.now_ns;
+        }
+        for (of, segment, fence) in held {
+            let what = (MessageType::RenewWriter, Asked::Renew);
+            self.ask(env, of, what, &RenewWriter { segment, fence }, Bytes::new());
+        }
+    }
+
+    /// A lock that the client has is not its own any more.
+    pub(super) fn lock_is_lost(&mut self, env: &mut Env) {
+        let is_holding = match &mut self.doing {
+            Some(Doing::Writing(writing)) => {
+                writing.renewing = None;
+                !matches!(writing.step, Step::Releasing { .. })
+            }
+            _ => false,
+        };
+        // Some clients do not hear it, and are kept out by their fences.
+        if is_holding && !self.random.one_in(4) {
+            self.give_locks_back(env);
+        }
+    }
+
+    pub(super) fn writer_lost(&mut self, env: &mut Env, fence: (usize, u64)) {
+        let is_held = |grant: &Grant| (grant.segment, grant.fence) == fence;
+        if matches!(&self.doing, Some(Doing::Writing(w)) if w.grants.iter().any(is_held)) {
+            self.lock_is_lost(env);
+        }
+    }
+
+    /// It has held its locks for long enough.
+    pub(super) fn end_section(&mut self) {
+        if let Some(Doing::Writing(writing)) = &mut self.doing {
+            writing.hold_ns = 0;
+            if let Step::Holding { until_ns } = &mut writing.step {
+                *until_ns = 0;
+            }
+        }
+    }
+
+    /// The segment was removed. An op that needs it opens it anew [GONE-3].
+    pub(super) fn gone(&mut self, env: &mut Env, segment: usize) {
+        self.copies[segment].connection_lost();
+        self.places[segment].was_open = false;
+        if matches!(&self.doing, Some(Doing::Writing(writing)) if writing.holds(segment)) {
+            self.give_locks_back(env);
+        }
+    }
+
+    pub(super) fn lost_while_writing(
+        &mut self,
+        _: &mut Env,
+        mut writing: Writing,
+        server: usize,
+    ) -> Option<Doing> {
+        writing.renewing = None;
+        match writing.step {
+            Step::Locking { .. } => {
+                self.insist(&writing);
+                None
+            }
+            Step::Releasing { release, .. } if release.at == server => {
+                Some(Doing::Resolving(release))
+            }
+            Step::Holding { .. } | Step::Releasing { .. } => Some(Doing::Writing(writing)),
+        }
+    }
+
+    /// The locks of the session before at that server are gone.
+    pub(super) fn session_is_new(&mut self, server: usize) {
+        match self.doing.take() {
+            Some(Doing::Writing(writing)) if writing.is_at(server) => self.insist(&writing),
+            other => self.doing = other,
+        }
+    }
+
+    /// Asks what became of a release, or sends it again.
+    pub(super) fn step_resolving(&mut self, env: &mut Env, mut release: Release) -> Option<Doing> {
+        if release.unresolved().is_empty() {
+            return None;
+        }
+        if !release.asked.is_empty() {
+            return Some(Doing::Resolving(release));
+        }
+        let mut parts = release.parts.iter();
+        let is_there = parts.all(|p| self.places[p.segment].at == release.at && !p.is_known());
+        let link = self.links.greeted(release.at);
+        let is_same = link.is_some_and(|link| link.is_resumed && link.session == release.session);
+        if is_there && is_same && self.random.one_in(2) {
+            self.send_release(env, &release);
+            let segments = release.segments();
+            let again_ns = None;
+            let step = Step::Releasing { release, again_ns };
+            let writing = Writing::begin(0, segments, 0, Ending::Release);
+            return Some(Doing::Writing(Writing { step, ..writing }));
+        }
+        let parts = release.parts.iter().enumerate();
+        for (i, part) in parts.filter(|(_, part)| !part.is_known()) {
+            let body = ResolveRelease {
+                segment: self.copies[part.segment].number.unwrap_or(0),
+                session: release.session,
+                sequence: release.sequence,
+            };
+            let what = (MessageType::ResolveRelease, Asked::Resolve { part: i });
+            self.ask(env, part.segment, what, &body, Bytes::new());
+            release.asked.insert(i);
+        }
+        Some(Doing::Resolving(release))
+    }
+
+    pub(super) fn resolved(
+        &mut self,
+        env: &mut Env,
+        number: usize,
+        resolved: &ReleaseResolved,
+    ) -> Checked<()> {
+        let Some(Doing::Resolving(release)) = &mut self.doing else {
+            return Ok(());
+        };
+        let part = &mut release.parts[number];
+        part.outcome = Some(resolved.committed);
+        let history = &mut env.history[part.segment];
+        match part.name {
+            Some(name) if resolved.committed => {
+                history.acknowledged(env.world_ns, name, &resolved.version)?;
+            }
+            Some(name) => history.refused(name)?,
+            None => {}
+        }
+        check_all_or_none(env, release)
+    }
+
+    pub(super) fn not_resolved(&mut self, number: usize, code: ErrorCode) -> Checked<()> {
+        if let Some(Doing::Resolving(release)) = &mut self.doing {
+            match code {
+                // The owner has changed meanwhile: the next one is asked.
+                ErrorCode::NotOpen | ErrorCode::Stopping => release.asked.clear(),
+                _ => release.parts[number].is_unknown = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All parts of a release are committed, or none. A part of a MEMORY segment is not in the log, and
+/// may be lost alone.
+fn check_all_or_none(env: &Env, release: &Release) -> Checked<()> {
+    let parts = release.parts.iter().filter(|part| part.name.is_some());
+    // One that was removed, or may have lost versions since, may not know of the release either.
+    let is_same = |part: &&Part| {
+        let history = &env.history[part.segment];
+        !history.is_renewed_since(release.begun_ns) && !history.has_lost_since(release.begun_ns)
+    };
+    let outcomes: BTreeSet<bool> = parts.filter(is_same).filter_map(|p| p.outcome).collect();
+    match outcomes.len() > 1 {
+        true => violation(
+            "all or none",
+            format!("release {} was committed in part", release.sequence),
+        ),
+        false => Ok(()),
+    }
+}
