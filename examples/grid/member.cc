@@ -51,7 +51,7 @@ void Member::run() {
   say_what_is_written(grids_[own], own);
   say("ready");
   while (take_orders()) {
-    if (has_met_) mend_ties();
+    if (has_met_) mend_a_tie();
     if (storm_) go_on_storming();
     if (target_) settle();
   }
@@ -111,9 +111,15 @@ void Member::obey(const std::string& order) {
   }
 }
 
-void Member::mend_ties() {
+// One a turn, and each in its turn. An attempt may take seconds (join_ms), and a program that gives
+// orders does not wait for many of them.
+void Member::mend_a_tie() {
   for (std::size_t i = 0; i < grids_.size(); i++) {
-    if (grids_[i].mend()) say_what_is_written(grids_[i], i);
+    const std::size_t number = next_tie_;
+    next_tie_ = (next_tie_ + 1) % grids_.size();
+    if (grids_[number].part() != SharedGrid::Part::none) continue;
+    if (grids_[number].mend()) say_what_is_written(grids_[number], number);
+    return;
   }
 }
 

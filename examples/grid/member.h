@@ -50,7 +50,7 @@ class Member {
   bool take_orders();  // false: there are no more
   void obey(const std::string& order);
   int patience_ms() const;
-  void mend_ties();
+  void mend_a_tie();
   void go_on_storming();
   void update(WriterContainer<Grid>& grid);
   void settle();
@@ -64,6 +64,7 @@ class Member {
   std::mt19937_64 random_;
   std::string input_;
   bool has_met_ = false;
+  std::size_t next_tie_ = 0;  // that mend_a_tie() looks at first
   std::optional<Storm> storm_;
   std::optional<Target> target_;
 };

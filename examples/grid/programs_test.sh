@@ -56,8 +56,10 @@ wait_for_line() {
 nothing_is_left() {
   cat <&5 >>"$work/left.log"  # ends with the last of the processes
   others=
+  # Another user's process may have had the same number.
   for pid in $pids; do
-    awk -v pid="$pid" '$5 == pid { found = 1 } END { exit found }' /proc/sysvipc/shm ||
+    awk -v pid="$pid" -v user="$(id -u)" \
+      '$5 == pid && $8 == user { found = 1 } END { exit found }' /proc/sysvipc/shm ||
       fail "process $pid leaves shared memory"
   done
   test -z "$(ls "$work/posix")" || fail "files of shared memory are left"

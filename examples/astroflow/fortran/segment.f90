@@ -7,7 +7,8 @@ module flow_segment
   use interweave
   implicit none
   private
-  public :: segment_t, bind_blocks, copy_gas, is_foreign, may_pass, note_version, is_lost
+  public :: segment_t, bind_blocks, copy_gas, is_foreign, keeps_lock, may_pass, note_version, &
+    is_lost, release
 
   type :: segment_t
     type(IW_handle_t) :: handle
@@ -98,12 +99,32 @@ contains
     lost = IW_errno() == IW_ESEGMENT_LOST .or. .not. IW_is_open(s%handle)
   end function is_lost
 
+  ! Gives the writer lock back. If it fails, the changes are undone, and the lock is gone as well.
+  function release(s) result(is_released)
+    type(segment_t), intent(in) :: s
+    logical :: is_released
+    integer :: error
+
+    is_released = IW_wl_release(s%handle) == IW_OK
+    if (is_released) return
+    if (.not. keeps_lock()) return
+    ! An error of this one is the one that may_pass sees.
+    error = IW_wl_abort(s%handle)
+  end function release
+
+  ! Whether the release that failed just now has left the lock with this program.
+  function keeps_lock() result(keeps)
+    logical :: keeps
+
+    keeps = any(IW_errno() == (/ IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ETIMED_OUT /))
+  end function keeps_lock
+
   ! Whether the thread's last failure is one that ends by itself.
   function may_pass() result(may)
     logical :: may
 
     may = any(IW_errno() == (/ IW_ETIMED_OUT, IW_EUNREACHABLE, IW_EFENCED, IW_EROLLED_BACK, &
-      IW_ESTORE_FULL, IW_ESTALE, IW_ESTOPPING /))
+      IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ESTALE, IW_ESTOPPING /))
   end function may_pass
 
 end module flow_segment

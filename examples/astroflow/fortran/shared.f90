@@ -70,7 +70,7 @@ contains
     segment%header%frame = frame
     segment%header%time = run%time
     do while (IW_wl_release(segment%handle) /= IW_OK)
-      if (.not. any(IW_errno() == (/ IW_ESTORE_FULL, IW_ETIMED_OUT /))) exit
+      if (.not. keeps_lock()) exit
       call retry()  ! the lock is still held
     end do
     call take_lock()

@@ -144,7 +144,7 @@ contains
     end if
     call copy_gas(run%gas, segment%gas)
     call describe(segment%header, status)
-    is_published = IW_wl_release(segment%handle) == IW_OK
+    is_published = release(segment)
     ! What was allocated is gone with the lock.
     if (.not. (is_published .or. begun)) nullify (segment%header)
     if (.not. is_published) return

@@ -83,6 +83,15 @@ Traffic FlowSegment::traffic() const {
           earlier_traffic_.bytes_received + stats.bytes_received};
 }
 
+bool FlowSegment::release() {
+  if (IW_wl_release(handle_) == 0) return true;
+  const int error = IW_errno();
+  const bool is_held =
+      error == IW_ESTORE_FULL || error == IW_ESTORE_ALONE || error == IW_ETIMED_OUT;
+  if (is_held) IW_wl_abort(handle_);
+  return false;
+}
+
 bool may_pass() {
   switch (IW_errno()) {
     case IW_ETIMED_OUT:
@@ -90,6 +99,7 @@ bool may_pass() {
     case IW_EFENCED:
     case IW_EROLLED_BACK:
     case IW_ESTORE_FULL:
+    case IW_ESTORE_ALONE:
     case IW_ESTALE:
     case IW_ESTOPPING:
       return true;

@@ -42,6 +42,8 @@ class FlowSegment {
   bool find_or_allocate_blocks();
   // It has blocks, but not a simulation's. Any lock.
   bool is_foreign() const;
+  // Gives the writer lock back. If it fails, the changes are undone, and the lock is gone as well.
+  bool release();
   // The addresses were those of a release that was rolled back.
   void forget_blocks() { header_ = nullptr; }
   bool has_blocks() const { return header_ != nullptr; }

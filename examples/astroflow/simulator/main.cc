@@ -139,7 +139,7 @@ bool Simulator::try_publish(flow_status status) {
   }
   copy_arrays(kSharedGrid, simulation_.gas(), segment_.arrays());
   describe(header, status);
-  if (IW_wl_release(segment_.handle()) != 0) {
+  if (!segment_.release()) {
     if (!begun_) segment_.forget_blocks();
     return false;
   }

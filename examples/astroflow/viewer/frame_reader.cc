@@ -68,7 +68,7 @@ bool FrameReader::steer(char key) {
   header.want_problem = static_cast<flow_problem>(wants.problem);
   header.want_cfl = wants.cfl;
   ++header.request;
-  return IW_wl_release(segment_.handle()) == 0;
+  return segment_.release();
 }
 
 std::string FrameReader::checksum_of_copy() {
