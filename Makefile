@@ -11,7 +11,7 @@ TARGET ?=
 ROOM   ?= server/master
 export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup build python java dist docs demo test test-deep test-machines test-rdma test-long test-mutants bench sim fuzz fuzz-login tidy format \
+.PHONY: help setup build python java dist docs demo demo-failover test test-deep test-machines test-rdma test-long test-mutants bench sim sim-coverage fuzz fuzz-login tidy format \
   generate install clean
 
 help:  ## show this list
@@ -21,6 +21,11 @@ demo:  ## a running simulation shared live; FRAMES=n ends by itself, PROBLEM=sod
 	@make/setup.sh demo
 	@make/build.sh demo
 	@make/demo.sh
+
+demo-failover:  ## the same on three servers, a primary and a standby; keys kill each of them
+	@make/setup.sh demo-failover
+	@make/build.sh demo
+	@make/demo_failover.sh
 
 test:  ## everything that a change may break, a quarter of an hour on 2 cores; ONLY=abi|ddss|store|web|... for one room
 	@make/setup.sh test
@@ -79,9 +84,13 @@ bench:  ## the figures and their rivals' in one run; ONLY=update|frame|read_lock
 	@make/setup.sh bench
 	@make/bench.sh
 
-sim:  ## the server's engine and store in a simulated world that breaks: two minutes of seeds; SEED=n for one, MINUTES=n; TRACE=n prints a trace
+sim:  ## the server's engine and store in a simulated world that breaks: two minutes of seeds; SEED=n or SPACE=n for one, MINUTES=n; TRACE=n prints a trace
 	@make/setup.sh build
 	@make/sim.sh
+
+sim-coverage:  ## which lines of the engines the simulator runs; MINUTES=n (default 5)
+	@make/setup.sh coverage
+	@make/coverage.sh
 
 fuzz:  ## fuzz every decoder; SECONDS_EACH=n (default 60); make/fuzz.sh merge keeps in the tree what was found
 	@make/setup.sh fuzz

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
 # memory, readers, fanout, blocks, segments, checkpoint, large, locks, granularity, tracking,
-# translate, swizzle, optimisations, mining, server_costs, solver, frames, secure, rpc, am,
+# translate, swizzle, optimisations, mining, server_costs, server, solver, frames, secure, rpc, am,
 # containers, ddss, dsm, dsm_faults, services, java_scimark, java_memory, java_translate, java_lock,
 # java_start or java_frame (java runs all figures of Java).
 set -euo pipefail
@@ -120,6 +120,19 @@ if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then
   GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824 \
     "${CARGO_TARGET_DIR:-target}/release/examples/server_costs" "$releases"
   record_machine server_costs
+fi
+# Durable writes of many writers, with the store of files and on PostgreSQL. SERVER=SECONDS or
+# "SECONDS ROUNDS WRITERS,..." measures for so long.
+if [[ "$ONLY" =~ ^(server)?$ ]]; then
+  begin server
+  make/python.sh nats
+  cargo build --release --locked --quiet -p interweave-bench-server
+  # shellcheck disable=SC2086
+  NATS_SERVER="$BUILD/python/nats/bin/nats-server" \
+    "${CARGO_TARGET_DIR:-target}/release/interweave-bench-server" ${SERVER:-}
+  record_machine server
+  make/plot.py bench/results/server.csv --x writers --series system,copies --y a_second,p99_us \
+    --log xy --unit "writes a second, us" --title "Durable writes of 100 bytes"
 fi
 # Calls by reference beside calls by deep copy. One of the callees is a Python program.
 if [[ "$ONLY" =~ ^(rpc)?$ ]]; then

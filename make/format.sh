@@ -3,4 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo fmt --all
+cargo fmt --manifest-path make/mutants/rust/Cargo.toml
 git ls-files '*.cc' '*.h' '*.hpp' '*.c' | grep -v '\.gen\.' | xargs clang-format -i

@@ -9,6 +9,7 @@
 #                          if it is up to date
 #   make/python.sh sdist   builds and tries a wheel from the source distribution alone (minutes)
 #   make/python.sh bench FIGURE   bench/FIGURE.py (frames, secure), in an environment of its own
+#   make/python.sh nats           $BUILD/python/nats/bin/nats-server, a rival of the figure `server`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(realpath -m "${BUILD:-build}")
@@ -108,8 +109,11 @@ case "${1:-dist}" in
     "$out/bench/bin/python" "bench/${2:-frames}.py" \
       "${IW_PROGRAM:-$PWD/target/release/interweave}" "${BENCH_RESULTS:-$PWD/bench/results}"
     ;;
+  nats)
+    environment "$out/nats" bench/server-requirements.txt
+    ;;
   *)
-    echo "python: '$1' is not one of fetch, dist, test, agent, sdist, bench" >&2
+    echo "python: '$1' is not one of fetch, dist, test, agent, sdist, bench, nats" >&2
     exit 2
     ;;
 esac

@@ -4,7 +4,7 @@
 # Does nothing when everything is there.
 #
 #   make/setup.sh SET...    demo, build, python, java, dist, docs, tidy, test, fuzz, test-deep,
-#                           test-machines, bench, rdma
+#                           test-machines, bench, rdma, coverage
 #
 # MACHINES="alpha mips" limits the cross compilers of test-machines to these machines.
 # IW_SETUP=skip installs nothing: the packages are somebody else's care.
@@ -44,6 +44,11 @@ set_demo() {
   # one, and everything is compiled again.
   packages+=(g++ cmake ninja-build ccache ca-certificates)
   rust_programs+=(cargo rustc)
+}
+
+set_demo-failover() {
+  set_demo
+  packages+=(postgresql-15)
 }
 
 set_build() {
@@ -86,12 +91,19 @@ set_test() {
   packages+=(xvfb default-jre)  # windows of examples/java
   packages+=(iproute2)  # networks of their own for the installed service
   packages+=(postgresql-15)  # a primary and a standby under the store
+  packages+=(pgbouncer)  # a pooler before them, which the store refuses
   needs_node=yes
 }
 
 set_fuzz() {
   packages+=(g++ cmake ninja-build ca-certificates python3 clang libclang-rt-14-dev)
   rust_programs+=(cargo rustc)
+}
+
+# llvm-22 is the LLVM of Debian's rustc-web, and reads what its programs count.
+set_coverage() {
+  set_build
+  packages+=(python3 llvm-22)
 }
 
 set_test-deep() {
@@ -116,6 +128,7 @@ set_bench() {
   set_java
   packages+=(redis-server libhiredis-dev memcached libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto)
   packages+=(libprotobuf-dev protobuf-compiler gnuplot-nox libopenmpi-dev openmpi-bin)
+  packages+=(postgresql-15 etcd-server)  # for `make bench ONLY=server`
 }
 
 # The guest's kernel is only unpacked, never installed: $BUILD/rdma.

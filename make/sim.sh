@@ -2,8 +2,9 @@
 # The simulator (sim/README.md): the server's engine and the store in a world that breaks.
 #
 #   make/sim.sh            MINUTES minutes of seeds (default 2), from FROM on, JOBS at a time
-#                          (default: one a core); or SEED alone; or TRACE=n: prints the trace of
-#                          seed n, KEEPS_GRANTS=no that of a client without kept grants
+#                          (default: one a core); or SEED alone, or SPACE alone, a seed of several
+#                          servers on one database; or TRACE=n: prints the trace of seed n,
+#                          KEEPS_GRANTS=no that of a client without kept grants
 #   make/sim.sh --short    the seeds of `make test-deep`, and the planted defects
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,6 +23,7 @@ program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
 if [ "${1:-}" = --short ]; then
   # The same ones each time, so that a change is not blamed for what another seed finds.
   "$program" --from 1 --seeds 100 "${workers[@]}"
+  "$program" --space --from 1 --seeds 100 "${workers[@]}"
   # interweave-wire refuses planted defects in a build without debug assertions, so that no release
   # has them. It alone gets these assertions here.
   exec cargo test --release --locked --quiet --package interweave-sim --features planted \
@@ -35,6 +37,9 @@ if [ -n "${TRACE:-}" ]; then
 fi
 if [ -n "${SEED:-}" ]; then
   exec "$program" --seed "$SEED"
+fi
+if [ -n "${SPACE:-}" ]; then
+  exec "$program" --space --seed "$SPACE"
 fi
 # Without FROM each day has other seeds.
 exec "$program" --from "${FROM:-$(date +%Y%m%d000)}" --minutes "${MINUTES:-2}" "${workers[@]}"

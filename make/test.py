@@ -54,6 +54,7 @@ DEEP = [
     Stage("fuzz", ["make/fuzz.sh", "--short"], after=("build",)),
     Stage("sim", ["make/sim.sh", "--short"], after=("build",)),
     Stage("postgres", ["make/test_postgres.sh"], after=("build",), cores=1),
+    Stage("demo-failover", ["make/test_demo_failover.sh"], after=("build",), cores=1),
     Stage("docs", ["make/docs.sh"], cores=0.5),
     Stage("packages", ["packaging/test.sh"], after=("build", "fetch"), cores=1.2),
 ]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The longer campaigns: the server killed 200 times under a writer, blocks of up to 1 GiB, the
-# cluster's tests under the thread sanitizer, all clients and machines with a million random edits,
-# Python's source distribution, the recipes of Spack and conda, every decoder under fuzz for five
-# minutes, those of Java with 20 million inputs.
+# The longer campaigns: the server killed 200 times under a writer, servers of a space 50 times,
+# blocks of up to 1 GiB, the cluster's tests under the thread sanitizer, all clients and machines
+# with a million random edits, Python's source distribution, the recipes of Spack and conda, every
+# decoder under fuzz for five minutes, those of Java with 20 million inputs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -10,6 +10,12 @@ echo "== a release of more than 1 GiB in a log of format 4"
 cargo test --release --locked --quiet -p interweave-store -- --ignored log_14_a_large_release
 echo "== 200 kills of the server under a writer"
 IW_KILLS=200 cargo test --release --locked --quiet -p interweave-cli -- killed_under_a_writer
+echo "== 50 kills each of owner, primary, both, and standby, under 8 writers over TLS"
+IW_KILLS=50 cargo test --release --locked --quiet -p interweave-cli --test space -- kills:: \
+  --nocapture --test-threads 1
+echo "== 50 moves, 9 upgrades and 50 deaths in the middle of moves, under the same writers"
+IW_MOVES=50 IW_UPGRADES=9 cargo test --release --locked --quiet -p interweave-cli --test space \
+  -- moves:: --nocapture --test-threads 1
 echo "== blocks of up to 1 GiB, 1.5 GiB in all"
 IW_LARGEST_BLOCK_MIB=1024 IW_TEST_AGENT="$BUILD/release/native/abi/test_agent" \
   "$BUILD/release/native/abi/abi_test" --gtest_filter='Sizes.AB*'

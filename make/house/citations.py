@@ -1,4 +1,5 @@
-"""Every rule of spec/ is cited by a test, as [COH-1], coh_1_... or Coh1... .
+"""Every rule of spec/ is cited by a test, as [COH-1], coh_1_... or Coh1... . No two rules have the
+same number.
 
 A rule of spec/cluster may have two words: [AM-NAME-1], am_name_1_... or AmName1... .
 """
@@ -6,14 +7,17 @@ A rule of spec/cluster may have two words: [AM-NAME-1], am_name_1_... or AmName1
 import re
 
 RULE = re.compile(r"\[([A-Z]+(?:-[A-Z]+)?)-([0-9]+)\]")
+STATED = re.compile(r"- " + RULE.pattern + r" ")
 SNAKE = re.compile(r"\b([a-z]+(?:_[a-z]+)?)_([0-9]+)_")
 CAMEL = re.compile(r"([A-Za-z]+)([0-9]+)(?=[A-Z])")
 
 
 def check(paths):
-    """Yields (path, line number, text) of each rule that no test cites."""
+    """Yields (path, line number, text) of each rule that no test cites, and of each number that two
+    rules have."""
     rules = {}
     cited = []
+    yield from check_numbers(paths)
     for path in paths:
         if path.parts[0] == "spec" and path.suffix in {".md", ".x"}:
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -26,6 +30,22 @@ def check(paths):
     for (letters, digits), (path, number) in sorted(rules.items()):
         if not tests.name(letters, digits):
             yield path, number, f"no test cites the rule [{letters}-{digits}]"
+
+
+def check_numbers(paths):
+    """Two branches may have taken the same number for a new rule."""
+    stated = {}
+    for path in paths:
+        if path.parts[0] not in {"spec", "docs"} or path.suffix != ".md":
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            found = STATED.match(line)
+            if not found:
+                continue
+            first = stated.setdefault(found.groups(), (path, number))
+            if first != (path, number):
+                rule = "-".join(found.groups())
+                yield path, number, f"the rule [{rule}] stands at {first[0]}:{first[1]}, too"
 
 
 class Citations:

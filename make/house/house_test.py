@@ -112,6 +112,14 @@ class Citations(unittest.TestCase):
                          ["no test cites the rule [AM-NAME-2]"])
         self.assertFalse(self.uncited("[AM-1] [AM-NAME-2]", "am_1_x() // [AM-NAME-2]"))
 
+    def test_two_rules_with_one_number_are_found(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            path = pathlib.Path("docs/store.md")
+            path.parent.mkdir()
+            path.write_text("- [LOG-1] One, see [LOG-2].\n- [LOG-2] Two.\n- [LOG-1] Three.\n")
+            self.assertEqual([text for _, _, text in citations.check_numbers([path])],
+                             ["the rule [LOG-1] stands at docs/store.md:1, too"])
+
     def test_a_rule_of_two_words_is_not_the_rule_of_its_second(self):
         self.assertTrue(self.uncited("[DDSS-NAME-1]", "// [NAME-1]"))
 

@@ -10,13 +10,13 @@ $BUILD/mutants/native-ROOM/unseen.txt.
 """
 
 import argparse
-import collections
 import os
 import pathlib
 import subprocess
 import sys
 import time
 
+import report
 from changes import changes_of
 
 # A test that takes so many times as long as without a change does not end.
@@ -77,26 +77,20 @@ def product_files(room):
     return [path for path in files if not any(word in path.name for word in words)]
 
 
-def try_all(copy, changes, seconds, report):
-    counts = collections.Counter()
-    for number, (path, change) in enumerate(changes, 1):
-        changed = copy.folder / path
-        original = changed.read_text(encoding="utf-8")
-        try:
-            changed.write_text(change.apply(original), encoding="utf-8")
-            if not copy.compiles():
-                outcome = "unviable"
-            else:
-                outcome = "unseen" if copy.holds(seconds) else "caught"
-        finally:
-            changed.write_text(original, encoding="utf-8")
-        counts[outcome] += 1
-        if outcome == "unseen":
-            report.write(f"{path}:{change.line}: {change.text}\n")
-            report.flush()
-        if number % 20 == 0:
-            print(f"{number} of {len(changes)}: {dict(counts)}", flush=True)
-    return counts
+def try_all(room, copy, changes, seconds):
+    with report.Report(room, len(changes)) as outcomes:
+        for path, change in changes:
+            changed = copy.folder / path
+            original = changed.read_text(encoding="utf-8")
+            try:
+                changed.write_text(change.apply(original), encoding="utf-8")
+                if not copy.compiles():
+                    outcome = "unviable"
+                else:
+                    outcome = "unseen" if copy.holds(seconds) else "caught"
+            finally:
+                changed.write_text(original, encoding="utf-8")
+            outcomes.add(outcome, f"{path}:{change.line}: {change.text}")
 
 
 def main():
@@ -118,24 +112,14 @@ def main():
         for path, change in changes:
             print(f"{path}:{change.line}: {change.text}")
         return
-    folder = pathlib.Path(os.environ.get("BUILD", "build")).resolve() / "mutants"
-    folder.mkdir(parents=True, exist_ok=True)
-    copy = Copy(options.room.split("/")[1], folder)
+    copy = Copy(options.room.split("/")[1], report.folder())
     copy.make()
     if not copy.compiles() or not copy.holds(600):
         sys.exit("mutants: the tests do not hold without a change")
     began = time.monotonic()
     copy.holds(600)
     seconds = max(LEAST_SECONDS, PATIENCE * (time.monotonic() - began))
-    found = folder / options.room.replace("/", "-")
-    found.mkdir(exist_ok=True)
-    with open(found / "unseen.txt", "w", encoding="utf-8") as report:
-        counts = try_all(copy, changes, seconds, report)
-    viable = counts["caught"] + counts["unseen"]
-    share = 100 * counts["caught"] / max(viable, 1)
-    print(f"{options.room}: {counts['caught']} of {viable} viable changes are caught "
-          f"({share:.1f} %), {counts['unviable']} do not compile")
-    print(f"the others: {found / 'unseen.txt'}")
+    try_all(options.room, copy, changes, seconds)
 
 
 if __name__ == "__main__":

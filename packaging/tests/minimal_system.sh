@@ -11,7 +11,7 @@ base=$(realpath -m "${BUILD:-build}")/packaging/base.tar
 if [ -z "${IW_IN_NAMESPACE:-}" ]; then
   if [ ! -e "$base" ]; then
     mkdir -p "$(dirname "$base")"
-    # What the packages for Debian need, and a compiler for the development package.
+    # The needs of the packages for Debian, and a compiler for the development package.
     mmdebstrap --quiet --format=tar --variant=minbase \
       --include=gcc,libc6-dev,libssl3,man-db,pkg-config,systemd-standalone-sysusers,libstdc++6 \
       "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$base.new"
