@@ -11,7 +11,7 @@ TARGET ?=
 ROOM   ?= server/master
 export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup build python java dist docs demo demo-failover test test-deep test-machines test-rdma test-long test-mutants bench sim sim-coverage fuzz fuzz-login tidy format \
+.PHONY: help setup build python java dist docs demo demo-failover test test-deep test-all test-machines test-rdma test-long test-mutants bench sim sim-coverage fuzz fuzz-login tidy format \
   generate install clean
 
 help:  ## show this list
@@ -60,6 +60,10 @@ docs:  ## the documents as a site, with references of C, Python and Java: build/
 test-deep:  ## sanitizers, four emulated machines, random worlds, fuzz, lossy networks: three quarters of an hour; ONLY=sanitizers|machines|... for one stage
 	@make/setup.sh test-deep
 	@make/test.py $(or $(ONLY),deep)
+
+test-all:  ## both, as CI runs them
+	@make/setup.sh test-deep
+	@make/test.py all
 
 test-machines:  ## the client library's tests on nine emulated machines and Windows (MACHINES="alpha mips" for some)
 	@make/setup.sh test-machines

@@ -57,11 +57,13 @@ esac
 # cargo, and takes seconds.
 build_idl_compiler() {
   make/cargo_dependencies.sh restore
-  cargo build --release --quiet --locked -p interweave-idl --bin interweave-idl
+  cargo build --release --quiet --locked "${cargo_members[@]}" --bin interweave-idl
 }
 
 build_program() {
-  cargo build --release --quiet --locked -p interweave-cli --bin interweave
+  cargo build --release --quiet --locked "${cargo_members[@]}" --bin interweave
+  [ "$what" != tests ] ||
+    cargo test --release --quiet --locked "${cargo_members[@]}" --all-targets --no-run
   make/cargo_dependencies.sh save
 }
 

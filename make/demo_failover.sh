@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
-cargo build --release --locked --quiet --package interweave-demo-failover
+cargo build --release --locked --quiet "${cargo_members[@]}" --bin interweave-demo-failover
 export IW_PROGRAM="$PWD/target/release/interweave"
 exec "${CARGO_TARGET_DIR:-target}/release/interweave-demo-failover" \
   "$(realpath -m "$BUILD")/release/examples/astroflow"

@@ -17,19 +17,23 @@ export IW_SIM_ENGINE
 library=$IW_SIM_ENGINE/sim/libiw_sim.a
 [ "${1:-}" = --short ] && [ -f "$library" ] &&
   [ -z "$(find native -name '*.[ch]*' -newer "$library" -print -quit)" ] || make/build.sh sim
-cargo build --release --locked --quiet --package interweave-sim --features native
 workers=(--workers "$JOBS")
 program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
 if [ "${1:-}" = --short ]; then
+  # One build for both: with no defect switched on, the engines are the ordinary ones.
+  # interweave-wire refuses planted defects in a build without debug assertions, so that no release
+  # has them. It alone gets these assertions here.
+  options=(--release --locked --quiet "${cargo_members[@]}"
+    --features interweave-sim/native,interweave-sim/planted
+    --config 'profile.release.package.interweave-wire.debug-assertions=true')
+  cargo build "${options[@]}" --bin interweave-sim
   # The same ones each time, so that a change is not blamed for what another seed finds.
   "$program" --from 1 --seeds 100 "${workers[@]}"
   "$program" --space --from 1 --seeds 100 "${workers[@]}"
-  # interweave-wire refuses planted defects in a build without debug assertions, so that no release
-  # has them. It alone gets these assertions here.
-  exec cargo test --release --locked --quiet --package interweave-sim --features planted \
-    --config 'profile.release.package.interweave-wire.debug-assertions=true' \
-    --test planted -- --nocapture --test-threads 1
+  exec cargo test "${options[@]}" --test planted -- --nocapture --test-threads 1
 fi
+cargo build --release --locked --quiet "${cargo_members[@]}" --bin interweave-sim \
+  --features interweave-sim/native
 if [ -n "${TRACE:-}" ]; then
   keeps=()
   [ "${KEEPS_GRANTS:-yes}" = yes ] || keeps=(--no-grants)

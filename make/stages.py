@@ -13,6 +13,7 @@ import time
 import case_results
 
 HEARTBEAT_S = 60
+POLL_S = 0.2
 SHOWN_LINES = 150
 
 
@@ -34,6 +35,7 @@ class Run:
     process: subprocess.Popen
     log: str
     began: float
+    processor_s: float = 0
 
 
 class Runner:
@@ -98,14 +100,10 @@ class Runner:
         return Run(stage, process, log, time.monotonic())
 
     def reap(self):
-        """Waits up to a second for a stage to end; whether one did."""
-        ended = [run for run in self.running if run.process.poll() is not None]
-        if not ended and self.running:
-            try:
-                self.running[0].process.wait(0.2 if len(self.running) > 1 else 1)
-                ended = [self.running[0]]
-            except subprocess.TimeoutExpired:
-                pass
+        """Takes the stages that have ended, or waits a moment; whether one had."""
+        ended = [run for run in self.running if has_ended(run)]
+        if not ended:
+            time.sleep(POLL_S)
         for run in ended:
             self.running.remove(run)
             self.take(run)
@@ -119,7 +117,8 @@ class Runner:
         if holds and not any(case.outcome == "failed" for case in cases):
             self.held.add(name)
             skipped = [case for case in cases if case.outcome == "skipped"]
-            say(f"{name}: {seconds:.0f} s" + (f", {len(cases)} cases" if cases else "") +
+            say(f"{name}: {seconds:.0f} s, {run.processor_s:.0f} s of processors" +
+                (f", {len(cases)} cases" if cases else "") +
                 (f", {len(skipped)} of them skipped" if skipped else ""))
         else:
             self.failed.append((name, run.log))
@@ -143,6 +142,16 @@ class Runner:
                 os.killpg(run.process.pid, signal.SIGKILL)
                 run.process.wait()
             self.failed.append((run.stage.name, run.log))
+
+
+def has_ended(run):
+    """Also notes the processor's time of the stage and of all children that it waited for."""
+    pid, status, usage = os.wait4(run.process.pid, os.WNOHANG)
+    if pid == 0:
+        return False
+    run.process.returncode = os.waitstatus_to_exitcode(status)
+    run.processor_s = usage.ru_utime + usage.ru_stime
+    return True
 
 
 def show_failure(log, cases):

@@ -4,11 +4,11 @@
   make/test.py             what `make test` runs: every room and language in the ordinary build
   make/test.py deep        what `make test-deep` runs: sanitizers, other machines, random worlds,
                            fuzz, lossy networks, the packages, the site of the documents
+  make/test.py all         what CI runs: both
   make/test.py WORD        one stage of these (web, sanitizers, machines ...), or one room: a room
                            of native/, cluster/, server/ or examples/, idl, cli, fuzz
 
-Each stage has a log and its cases' results in $BUILD/tests/STAGE. IW_TALLY=FILE appends the numbers
-to FILE instead of ending with them (.ci/run adds up two runs).
+Each stage has a log and its cases' results in $BUILD/tests/STAGE.
 """
 
 import os
@@ -25,39 +25,53 @@ SLOWEST = 20
 # number may be busy.
 OVERBOOKED = 1.8
 
-QUICK = [
-    Stage("fetch", ["make/fetch.sh"], cores=0.2),
-    Stage("build", ["make/build.sh", "tests"]),
+BUILD = Stage("build", ["make/build.sh", "tests"])
+FETCH = Stage("fetch", ["make/fetch.sh"], cores=0.2)
+
+# What mostly computes. The runner starts the first stage that fits, so one of these is always
+# running, and beside it one that mostly waits.
+HEAVY = [
+    Stage("tidy", ["make/tidy.sh"], after=("build",)),
+]
+DEEP_HEAVY = [
+    Stage("sim", ["make/sim.sh", "--short"], after=("build",)),
+    Stage("sanitizers", ["make/test_sanitized.sh"], after=("build",)),
+    Stage("machines", ["make/test_machines.sh"], after=("build",)),
+    Stage("fuzz", ["make/fuzz.sh", "--short"], after=("build",)),
+    Stage("thread-safety", ["make/thread_safety.sh"]),
+    Stage("packages", ["packaging/test.sh"], after=("build", "fetch")),
+    Stage("conformance-of-machines", ["make/test_conformance.sh"], after=("machines", "fetch"),
+          behind=("python", "web", "java", "conformance", "tutorial")),
+]
+LIGHT = [
     Stage("native", ["make/test_native.sh"], after=("build",), cores=1.4),
     Stage("rust", ["make/test_rust.sh"], after=("build",), cores=1.2),
-    Stage("tidy", ["make/tidy.sh"], after=("build",), behind=("rust",), cores=1.2),
     Stage("python", ["make/python.sh", "test"], after=("build", "fetch"), cores=1),
     Stage("web", ["make/web.sh", "test"], after=("build", "fetch"), cores=1),
     Stage("java", ["make/java.sh", "test"], after=("build", "fetch"), cores=1),
     Stage("conformance", ["make/test_conformance.sh", "--short"], after=("build", "fetch"),
           behind=("python", "web"), cores=1.2),
     Stage("installation", ["make/test_install.sh"], after=("build",), cores=1),
+    # Behind what cargo compiles: their own builds would wait for it.
     Stage("tutorial", ["make/test_tutorial.py"], after=("build", "fetch"),
-          behind=("python", "installation", "conformance"), cores=1),
-    Stage("demo", ["make/test_demo.sh"], after=("build",), cores=1),
+          behind=("python", "installation", "conformance", "sim", "tidy"), cores=1),
+    Stage("demo", ["make/test_demo.sh"], after=("build",), behind=("sim", "tidy"), cores=1),
+]
+DEEP_LIGHT = [
+    Stage("postgres", ["make/test_postgres.sh"], after=("build",), cores=1),
+    Stage("across-machines", ["make/test_across.sh"], after=("machines",), cores=1),
+    Stage("lossy-network", ["make/test_native.sh", "--deep"], after=("build",),
+          behind=("native",), cores=1),
+    Stage("demo-failover", ["make/test_demo_failover.sh"], after=("build",),
+          behind=("demo", "tutorial"), cores=1),
+    Stage("docs", ["make/docs.sh"], cores=0.5),
 ]
 
-DEEP = [
-    Stage("build", ["make/build.sh", "tests"]),
-    Stage("fetch", ["make/fetch.sh"], cores=0.2),
-    Stage("sanitizers", ["make/test_sanitized.sh"], after=("build",)),
-    Stage("machines", ["make/test_machines.sh"], after=("build",)),
-    Stage("across-machines", ["make/test_across.sh"], after=("machines",), cores=1),
-    Stage("conformance-of-machines", ["make/test_conformance.sh"], after=("machines", "fetch")),
-    Stage("lossy-network", ["make/test_native.sh", "--deep"], after=("build",), cores=1),
-    Stage("thread-safety", ["make/thread_safety.sh"]),
-    Stage("fuzz", ["make/fuzz.sh", "--short"], after=("build",)),
-    Stage("sim", ["make/sim.sh", "--short"], after=("build",)),
-    Stage("postgres", ["make/test_postgres.sh"], after=("build",), cores=1),
-    Stage("demo-failover", ["make/test_demo_failover.sh"], after=("build",), cores=1),
-    Stage("docs", ["make/docs.sh"], cores=0.5),
-    Stage("packages", ["packaging/test.sh"], after=("build", "fetch"), cores=1.2),
-]
+QUICK = [FETCH, BUILD, *HEAVY, *LIGHT]
+DEEP = [FETCH, BUILD, *DEEP_HEAVY, *DEEP_LIGHT]
+# Conformance once: that of the machines has the cases of the short one.
+ALL = [FETCH, BUILD, *DEEP_HEAVY, *HEAVY,
+       *(stage for stage in LIGHT if stage.name != "conformance"), *DEEP_LIGHT]
 
 CRATES = ("wire", "master", "access", "store", "server", "cli", "idl")
 # A room and a stage: the word means the room, and `make/fuzz.sh --short` runs the stage.
@@ -69,27 +83,26 @@ def chosen(word):
     what it comes after."""
     if word == "":
         return QUICK
-    if word == "deep":
-        return DEEP
-    for stages_of_run in (QUICK, DEEP):
-        named = [stage for stage in stages_of_run if stage.name == word and word not in ROOMS]
-        if named:
-            needed = with_what_it_needs(named[0], stages_of_run)
-            return [stage for stage in stages_of_run if stage.name in needed]
+    if word in ("deep", "all"):
+        return DEEP if word == "deep" else ALL
+    stages_of_all = [*QUICK, *DEEP[2:]]
+    if word not in ROOMS and word in {stage.name for stage in stages_of_all}:
+        needed = with_what_it_needs(word, stages_of_all)
+        return [stage for stage in stages_of_all if stage.name in needed]
     rust = Stage("rust", ["make/test_rust.sh", word])
     if word in CRATES:
         return [rust]
-    native = [Stage("build", ["make/build.sh", "tests"]),
-              Stage("native", ["make/test_native.sh", word], after=("build",))]
+    native = [BUILD, Stage("native", ["make/test_native.sh", word], after=("build",))]
     # in both languages
     return [*native, rust] if word == "fuzz" else native
 
 
-def with_what_it_needs(stage, stages_of_run):
-    names = {stage.name}
-    for other in stages_of_run:
-        if other.name in stage.after:
-            names |= with_what_it_needs(other, stages_of_run)
+def with_what_it_needs(name, stages_of_run):
+    names = {name}
+    for stage in stages_of_run:
+        if stage.name == name:
+            for other in stage.after:
+                names |= with_what_it_needs(other, stages_of_run)
     return names
 
 
@@ -118,11 +131,6 @@ def close(runner):
         for word in ("passed", "failed", "skipped")
     }
     count["failed"] = max(count["failed"], len(runner.failed))
-    tally = os.environ.get("IW_TALLY")
-    if tally:
-        with open(tally, "a", encoding="utf-8") as file:
-            print(count["passed"], count["failed"], count["skipped"], file=file)
-        return
     skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
     print(f"{count['passed']} passed, {count['failed']} failed{skipped}")
 

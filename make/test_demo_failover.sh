@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
 # The lines below are waited for; a build may take longer.
-cargo build --release --locked --quiet --package interweave-demo-failover
+cargo build --release --locked --quiet "${cargo_members[@]}" --bin interweave-demo-failover
 work=$(mktemp -d)
 demo=
 clean_up() {

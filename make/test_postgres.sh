@@ -4,5 +4,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
-exec cargo test --release --locked --quiet --package interweave-store-postgres --test postgres -- \
-  --ignored --nocapture
+exec cargo test --release --locked --quiet "${cargo_members[@]}" --test postgres -- --ignored \
+  --nocapture

@@ -9,8 +9,7 @@ cd "$(dirname "$0")/.."
 . make/toolchain.sh
 results=$(realpath -m "${RESULTS:-$BUILD/tests/rust}")
 mkdir -p "$results"
-# That one has no tests, and `make tidy` compiles it.
-package=(--workspace --exclude interweave-bench-server)
+package=("${cargo_members[@]}")
 [ $# -eq 0 ] || package=(--package "interweave-$1")
 [ "${1:-}" != store ] ||
   package+=(--package interweave-store-suite --package interweave-store-postgres)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Clang's thread-safety analysis over native and cluster: a thread touches what a mutex guards only
-# while it holds the mutex (native/platform/mutex.h). Nothing is built.
+# while it holds the mutex (native/platform/mutex.h). Nothing is built. Each file is compiled alone,
+# so one that lacks an include is found here.
 #
 #   make/thread_safety.sh            all sources
 #   make/thread_safety.sh FILE ...   only these

@@ -13,11 +13,9 @@ cargo fmt --all --check
 cargo fmt --manifest-path make/mutants/rust/Cargo.toml --check
 git ls-files '*.cc' '*.h' '*.hpp' '*.c' | grep -v '\.gen\.' | xargs clang-format --dry-run --Werror
 echo "tidy: lints"
-cargo clippy --release --quiet --locked --workspace --all-targets -- -D clippy::correctness \
-  -D clippy::suspicious
-# The simulator once more, with what other builds do not have. Nothing is linked.
-IW_SIM_ENGINE=unused cargo clippy --release --quiet --locked --package interweave-sim \
-  --all-targets --features native,planted \
+# With the simulator's features, which bring code and leave out nearly none. Nothing is linked.
+IW_SIM_ENGINE=unused cargo clippy --release --quiet --locked --workspace --all-targets \
+  --features interweave-sim/native,interweave-sim/planted \
   --config 'profile.release.package.interweave-wire.debug-assertions=true' -- \
   -D clippy::correctness -D clippy::suspicious
 echo "tidy: the lock file of the fuzz programs"

@@ -22,6 +22,11 @@ fi
 export RUSTFLAGS="${IW_RUSTFLAGS:-} --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src/= -Clink-arg=-Wl,--build-id=none"
 export CARGO_BUILD_JOBS="$JOBS"
 
+# What every call of cargo selects, whatever it builds of that. Cargo unites the features of what is
+# selected, and with other features it compiles the dependencies and the server again. The
+# benchmark has dependencies of its own.
+cargo_members=(--workspace --exclude interweave-bench-server)
+
 # phase TEXT: what is being done now. Tools that are not asked for their own
 # progress print nothing else.
 phase() { echo "$(basename "$0" .sh): $*"; }

@@ -39,8 +39,8 @@ include(cmake/emulated.cmake)
 
 # Reading headers is most of the work of an ordinary file. So the standard library's headers are
 # compiled once for all rooms, and a room's files are compiled a few at a time. With
-# IW_READ_HEADERS_ONCE=OFF each file is compiled alone, and one that lacks an include fails; the
-# build with sanitizers is such a build.
+# IW_READ_HEADERS_ONCE=OFF each file is compiled alone, and one that lacks an include fails, as in
+# make/thread_safety.sh.
 option(IW_READ_HEADERS_ONCE
   "Precompile the standard library's headers; compile a room's files together" ON)
 if(IW_READ_HEADERS_ONCE)
