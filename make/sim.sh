@@ -4,7 +4,8 @@
 #   make/sim.sh            MINUTES minutes of seeds (default 2), from FROM on, JOBS at a time
 #                          (default: one a core); or SEED alone, or SPACE alone, a seed of several
 #                          servers on one database; or TRACE=n: prints the trace of seed n,
-#                          KEEPS_GRANTS=no that of a client without kept grants
+#                          KEEPS_GRANTS=no that of a client without kept grants; or PLANTED=NAME:
+#                          the seeds of spaces that find this planted defect, from FROM on
 #   make/sim.sh --short    the seeds of `make test-deep`, and the planted defects
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,18 +20,23 @@ library=$IW_SIM_ENGINE/sim/libiw_sim.a
   [ -z "$(find native -name '*.[ch]*' -newer "$library" -print -quit)" ] || make/build.sh sim
 workers=(--workers "$JOBS")
 program=${CARGO_TARGET_DIR:-target}/release/interweave-sim
+# Also for seeds: with no defect switched on, the engines are the ordinary ones. interweave-wire
+# refuses planted defects in a build without debug assertions, so that no release has them. It alone
+# gets these assertions here.
+with_defects=(--release --locked --quiet "${cargo_members[@]}" --features interweave-sim/planted
+  --config 'profile.release.package.interweave-wire.debug-assertions=true')
 if [ "${1:-}" = --short ]; then
-  # One build for both: with no defect switched on, the engines are the ordinary ones.
-  # interweave-wire refuses planted defects in a build without debug assertions, so that no release
-  # has them. It alone gets these assertions here.
-  options=(--release --locked --quiet "${cargo_members[@]}"
-    --features interweave-sim/native,interweave-sim/planted
-    --config 'profile.release.package.interweave-wire.debug-assertions=true')
-  cargo build "${options[@]}" --bin interweave-sim
+  cargo build "${with_defects[@]}" --features interweave-sim/native --bin interweave-sim
   # The same ones each time, so that a change is not blamed for what another seed finds.
   "$program" --from 1 --seeds 100 "${workers[@]}"
   "$program" --space --from 1 --seeds 100 "${workers[@]}"
-  exec cargo test "${options[@]}" --test planted -- --nocapture --test-threads 1
+  # The seeds that find defects were looked for without native clients, who behave differently.
+  exec cargo test "${with_defects[@]}" --test planted -- --nocapture --test-threads 1
+fi
+if [ -n "${PLANTED:-}" ]; then
+  cargo build "${with_defects[@]}" --bin interweave-sim
+  exec "$program" --space --all --no-shrink --planted "$PLANTED" --from "${FROM:-1}" \
+    --minutes "${MINUTES:-2}" "${workers[@]}"
 fi
 cargo build --release --locked --quiet "${cargo_members[@]}" --bin interweave-sim \
   --features interweave-sim/native

@@ -3,6 +3,7 @@
 use interweave_sim::plan::Action;
 use interweave_sim::shrink::shrink;
 use interweave_sim::{run, Counts, Outcome, Plan, Violation};
+use interweave_wire::planted::Defect;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const HELP: &str = "\
 interweave-sim [--seed N] [--trace N] [--from N] [--seeds N] [--minutes N] [--workers N] [--all]
-               [--space] [--no-shrink] [--no-grants]
+               [--space] [--no-shrink] [--no-grants] [--planted DEFECT]
   --seed N     run this seed alone, and say what happens
   --space      run seeds of spaces alone: several servers on one database. Without it, each second
                run within so many minutes is one of a space
@@ -25,6 +26,8 @@ interweave-sim [--seed N] [--trace N] [--from N] [--seeds N] [--minutes N] [--wo
   --workers N  run so many seeds at a time (one a core)
   --all        continue after a seed that fails, and name all that fail
   --no-shrink  do not look for a short way to what fails
+  --planted D  run the engines with this defect, to find the seeds that find it; in a build with the
+               feature `planted` alone
 ";
 const SHRINKING_RUNS: usize = 2_000;
 /// So many lines at the beginning and at the end of a short way are shown.
@@ -41,6 +44,7 @@ struct Wish {
     goes_on: bool,
     shrinks: bool,
     space: bool,
+    defect: Option<Defect>,
 }
 
 /// A seed, and whether it is one of a space.
@@ -83,6 +87,7 @@ fn wish() -> Option<Wish> {
         goes_on: false,
         shrinks: true,
         space: false,
+        defect: None,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -100,6 +105,12 @@ fn wish() -> Option<Wish> {
         }
         if word == "--all" {
             wish.goes_on = true;
+            continue;
+        }
+        if word == "--planted" {
+            let name = words.next()?;
+            let mut all = Defect::ALL.into_iter();
+            wish.defect = Some(all.find(|defect| format!("{defect:?}") == name)?);
             continue;
         }
         let number: u64 = words.next()?.parse().ok()?;
@@ -124,10 +135,26 @@ fn main() -> ExitCode {
         eprint!("{HELP}");
         return ExitCode::from(2);
     };
+    plant(&wish);
     match (wish.trace, wish.seed) {
         (Some(seed), _) => record(seed, wish.keeps_grants),
         (None, Some(seed)) => run_one(seed, &wish),
         (None, None) => run_many(&wish),
+    }
+}
+
+/// Puts the wished defect in, for this thread.
+#[cfg(feature = "planted")]
+fn plant(wish: &Wish) {
+    interweave_wire::planted::plant(wish.defect);
+}
+
+/// No defect can be put into an ordinary build.
+#[cfg(not(feature = "planted"))]
+fn plant(wish: &Wish) {
+    if let Some(defect) = wish.defect {
+        eprintln!("{defect:?} is not in this program: build it with the feature `planted`");
+        std::process::exit(2);
     }
 }
 
@@ -230,6 +257,7 @@ fn run_many(wish: &Wish) -> ExitCode {
 
 /// Runs one seed after the other.
 fn work(campaign: &Campaign, wish: &Wish, begin: Instant) {
+    plant(wish);
     let until = Duration::from_secs(wish.minutes.saturating_mul(60));
     while begin.elapsed() < until {
         let number = campaign.next.fetch_add(1, Ordering::Relaxed);

@@ -11,6 +11,7 @@ mod appends;
 mod audit;
 mod client_socket;
 mod clock;
+mod complaints;
 mod descriptors;
 mod door;
 mod freeing;

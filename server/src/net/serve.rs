@@ -6,6 +6,7 @@ use super::allocator;
 use super::appends;
 use super::audit::{AuditLog, AuditOptions};
 use super::clock;
+use super::complaints::Complaints;
 use super::descriptors;
 use super::door::Origin;
 use super::guests::Gated;
@@ -22,7 +23,7 @@ use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
 use tokio::sync::oneshot;
@@ -484,9 +485,12 @@ async fn stop(
 }
 
 async fn hear_store(shell: Rc<Shell>, mut stored: UnboundedReceiver<Stored>) {
+    let mut complaints = Complaints::default();
     while let Some(message) = stored.recv().await {
         if let Some(error) = message.error() {
-            tracing::warn!(%error, "the store refused");
+            if let Some(unsaid) = complaints.take(&error.to_string(), Instant::now()) {
+                tracing::warn!(%error, unsaid, "the store refused");
+            }
         }
         shell.told(message);
     }
