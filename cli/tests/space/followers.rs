@@ -115,7 +115,7 @@ impl Followers {
         asks_one.do_all(&["wl", "put numbers 0 7", "release"]);
     }
 
-    /// The owner has been killed: the lock is granted once the other server is the owner.
+    /// The owner was killed: the lock is granted once the other server is the owner.
     pub fn begin_to_write(&mut self) {
         if let Some([asks_one, _]) = &mut self.0 {
             asks_one.begin("wl");
