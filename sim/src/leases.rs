@@ -4,11 +4,14 @@
 //! It hears what comes in at the server's door and what goes out. All times are those of the
 //! server's clock.
 
+mod removals;
+
 use crate::env::MS;
 use crate::history::{violation, Checked};
 use interweave_server::session::{Absence, Effect, Incoming, Request, ServerMessage};
 use interweave_wire::protocol::xdr::{Reader, Xdr};
 use interweave_wire::protocol::*;
+use removals::Removals;
 use std::collections::BTreeMap;
 
 /// A lease may end later by this much.
@@ -52,6 +55,7 @@ pub struct Leases {
     asked_strictly: BTreeMap<Name, u32>,
     /// By segment and connection: until when a strict reader lock lasts at least.
     strict: BTreeMap<(u32, u64), u64>,
+    removals: Removals,
 }
 
 fn decoded<T: Xdr>(reader: &mut Reader<'_>) -> Checked<T> {
@@ -68,6 +72,7 @@ impl Leases {
             releases: BTreeMap::new(),
             asked_strictly: BTreeMap::new(),
             strict: BTreeMap::new(),
+            removals: Removals::default(),
         }
     }
 
@@ -87,6 +92,8 @@ impl Leases {
             Request::AcquireReader(r) if r.model == CoherenceModel::Strict => {
                 self.asked_strictly.insert(name, r.segment);
             }
+            Request::OpenSegment(r) => self.removals.asked_to_open(name, &r.path),
+            Request::RemoveSegment(r) => self.removals.asked_to_remove(name, &r.path),
             Request::ReleaseReader(r) => drop(self.strict.remove(&(r.segment, connection))),
             Request::AbortWriter(r) => self.forget(r.segment, r.fence),
             // A client that closes a segment gives up its locks.
@@ -166,9 +173,17 @@ impl Leases {
         let envelope: Envelope = decoded(&mut reader)?;
         let name = (connection, message.stream);
         let segment = message.segment;
-        match MessageType::try_from(envelope.type_) {
+        let type_ = MessageType::try_from(envelope.type_);
+        if type_ == Ok(MessageType::SegmentOpened) {
+            self.removals.opened(name, segment);
+        }
+        if let Some(kept) = self.removals.answered(name) {
+            self.wait_from(now_ns, kept);
+        }
+        match type_ {
             Ok(MessageType::WriterAcquired) => {
                 self.waiting.remove(&name);
+                self.removals.granted(segment);
                 let granted: WriterAcquired = decoded(&mut reader)?;
                 self.check_free(now_ns, segment)?;
                 let hold = Hold {
@@ -218,6 +233,15 @@ impl Leases {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Those who wait for the lock could not get it before.
+    fn wait_from(&mut self, now_ns: u64, segment: u32) {
+        for waiting in self.waiting.values_mut() {
+            if waiting.segment == segment {
+                waiting.since_ns = now_ns;
+            }
         }
     }
 
@@ -374,8 +398,10 @@ impl Leases {
                 continue;
             };
             let due_ns = hold.last_ns.max(waiting.since_ns) + TICK_NS;
-            let is_strict = self.strict.keys().any(|(of, _)| *of == waiting.segment);
-            if now_ns > due_ns && !hold.is_releasing && !is_strict {
+            let is_kept = hold.is_releasing
+                || self.strict.keys().any(|(of, _)| *of == waiting.segment)
+                || self.removals.is_removing(waiting.segment);
+            if now_ns > due_ns && !is_kept {
                 let text = format!(
                     "segment {}: fence {} holds the lock {} ms after its lease, and somebody waits",
                     waiting.segment,
@@ -422,6 +448,31 @@ mod tests {
         leases.begins_release(999 * MS, (1, 7));
         let found = leases.lost(1_002 * MS, 1, 7).unwrap_err();
         assert_eq!(found.checker, "no lock is taken early");
+    }
+
+    #[test]
+    fn nobody_is_granted_the_lock_while_the_store_removes_the_segment() {
+        let mut leases = held();
+        leases.removals.asked_to_open((2, 1), "/s");
+        leases.removals.opened((2, 1), 1);
+        let waiting = Waiting {
+            segment: 1,
+            since_ns: 900 * MS,
+        };
+        leases.waiting.insert((3, 1), waiting);
+        assert!(leases.check(1_011 * MS).is_err());
+        leases.removals.asked_to_remove((2, 3), "/s");
+        assert!(leases.check(1_500 * MS).is_ok());
+        // The store refuses: the lock is free then [SPACE-28].
+        let body = ErrorReply {
+            code: ErrorCode::StoreFull,
+            text: String::new(),
+            fields: Vec::new(),
+        };
+        let message = ServerMessage::about(0, MessageType::Error, 3, &body);
+        leases.said(1_500 * MS, 2, &message).unwrap();
+        assert!(leases.check(1_510 * MS).is_ok());
+        assert!(leases.check(1_511 * MS).is_err());
     }
 
     #[test]
