@@ -24,6 +24,9 @@ const TOGETHER_BYTES: u64 = 1 << 20;
 const TOGETHER: usize = 256;
 /// So many new incarnations are one request to the store. After a crash there may be a million.
 const INCARNATIONS: usize = 1024;
+/// Sessions of the server before this one may ask for so long what became of their releases
+/// [LOCK-8].
+const REMEMBERED_NS: u64 = 3_600_000_000_000;
 
 impl Engine {
     /// Takes over the segments of the store. Returns remarks for people about damaged ones.
@@ -106,7 +109,8 @@ impl Engine {
         if nameless {
             self.segments.note_nameless(number);
         }
-        let until_ns = self.wire.now_ns() + ns(self.config.lease_ms);
+        let remembered_ns = REMEMBERED_NS.max(ns(self.config.lease_ms));
+        let until_ns = self.wire.now_ns() + remembered_ns;
         let segment = self.segments.found(number);
         segment.remember_releases(&found, until_ns);
         // The log is told of a larger bound when somebody opens the segment for writing, because a

@@ -100,6 +100,13 @@ impl SpaceFault {
 
 const KINDS: u64 = 18;
 
+/// Kinds that come over the database.
+const KINDS_OF_DATABASE: std::ops::RangeInclusive<u64> = 5..=10;
+
+/// Seeds of spaces from this one on have faults of the database alone, quickly one after the other:
+/// what is lost at a promotion takes two or three of them within a lease.
+pub const DATABASE_SEEDS: u64 = 1_000_000_000;
+
 impl Plan {
     /// The plan of a space. Each seed has some kinds of faults, and not the others.
     pub fn space(seed: u64) -> Plan {
@@ -192,11 +199,15 @@ impl Plan {
     }
 
     fn add_space_faults(&mut self, random: &mut Random, servers: usize) {
-        let kinds: Vec<u64> = (0..KINDS).filter(|_| random.one_in(3)).collect();
+        let (kinds, longest_ns) = match self.seed >= DATABASE_SEEDS {
+            true => (KINDS_OF_DATABASE, SECOND),
+            false => (0..=KINDS - 1, 5 * SECOND),
+        };
+        let kinds: Vec<u64> = kinds.filter(|_| random.one_in(3)).collect();
         if kinds.is_empty() {
             return;
         }
-        let pause_ns = random.skewed(200 * MS, 5 * SECOND);
+        let pause_ns = random.skewed(200 * MS, longest_ns);
         let mut at_ns = SECOND;
         loop {
             // Troubles may come one upon the other.

@@ -1,5 +1,6 @@
 //! Releases in memory: once, whole, in order [LOCK-4], [LOCK-7..9].
 
+use super::durability::{found, restarted};
 use super::*;
 use interweave_wire::session_hash::session_hash;
 
@@ -23,6 +24,31 @@ fn lock_8_a_release_sent_again_is_answered_as_it_was_and_not_applied_again() {
     let again: WriterReleased = world.answer(again).body();
     assert_eq!(first, again);
     assert_eq!(world.newest(1, segment).number, 2);
+}
+
+/// A client may be away for long while its server dies and another one takes over.
+#[test]
+fn lock_8_a_new_owner_remembers_the_releases_of_the_one_before_for_an_hour() {
+    let mut before = World::new(true);
+    let (segment, last) = found(&mut before, false, Durability::Synced);
+    let (mut world, _) = restarted(segment);
+    let minutes = |n| n * 60 * 1000;
+    for (passes_ms, committed) in [(minutes(59), Some(last)), (minutes(1), None)] {
+        world.pass(passes_ms);
+        for connection in 10..=80 {
+            world.hello(connection);
+            let number = world.open(connection, "/list", Durability::Synced);
+            world.write(connection, number, 1);
+            world.send(connection, Request::Goodbye);
+        }
+        world.hello(100);
+        let number = world.open(100, "/list", Durability::Synced);
+        let answer = world.ask(100, resolve(number, session_of(1), 3));
+        match committed {
+            Some(stamp) => assert_eq!(answer.body::<ReleaseResolved>().version, stamp),
+            None => assert_eq!(answer.error(), ErrorCode::Unreachable),
+        }
+    }
 }
 
 /// Other sessions release once each, over these connections.

@@ -129,6 +129,11 @@ fn next(
 ) -> Result<Change, StoreError> {
     let id = record.segment_id;
     check_record(record)?;
+    let creates = matches!(record.body, LogBody::Create(_));
+    if change.is_none() && segments.is_shared && !creates {
+        // Another owner's claim was seen before. The server has not heard of it yet.
+        return Err(StoreError::SegmentsFenced(vec![id]));
+    }
     let version = change.as_ref().filter(|change| !change.tail.is_removed);
     let version = version.map(|change| change.tail.version);
     let damage = segments.get(id).and_then(|s| s.damage.as_deref().cloned());

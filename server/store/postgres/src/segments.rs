@@ -113,6 +113,8 @@ pub struct Place {
 
 #[derive(Debug, Default)]
 pub struct Segments {
+    /// Servers share the store: a segment that is not here is another one's.
+    pub is_shared: bool,
     all: HashMap<u64, Segment>,
     /// The segments of which the end is not known, and the records that may be there.
     undecided: HashMap<u64, Vec<Uncovered>>,

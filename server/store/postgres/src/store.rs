@@ -96,6 +96,7 @@ impl PostgresStore {
             }
             let damage = found.recovered.iter().filter_map(|s| s.damage.clone());
             told.status.damage = damage.collect();
+            told.segments.is_shared = options.member.is_some();
             told.segments.tables.begin(options.log_table_bytes);
         }
         for id in found.removed {

@@ -139,6 +139,9 @@ impl Batch {
             check_record(record)?;
             let begun = after.remove(&id).or_else(|| self.after.get(&id).cloned());
             let begun = begun.or_else(|| shared.known.get(id).cloned());
+            if begun.is_none() && !matches!(record.body, LogBody::Create(_)) {
+                return Err(StoreError::SegmentsFenced(vec![id]));
+            }
             let version = begun.as_ref().filter(|known| !known.is_removed);
             let version = version.map(|known| known.version);
             version_after(id, version, begun.is_some(), None, &record.body)?;
