@@ -33,6 +33,7 @@ fn clients_are_passed_on_to_the_owner() {
     a_client_reads_and_writes_over_another_server(&one, &two);
     no_other_address_is_connected_to(&one, &two);
     what_is_said_too_early_ends_it(&one, &two);
+    few_connections_are_passed_on_at_a_time(&cluster, &one);
     commands_of_another_network_are_passed_on(&one, &listens);
     relays_end_with_their_server(&one, &mut two);
     two = Member::start(&cluster, ("relays", two.port()), &["--listen", &listens]);
@@ -252,6 +253,22 @@ fn relays_end_with_their_server(one: &Member, two: &mut Member) {
         }
     };
     assert!(ended.is_lost(), "{ended}");
+}
+
+/// [SPACE-50]
+fn few_connections_are_passed_on_at_a_time(cluster: &Cluster, one: &Member) {
+    let small = ["--max-connections", "8"];
+    let three = Member::start(cluster, ("relays", new_port()), &small);
+    let _first = relayed(&three, "", one).expect("it is let in");
+    let second = relayed(&three, "", one).expect("it is let in");
+    let refused = relayed(&three, "", one).expect_err("a quarter of 8 is passed on");
+    assert_eq!(refused.code(), Some(ErrorCode::Unreachable), "{refused}");
+    assert!(refused.to_string().contains("passes 2"), "{refused}");
+    drop(second);
+    let until = Instant::now() + PATIENT;
+    while let Err(refused) = relayed(&three, "", one) {
+        assert!(Instant::now() < until, "{refused}");
+    }
 }
 
 /// [SPACE-49]
