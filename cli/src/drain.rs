@@ -147,7 +147,7 @@ fn at(member: &MemberInfo) -> RedirectField {
     RedirectField {
         address: member.address.clone(),
         tls_name: member.tls_name.clone(),
-        relay: false,
+        relay: true,
     }
 }
 

@@ -378,7 +378,7 @@ fn moved(to: SegmentMoved) -> ClientError {
     let redirect = RedirectField {
         address: to.address,
         tls_name: to.tls_name,
-        relay: false,
+        relay: true,
     };
     let text = format!("the segment has moved to {}", redirect.address);
     ClientError::Refused(Rejection {

@@ -337,6 +337,7 @@ impl Serve {
             makes_token,
             has_terminal: std::io::stderr().is_terminal(),
             tls,
+            space_authorities: self.space.take_authorities(),
             access,
             max_connections: self.max_connections,
             spin: Duration::from_micros(self.spin_us.into()),

@@ -4,6 +4,7 @@ use clap::Args;
 use interweave_store::Elsewhere;
 use interweave_store_postgres::Member;
 use interweave_wire::mip::Address;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -20,6 +21,10 @@ pub struct SpaceArgs {
     #[arg(long, value_name = "SECONDS", requires = "advertise", default_value = "10",
           value_parser = super::serve::milliseconds)]
     space_lease: u32,
+    /// The authorities of the other servers' certificates (PEM), where this server encrypts and
+    /// passes clients on to them; without it those of --client-ca, or else the system's
+    #[arg(long, value_name = "FILE", requires = "advertise")]
+    space_ca: Option<PathBuf>,
 }
 
 /// An address that another machine can use.
@@ -43,6 +48,11 @@ impl SpaceArgs {
             },
             lease: Duration::from_millis(self.space_lease.into()),
         })
+    }
+
+    /// None: those of clients' certificates, or the system's.
+    pub fn take_authorities(&mut self) -> Option<PathBuf> {
+        self.space_ca.take()
     }
 
     pub fn lease_ms(&self) -> Option<u32> {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
@@ -59,6 +60,13 @@ class ScriptedServer {
   ~ScriptedServer() {
     end();
     thread_.join();
+    std::vector<std::thread> connections;
+    {
+      const platform::MutexLock lock(mutex_);
+      connections.swap(connections_);
+    }
+    hang_up();  // one may have come meanwhile
+    for (std::thread& each : connections) each.join();
     if (port_ == 0) unlink(path_.c_str());
   }
   ScriptedServer(const ScriptedServer&) = delete;
@@ -84,7 +92,7 @@ class ScriptedServer {
   // The client sees its connection end.
   void hang_up() {
     const platform::MutexLock lock(mutex_);
-    shutdown(socket_.fd(), SHUT_RDWR);
+    for (const auto& each : sockets_) shutdown(each->fd(), SHUT_RDWR);
   }
   // Waits until a client has ended its connection, but not for ever.
   bool is_left() {
@@ -116,13 +124,11 @@ class ScriptedServer {
     }
     return asked_[type] > 0;
   }
-  // A notification, or an answer to the request of that stream. REQUIRES: a client has connected.
+  // A notification, or an answer to the request of that stream, on the newest connection.
+  // REQUIRES: a client has connected.
   void say(const Answer& answer, std::uint32_t stream, std::span<const platform::Slice> bulk = {}) {
-    session::FrameWriter frames(answer.type, stream, answer.body, bulk);
     const platform::MutexLock lock(mutex_);
-    for (auto some = frames.next(SIZE_MAX); !some.empty(); some = frames.next(SIZE_MAX)) {
-      if (!socket_.send(some, platform::now_ns() + patience_ns)) return;  // the client has gone
-    }
+    say_on(*sockets_.back(), answer, stream, bulk);
   }
 
   static Answer welcome() {
@@ -164,34 +170,43 @@ class ScriptedServer {
     while (true) {
       platform::FileDescriptor next(accept(listening_.get(), nullptr, nullptr));
       if (!next) return;
-      {
-        const platform::MutexLock lock(mutex_);
-        socket_ = platform::Socket(std::move(next));
-      }
-      serve_one();
+      auto socket = std::make_shared<platform::Socket>(std::move(next));
       const platform::MutexLock lock(mutex_);
-      ++ends_;
-      asked_more_.notify_all();
+      sockets_.push_back(socket);
+      connections_.emplace_back([this, socket] {
+        serve_one(*socket);
+        const platform::MutexLock ending(mutex_);
+        ++ends_;
+        asked_more_.notify_all();
+      });
     }
   }
 
-  void serve_one() {
+  void serve_one(platform::Socket& socket) {
     session::FrameReader frames;
     std::vector<session::Message> messages;
-    while (socket_) {
-      platform::Interest interest{.fd = socket_.fd()};
+    while (true) {
+      platform::Interest interest{.fd = socket.fd()};
       if (!platform::wait_for({&interest, 1}, platform::never_ns)) return;
       std::size_t got = 0;
-      if (!socket_.receive(frames.space(), got) || got == 0) return;
+      if (!socket.receive(frames.space(), got) || got == 0) return;
       if (!frames.received(got, messages)) return;
       for (const session::Message& message : messages) {
-        if (message.part != session::Part::first) answer(message);
+        if (message.part != session::Part::first) answer(socket, message);
       }
       messages.clear();
     }
   }
 
-  void answer(const session::Message& message) {
+  void say_on(platform::Socket& socket, const Answer& answer, std::uint32_t stream,
+              std::span<const platform::Slice> bulk) IW_REQUIRES(mutex_) {
+    session::FrameWriter frames(answer.type, stream, answer.body, bulk);
+    for (auto some = frames.next(SIZE_MAX); !some.empty(); some = frames.next(SIZE_MAX)) {
+      if (!socket.send(some, platform::now_ns() + patience_ns)) return;  // the client has gone
+    }
+  }
+
+  void answer(platform::Socket& socket, const session::Message& message) {
     const auto type = static_cast<message_type>(message.head.type);
     {
       const platform::MutexLock lock(mutex_);
@@ -201,8 +216,10 @@ class ScriptedServer {
     }
     if (message.head.stream == 0) return;
     const auto script = scripts_.find(type);
-    say(script == scripts_.end() ? Answer{message_type::DONE, {}} : script->second(),
-        message.head.stream);
+    const Answer said =
+        script == scripts_.end() ? Answer{message_type::DONE, {}} : script->second();
+    const platform::MutexLock lock(mutex_);
+    say_on(socket, said, message.head.stream, {});
   }
 
   const std::string path_ =
@@ -210,8 +227,9 @@ class ScriptedServer {
   std::uint16_t port_ = 0;  // 0: it is at the path
   platform::FileDescriptor listening_;
   std::map<message_type, Script> scripts_;
-  platform::Socket socket_;  // replaced by the thread, with the mutex
   platform::Mutex mutex_;
+  std::vector<std::shared_ptr<platform::Socket>> sockets_ IW_GUARDED_BY(mutex_);
+  std::vector<std::thread> connections_ IW_GUARDED_BY(mutex_);
   platform::Condition asked_more_;
   std::map<message_type, int> asked_ IW_GUARDED_BY(mutex_);
   std::map<message_type, std::vector<std::uint8_t>> last_ IW_GUARDED_BY(mutex_);

@@ -148,6 +148,10 @@ Result Segment::sent_on(const Live& by, const protocol::redirect_field& to, Plac
   }
   SentOn way{home_.key(), {}};
   if (url_.secure && to.tls_name != there.host) way.tls_name = to.tls_name;
+  if (to.relay) {
+    way.relays = home_.hosts();
+    way.to = to;
+  }
   const bool is_home = home_.is_at(there.server()) && way.tls_name.empty();
   out = {is_home ? &home_ : &other(there, std::move(way)), by.space_id()};
   return {};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/space_fixture.h"
+#include "session/fields.h"
 
 namespace iw::client {
 namespace {
@@ -85,6 +86,50 @@ TEST_F(SentOnTest, Space10AClientIsNotSentOnAFourthTime) {
   EXPECT_NE(result.text.find(servers[4]->address()), std::string::npos) << result.text;
   EXPECT_EQ(servers[3]->asked(message_type::OPEN_SEGMENT), 1);
   EXPECT_EQ(servers[4]->asked(message_type::HELLO), 0);
+}
+
+// Nobody listens there.
+constexpr const char* out_of_reach = "127.0.0.1:1";
+
+TEST_F(SentOnTest, Space48AServerPassesOnAClientThatCannotReachTheOwner) {
+  Member asked;
+  asked.relay_to(out_of_reach);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(asked->asked(message_type::HELLO), 2);
+  const auto hello = asked->last<protocol::hello>(message_type::HELLO);
+  protocol::redirect_field wish;
+  bool is_there = false;
+  EXPECT_TRUE(session::find_field(hello.fields, field_key::FIELD_REDIRECT, wish, is_there).ok());
+  EXPECT_TRUE(is_there && wish.relay);
+  EXPECT_EQ(wish.address, out_of_reach);
+  EXPECT_EQ(hello.session, protocol::session_id{}) << "a session of its own [SPACE-52]";
+  EXPECT_EQ(segment->name(), url(asked).text());
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SentOnTest, Space49AServerThatPassesNobodyOnIsNotAskedTo) {
+  Member asked;
+  asked.send_to_address(out_of_reach);
+  IW_segment* handle = nullptr;
+  EXPECT_EQ(open(url(asked), handle).code, error_code::UNREACHABLE);
+  EXPECT_EQ(asked->asked(message_type::HELLO), 1);
+}
+
+TEST_F(SentOnTest, TheErrorNamesTheWaysThatWereTried) {
+  std::atomic<int> hellos{0};
+  Member asked({{message_type::HELLO, [&hellos] {
+                   if (++hellos == 1) return welcome(99, 1);
+                   const protocol::plain_error body{error_code::UNREACHABLE, "nor from here"};
+                   return Answer{message_type::ERROR, session::encoded(body)};
+                 }}});
+  asked.relay_to(out_of_reach);
+  IW_segment* handle = nullptr;
+  const Result result = open(url(asked), handle);
+  EXPECT_EQ(result.code, error_code::UNREACHABLE);
+  EXPECT_NE(result.text.find("nor from here"), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find("passed on by " + asked->url().server()), std::string::npos)
+      << result.text;
 }
 
 TEST_F(SentOnTest, Space10AServerThatSendsTheClientToItselfIsLeft) {

@@ -112,8 +112,18 @@ ServerLink::ServerLink(types::Url any_segment, session::SessionIdentity identity
       identity_(std::move(identity)) {
   for (types::Url& url : any_segment.of_each_host()) {
     std::string name = url.server();
-    hosts_.push_back({std::move(url), std::move(name), {}, {}});
+    hosts_.push_back({std::move(url), std::move(name), false, {}, {}});
   }
+  for (const types::Url& url : sent_on_.relays) {
+    hosts_.push_back({url, name_ + " (passed on by " + url.server() + ")", true, {}, {}});
+  }
+}
+
+std::vector<types::Url> ServerLink::hosts() const {
+  std::vector<types::Url> urls;
+  urls.reserve(hosts_.size());
+  for (const Host& host : hosts_) urls.push_back(host.url);
+  return urls;
 }
 
 std::string ServerLink::key_of(const std::string& name, const SentOn& sent_on) {
@@ -209,13 +219,19 @@ Result ServerLink::connect_round(std::int64_t deadline_ns, bool keep_trying,
     if (!was_cut_short || host.trouble.empty()) host.trouble = std::move(tried.text);
     what_happened += (i == 0 ? "" : "; ") + host.name + ": " + host.trouble;
   }
-  if (has_several_hosts()) {
-    const error_code code = is_stopping ? error_code::STOPPING : error_code::UNREACHABLE;
-    return {code, "no server of the URL can be reached: " + what_happened +
-                      "; is one of them running (interweave serve), and are "
-                      "the addresses right?"};
-  }
+  if (has_several_hosts()) return none_reached(is_stopping, what_happened);
   return tried.code == error_code::UNREACHABLE ? unreachable(name_, tried.text) : tried;
+}
+
+Result ServerLink::none_reached(bool is_stopping, const std::string& what_happened) const {
+  const error_code code = is_stopping ? error_code::STOPPING : error_code::UNREACHABLE;
+  if (is_sent_on()) {
+    return {code, "the server " + name_ + ", to which this client was sent on, cannot be " +
+                      "reached in any way: " + what_happened + "; ask its operator"};
+  }
+  return {code, "no server of the URL can be reached: " + what_happened +
+                    "; is one of them running (interweave serve), and are "
+                    "the addresses right?"};
 }
 
 // Half of the remaining time stays for the hosts that are tried next.
@@ -242,7 +258,8 @@ Result ServerLink::open_socket(const Host& host, std::int64_t deadline_ns, platf
   const platform::Status status = platform::connect_tcp(url.host, url.port, deadline_ns, out);
   if (!status) return not_connected(host.name, status);
   if (!url.secure) return {};
-  const std::string& certified = sent_on_.tls_name.empty() ? url.host : sent_on_.tls_name;
+  const bool is_named = !host.is_relay && !sent_on_.tls_name.empty();
+  const std::string& certified = is_named ? sent_on_.tls_name : url.host;
   return result_of(platform::begin_tls(out, certified, credentials_.files(), deadline_ns),
                    host.name);
 }
@@ -311,7 +328,8 @@ Result ServerLink::greet(const Host& host, Live& live, bool is_to_loopback_v4,
   if (own) identity.token = own.text;
   identity.origin = {platform::program_name(), platform::host_name(),
                      static_cast<std::uint64_t>(platform::process_id())};
-  const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));
+  const protocol::redirect_field* const relay = host.is_relay ? &sent_on_.to : nullptr;
+  const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity, relay));
   const std::uint32_t stream = live.connection_.begin_request(1, message_type::HELLO, now_ns());
   session::FrameWriter frames(message_type::HELLO, stream, body, {});
   const platform::Status sent = live.socket_.send(frames.next(send_budget_bytes), deadline_ns);
@@ -355,7 +373,7 @@ Result ServerLink::greet(const Host& host, Live& live, bool is_to_loopback_v4,
 
 // [SPACE-12] [SPACE-47]
 Result ServerLink::check_space(const Host& host, const session::SpaceId& space) {
-  if (!has_several_hosts()) {
+  if (!has_several_hosts() || is_sent_on()) {
     const bool is_wanted = !wanted_space_ || space == wanted_space_;
     return is_wanted ? Result{} : in_other_space(host.name);
   }

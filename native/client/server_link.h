@@ -103,6 +103,10 @@ struct Request {
 struct SentOn {
   std::string by;        // the key of the link of the segments' URLs; "": this is such a link
   std::string tls_name;  // the name that the certificate must have; "": the host
+  // The hosts that pass the client on to there, if it cannot reach it, and what they are told
+  // [SPACE-48].
+  std::vector<types::Url> relays{};
+  protocol::redirect_field to{};
 };
 
 class ServerLink {
@@ -166,6 +170,8 @@ class ServerLink {
   [[nodiscard]] static std::string key_of(const std::string& name, const SentOn& sent_on);
   [[nodiscard]] const SentOn& sent_on() const { return sent_on_; }
   [[nodiscard]] const Credentials& credentials() const { return credentials_; }
+  // Its hosts, as the URL has them.
+  [[nodiscard]] std::vector<types::Url> hosts() const;
   // For a link that shows a server the same.
   [[nodiscard]] session::SessionIdentity newcomer();
   // The session, and the number of its next release.
@@ -175,10 +181,11 @@ class ServerLink {
   void leave();
 
  private:
-  // One of the URL's hosts.
+  // One of the URL's hosts; or a way to the server to which segments were sent on [SPACE-49].
   struct Host {
     types::Url url;    // path unused
     std::string name;  // as ServerLink::name()
+    bool is_relay = false;
     OwnTokens own_tokens;
     std::string trouble;  // why the present caller was not connected to it
   };
@@ -194,6 +201,8 @@ class ServerLink {
                OwnToken& shown);
   Result check_space(const Host& host, const session::SpaceId& space) IW_REQUIRES(mutex_);
   [[nodiscard]] bool has_several_hosts() const { return hosts_.size() > 1; }
+  [[nodiscard]] bool is_sent_on() const { return !sent_on_.by.empty(); }
+  [[nodiscard]] Result none_reached(bool is_stopping, const std::string& what_happened) const;
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
   void lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns)

@@ -40,10 +40,10 @@ inline Answer welcome(std::uint8_t session, std::uint8_t space) {
   return {message_type::WELCOME, session::encoded(body)};
 }
 
-inline Answer redirected(const std::string& address) {
+inline Answer redirected(const std::string& address, bool relay = false) {
   protocol::error_reply body{error_code::REDIRECTED, "it is elsewhere", {}};
   body.fields.push_back(
-      field(field_key::FIELD_REDIRECT, protocol::redirect_field{address, "", false}));
+      field(field_key::FIELD_REDIRECT, protocol::redirect_field{address, "", relay}));
   return {message_type::ERROR, session::encoded(body)};
 }
 
@@ -85,6 +85,15 @@ class Member {
     times_ = 1 << 30;
   }
 
+  // It sends the next opening on, and says that it passes clients on to there. It answers for the
+  // server there itself.
+  void relay_to(std::string address) {
+    const platform::MutexLock lock(mutex_);
+    owner_ = std::move(address);
+    times_ = 1;
+    relays_ = true;
+  }
+
   // Its number at this server. REQUIRES: it was opened here.
   std::uint32_t number_of(const std::string& path) {
     const platform::MutexLock lock(mutex_);
@@ -120,7 +129,7 @@ class Member {
   Answer open() {
     const auto path = server_->last<protocol::open_segment>(message_type::OPEN_SEGMENT).path;
     const platform::MutexLock lock(mutex_);
-    if (times_-- > 0) return redirected(owner_);
+    if (times_-- > 0) return redirected(owner_, relays_);
     if (const auto moved = moved_.find(path); moved != moved_.end()) {
       return redirected(moved->second);
     }
@@ -142,6 +151,7 @@ class Member {
   platform::Mutex mutex_;
   std::string owner_ IW_GUARDED_BY(mutex_);
   int times_ IW_GUARDED_BY(mutex_) = 0;
+  bool relays_ IW_GUARDED_BY(mutex_) = false;
   std::uint32_t last_number_ IW_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::uint32_t> numbers_ IW_GUARDED_BY(mutex_);  // by path
   std::map<std::string, std::string> moved_ IW_GUARDED_BY(mutex_);      // addresses, by path

@@ -48,7 +48,8 @@ Result said_by(protocol::error_reply error) {
 
 }  // namespace
 
-protocol::hello Connection::hello(const SessionIdentity& identity) const {
+protocol::hello Connection::hello(const SessionIdentity& identity,
+                                  const protocol::redirect_field* relay) const {
   protocol::hello hello;
   hello.magic = {'I', 'W', 'V', '1'};
   hello.version_min = protocol::PROTOCOL_VERSION_MIN;
@@ -59,6 +60,7 @@ protocol::hello Connection::hello(const SessionIdentity& identity) const {
   hello.fields = origin_fields(identity.origin);
   hello.fields.push_back(keeping_field());
   hello.fields.push_back(moving_field());
+  if (relay != nullptr) hello.fields.push_back(relay_field(*relay));
   return hello;
 }
 

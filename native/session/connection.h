@@ -55,8 +55,10 @@ class Connection {
   explicit Connection(std::int64_t now_ns)
       : heard_ns_(now_ns), bytes_ns_(now_ns), said_ns_(now_ns) {}
 
-  // The first message. Its answer is given to welcomed().
-  protocol::hello hello(const SessionIdentity& identity) const;
+  // The first message. Its answer is given to welcomed(). `relay`: where the server is to pass the
+  // connection on to [SPACE-48]; null: nowhere.
+  protocol::hello hello(const SessionIdentity& identity,
+                        const protocol::redirect_field* relay = nullptr) const;
   Result welcomed(const Incoming& answer, SessionIdentity& identity);
   [[nodiscard]] const protocol::welcome& welcome() const { return welcome_; }
   [[nodiscard]] const SpaceId& space_id() const { return space_id_; }

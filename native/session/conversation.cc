@@ -156,7 +156,8 @@ void Conversation::heard_move(const Incoming& incoming, Effects& effects, Brough
   protocol::segment_moved told;
   if (!is_from_here(incoming) || !body_of(incoming, message_type::SEGMENT_MOVED, told)) return;
   if (told.segment != number_) return;
-  if (!told.address.empty()) brought.moved_to = {{told.address, told.tls_name, false}};
+  // The message does not say whether a server passes clients on to there [SPACE-48].
+  if (!told.address.empty()) brought.moved_to = {{told.address, told.tls_name, true}};
   moved(effects);
 }
 

@@ -53,6 +53,10 @@ header_field moving_field() {
           encoded(protocol::moving_field{true})};
 }
 
+header_field relay_field(const protocol::redirect_field& to) {
+  return {static_cast<std::uint32_t>(field_key::FIELD_REDIRECT), encoded(to)};
+}
+
 types::Result check_fields(std::span<const header_field> list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     for (std::size_t before = 0; before < i; ++before) {

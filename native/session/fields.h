@@ -29,6 +29,8 @@ FieldList origin_fields(const Origin& origin);
 protocol::header_field keeping_field();
 // Says in HELLO that this client follows SEGMENT_MOVED [SPACE-23].
 protocol::header_field moving_field();
+// Asks in HELLO to be passed on to there [SPACE-48].
+protocol::header_field relay_field(const protocol::redirect_field& to);
 
 // MALFORMED if a key stands in the list twice [FIELD-2].
 types::Result check_fields(std::span<const protocol::header_field> list);

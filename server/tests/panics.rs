@@ -75,6 +75,7 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             makes_token: false,
             has_terminal: false,
             tls: None,
+            space_authorities: None,
             access: net::AccessOptions::default(),
             spin: std::time::Duration::ZERO,
             max_connections: 10,

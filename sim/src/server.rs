@@ -384,7 +384,7 @@ impl Server {
             Effect::Renew { is_drained } => self.renew(env, is_drained),
             // No client of the simulator asks for a move, or for a list of servers and segments.
             Effect::Follow { .. } | Effect::Unfollow { .. } | Effect::Give { .. } => {}
-            Effect::Page { .. } | Effect::Members { .. } => {}
+            Effect::Page { .. } | Effect::Members { .. } | Effect::Relay { .. } => {}
             Effect::Free(_) | Effect::Audit(_) => {}
             Effect::ReadFiles { asked } => self.read_files(env.now_ns, asked),
             Effect::LookAfterStore => self.look_after_store(env.now_ns),

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { isRecent, recentUntil, type Bound, type Knowledge } from "../src/coherence/freshness.js";
-import { Connection } from "../src/session/connection.js";
+import { Connection, type Answer } from "../src/session/connection.js";
 import { CopyState } from "../src/session/copy_state.js";
 import { WriterGrant } from "../src/session/writer_grant.js";
 import { framesOf, message, type Message } from "../src/wire/frames.js";
@@ -255,7 +255,8 @@ function connected(): { connection: Connection; heard: string[] } {
   const connection = new Connection(0, told);
   const session = new Uint8Array(16);
   const identity = { session, token: "", client: "", origin: {} };
-  const { stream } = connection.hello(identity, 0, (a) => void connection.welcomed(a)).envelope;
+  const welcomed = (answer: Answer) => void connection.welcomed(answer);
+  const { stream } = connection.hello(identity, undefined, 0, welcomed).envelope;
   const body = {
     version: 2,
     session,

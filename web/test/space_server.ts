@@ -1,11 +1,12 @@
 /**
  * A server of a space as clients see it: it owns every segment, or sends clients on. It grants
  * writer locks, commits no release, and says of every release that version 1 came of it. Its
- * segments can move to another server [SPACE-20, SPACE-23].
+ * segments can move to another server [SPACE-20, SPACE-23]. It can pass clients on [SPACE-48].
  */
 import { once } from "node:events";
-import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { createServer as createSecureServer, type TlsOptions } from "node:tls";
+import { findField } from "../src/session/fields.js";
 import { decodeBody, FrameDecoder, framesOf, message, type Message } from "../src/wire/frames.js";
 import { ErrorCode, errorReply } from "../src/wire/protocol/error.js";
 import { FieldKey, idField, redirectField } from "../src/wire/protocol/field.js";
@@ -59,6 +60,10 @@ export class SpaceServer {
   owner: Place | null = null;
   /** The first release ends it, unanswered. */
   diesOfReleases = false;
+  /** It says that it passes clients on. */
+  relays = false;
+  /** Where it has passed clients on to. */
+  readonly relayed: string[] = [];
   /** The error with which it answers HELLO; null: it welcomes clients. */
   welcomesNobody: ErrorCode | null = null;
   /** Requests of these types wait: for locks, subscriptions and releases. */
@@ -185,12 +190,36 @@ export class SpaceServer {
     this.open.add(socket);
     socket.on("close", () => this.open.delete(socket));
     socket.on("error", () => undefined);
-    socket.on("data", (bytes) => {
+    const take = (bytes: Uint8Array) => {
       for (const whole of decoder.push(bytes)) {
+        const to = wishOf(whole);
+        if (to !== null) return this.passOn(socket, to, whole, () => socket.off("data", take));
         const answer = this.answer(socket, whole);
         if (answer !== null) write(socket, answer);
       }
+    };
+    socket.on("data", take);
+  }
+
+  /** Says the HELLO there without its wish, and passes all bytes on. */
+  private passOn(socket: Socket, to: Place, asked: Message, letGo: () => void): void {
+    const said = decodeBody(asked, hello);
+    const fields = said.fields.filter(({ key }) => key !== FieldKey.FIELD_REDIRECT);
+    const [host = "", port] = to.address.split(":");
+    this.relayed.push(to.address);
+    letGo();
+    const there = connect(Number(port), host);
+    const { stream } = asked.envelope;
+    there.on("error", (error) => {
+      const body = { code: ErrorCode.UNREACHABLE, text: error.message, fields: [] };
+      write(socket, message(MessageType.ERROR, stream, errorReply, body));
     });
+    this.open.add(there);
+    socket.on("close", () => there.destroy());
+    there.on("close", () => socket.end());
+    write(there, message(MessageType.HELLO, stream, hello, { ...said, fields }));
+    socket.pipe(there);
+    there.pipe(socket);
   }
 
   private answer(socket: Socket, asked: Message): Message | null {
@@ -201,7 +230,7 @@ export class SpaceServer {
     this.heard.push(name ?? String(type));
     for (const wake of this.waiting.splice(0)) wake();
     const isOfOwner = type === MessageType.OPEN_SEGMENT || type === MessageType.REMOVE_SEGMENT;
-    if (isOfOwner && this.owner !== null) return sendOn(stream, this.owner);
+    if (isOfOwner && this.owner !== null) return sendOn(stream, this.owner, this.relays);
     switch (type) {
       case MessageType.OPEN_SEGMENT:
         return this.openFor(socket, asked);
@@ -334,8 +363,15 @@ function numberIn(asked: Message): number {
   return decodeBody(asked, releaseWriter).parts[0]?.segment ?? 0;
 }
 
-function sendOn(stream: number, to: Place): Message {
-  const value = toBytes(redirectField, { ...to, relay: false });
+/** Where a HELLO asks to be passed on to; null: nowhere. */
+function wishOf(asked: Message): Place | null {
+  if (asked.envelope.type !== MessageType.HELLO) return null;
+  const to = findField(decodeBody(asked, hello).fields, FieldKey.FIELD_REDIRECT, redirectField);
+  return to?.relay === true ? to : null;
+}
+
+function sendOn(stream: number, to: Place, relay = false): Message {
+  const value = toBytes(redirectField, { ...to, relay });
   return message(MessageType.ERROR, stream, errorReply, {
     code: ErrorCode.REDIRECTED,
     text: `it is at ${to.address}`,

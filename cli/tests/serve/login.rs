@@ -3,7 +3,7 @@
 use crate::clients::{connect_with, open, write};
 use crate::server::{Directory, Server};
 use crate::tls::{raw_as, Caller, Certificates, PATIENT};
-use crate::web::{hello, WebSocket};
+use crate::web_socket::{hello, WebSocket};
 use bytes::Bytes;
 use interweave_wire::protocol::*;
 use interweave_wire::Message;

@@ -31,3 +31,4 @@ mod tls;
 mod undecided;
 mod unix;
 mod web;
+mod web_socket;

@@ -4,7 +4,7 @@
 use crate::clients::open;
 use crate::routes::{is_refused, with_a_stranger};
 use crate::tls::raw_as;
-use crate::web::hello;
+use crate::web_socket::hello;
 use bytes::Bytes;
 use interweave_server::client::{Client, Greeting, Transport};
 use interweave_wire::protocol::{Durability, MessageType};

@@ -4,7 +4,7 @@ use crate::clients::connect;
 use crate::flood::until_the_end;
 use crate::server::Server;
 use crate::tls::{raw_as, Certificates};
-use crate::web::WebSocket;
+use crate::web_socket::WebSocket;
 use interweave_wire::frame::Bounds;
 use interweave_wire::protocol::{MessageType, MAX_CHUNK_BYTES, MAX_CONTROL_BYTES};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};

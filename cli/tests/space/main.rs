@@ -12,8 +12,12 @@ mod moves;
 mod native_agent;
 mod native_hosts;
 mod pair;
+mod relays;
 mod rules;
 #[allow(dead_code)]
 #[path = "../serve/server.rs"]
 mod server;
 mod wanderer;
+#[allow(dead_code)]
+#[path = "../serve/web_socket.rs"]
+mod web_socket;

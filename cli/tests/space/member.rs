@@ -77,13 +77,25 @@ impl Member {
     }
 
     /// One that takes encrypted connections only. `lease`: in seconds.
-    pub fn secure(cluster: &Cluster, (schema, port): (&str, u16), lease: &str) -> Member {
+    pub fn secure(cluster: &Cluster, place: (&str, u16), lease: &str) -> Member {
+        let authority = certificates().path().join("ca.pem").display().to_string();
+        Member::secure_trusting(cluster, place, lease, &authority)
+    }
+
+    /// The same. It takes certificates of other servers if they are of that authority.
+    pub fn secure_trusting(
+        cluster: &Cluster,
+        (schema, port): (&str, u16),
+        lease: &str,
+        authority: &str,
+    ) -> Member {
         let file = |name: &str| certificates().path().join(name).display().to_string();
         let (certificate, key) = (file("server.pem"), file("server.key"));
+        let trusted = ["--space-ca", authority];
         let tls = ["--tls-cert", &certificate, "--tls-key", &key];
         let named = ["--advertise-tls-name", "localhost"];
         let lease = ["--space-lease", lease];
-        let options = [&tls[..], &named[..], &lease[..]].concat();
+        let options = [&tls[..], &named[..], &lease[..], &trusted[..]].concat();
         let made = Member::start(cluster, (schema, port), &options);
         let Address::Tcp { host, port, .. } = made.address else {
             unreachable!("it is an address of TCP");

@@ -18,8 +18,13 @@ impl NativeAgent {
     }
 
     pub fn start(program: &OsString, environment: &[(&str, &str)]) -> NativeAgent {
-        let mut child = Command::new(program)
-            .envs(environment.iter().copied())
+        let mut command = Command::new(program);
+        command.envs(environment.iter().copied());
+        NativeAgent::run(command)
+    }
+
+    pub fn run(mut command: Command) -> NativeAgent {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

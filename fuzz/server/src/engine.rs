@@ -478,6 +478,7 @@ impl World {
             // This server has its store alone.
             Effect::Seek { .. } | Effect::Renew { .. } | Effect::Page { .. } | Effect::Free(_) => {}
             Effect::Follow { .. } | Effect::Unfollow { .. } | Effect::Give { .. } => {}
+            Effect::Relay { .. } => panic!("it has its store alone"),
             Effect::Members { asked, .. } => {
                 let found = unshared("directory", &StoreStatus::default());
                 self.engine.members_found(self.now_ns, asked, Ok(found));

@@ -10,6 +10,8 @@ pub struct Access {
     tokens: Option<Tokens>,
     /// Where the programs of the server's user find its own token [OWN-2].
     own_folder: Option<PathBuf>,
+    /// The only token is the server's own, which no other server takes.
+    is_own: bool,
 }
 
 /// The identity that a session got at HELLO, and how.
@@ -45,11 +47,10 @@ impl Access {
 
     /// What these files say. None: the server does not have such a file.
     pub fn new(rules: Option<Rules>, tokens: Option<Tokens>) -> Self {
-        let own_folder = None;
         Access {
             rules,
             tokens,
-            own_folder,
+            ..Access::default()
         }
     }
 
@@ -59,7 +60,13 @@ impl Access {
             rules: None,
             tokens: Some(token),
             own_folder,
+            is_own: true,
         }
+    }
+
+    /// Whether the only token is the server's own, which no other server takes [OWN-1].
+    pub fn is_of_own_token(&self) -> bool {
+        self.is_own
     }
 
     /// Returns the folder of the files that have the server's own token. None: there are none.
@@ -96,7 +103,8 @@ impl Access {
         login.ok_or(NotLetIn::NotValid)
     }
 
-    fn lets_anyone_in(&self) -> bool {
+    /// Whether a client that shows nothing is let in.
+    pub fn lets_anyone_in(&self) -> bool {
         self.is_open() || self.rules.as_ref().is_some_and(Rules::lets_anyone_in)
     }
 

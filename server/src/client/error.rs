@@ -50,7 +50,9 @@ impl ClientError {
     pub fn is_lost(&self) -> bool {
         match self {
             ClientError::Unreachable(_) | ClientError::Io(_) | ClientError::Silent => true,
-            ClientError::Refused(rejection) => rejection.code == ErrorCode::Stopping,
+            ClientError::Refused(rejection) => {
+                matches!(rejection.code, ErrorCode::Stopping | ErrorCode::Unreachable)
+            }
             // Only the last one may have said something that does not pass.
             ClientError::NotWelcomed(servers) => servers.iter().all(|(_, why)| why.is_lost()),
             ClientError::TimedOut | ClientError::Unexpected(_) => false,

@@ -17,6 +17,8 @@ pub struct Greeting {
     /// requests that are answered REDIRECTED. Otherwise the server closes the connection where a
     /// segment moves [SPACE-23].
     pub follows_moves: bool,
+    /// Where the server is to pass the connection on to [SPACE-48]. None: nowhere.
+    pub relay: Option<RedirectField>,
 }
 
 impl Default for Greeting {
@@ -26,12 +28,13 @@ impl Default for Greeting {
             token: String::new(),
             client: "interweave-client (Rust)".to_string(),
             follows_moves: false,
+            relay: None,
         }
     }
 }
 
-/// Which program this is, where it runs, as far as the system says.
-pub fn own_fields(follows_moves: bool) -> Vec<HeaderField> {
+/// Which program this is, where it runs, as far as the system says, and what it wants.
+pub fn own_fields(greeting: &Greeting) -> Vec<HeaderField> {
     let label = |key, text: &str| {
         let label = fitting(text);
         field(key, &LabelField { label })
@@ -45,9 +48,12 @@ pub fn own_fields(follows_moves: bool) -> Vec<HeaderField> {
         field(FieldKey::Pid, &PidField { pid }),
     ];
     fields.extend(program.map(|name| label(FieldKey::Program, &name.to_string_lossy())));
-    if follows_moves {
+    if greeting.follows_moves {
+        let follows_moves = true;
         fields.push(field(FieldKey::Moving, &MovingField { follows_moves }));
     }
+    let relay = greeting.relay.as_ref();
+    fields.extend(relay.map(|to| field(FieldKey::Redirect, to)));
     fields
 }
 

@@ -202,6 +202,7 @@ impl Client {
             spoken: Instant::now(),
             patience: PATIENCE,
         };
+        let fields = own_fields(&greeting);
         let hello = Hello {
             magic: *b"IWV1",
             version_min: PROTOCOL_VERSION_MIN,
@@ -209,7 +210,7 @@ impl Client {
             session: greeting.session,
             token: greeting.token,
             client: greeting.client,
-            fields: own_fields(greeting.follows_moves),
+            fields,
         };
         let stream = client.send(MessageType::Hello, &hello, Bytes::new())?;
         let answer = client.answer(stream, until)?;

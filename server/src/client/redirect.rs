@@ -5,10 +5,13 @@ use interweave_wire::fields::{readable, Fields};
 use interweave_wire::mip::Address;
 use interweave_wire::protocol::{ErrorCode, FieldKey, IdField, RedirectField, Welcome};
 use interweave_wire::Rejection;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// So often a client is sent on for one request [SPACE-10].
 pub const MOST_HOPS: u32 = 3;
+
+/// So long a client tries to reach a server to which another one would pass it on [SPACE-49].
+const DIRECT: Duration = Duration::from_secs(2);
 
 impl ClientError {
     /// Where the server says that the request is to be made.
@@ -34,8 +37,18 @@ impl Client {
     ) -> Result<Client, ClientError> {
         let address = address_of(to, is_secure)?;
         let tls_name = Some(&*to.tls_name).filter(|name| !name.is_empty());
-        let until = Instant::now() + PATIENCE;
+        let patience = if to.relay { DIRECT } else { PATIENCE };
+        let until = Instant::now() + patience;
         let next = Client::connect_named((&address, tls_name), greeting, own, until)?;
+        self.of_same_space(to, next)
+    }
+
+    /// Returns the next server's client. REDIRECTED: that server is not of this one's space.
+    pub(super) fn of_same_space(
+        &self,
+        to: &RedirectField,
+        next: Client,
+    ) -> Result<Client, ClientError> {
         match (space_of(self.welcome())?, space_of(next.welcome())?) {
             (Some(here), Some(there)) if here == there => Ok(next),
             _ => Err(refused(to, "it serves another space; ask its operator")),

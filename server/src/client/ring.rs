@@ -61,14 +61,26 @@ impl Ring {
     }
 
     /// Follows a server of the space that sends the client on, encrypted as the ring's servers are
-    /// [SPACE-11].
+    /// [SPACE-11]. If it cannot be reached, one of the ring's servers passes the client on
+    /// [SPACE-49].
     pub fn follow(
         &mut self,
         client: &Client,
         to: &RedirectField,
         greeting: Greeting,
     ) -> Result<Client, ClientError> {
-        client.follow(to, self.servers.is_secure(), greeting, &mut self.own_tokens)
+        let (is_secure, own) = (self.servers.is_secure(), &mut self.own_tokens);
+        let error = match client.follow(to, is_secure, greeting.clone(), own) {
+            Ok(next) => return Ok(next),
+            Err(error) => error,
+        };
+        let is_out_of_reach = error.is_lost() || matches!(error, ClientError::TimedOut);
+        if !to.relay || !is_out_of_reach {
+            return Err(error);
+        }
+        let relay = Some(to.clone());
+        let (next, _) = self.connect(&Greeting { relay, ..greeting })?;
+        client.of_same_space(to, next)
     }
 
     fn ask(&mut self, server: &Address, greeting: Greeting) -> Result<Client, ClientError> {

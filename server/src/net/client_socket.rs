@@ -7,6 +7,7 @@
 //! replies, until it takes some.
 
 use super::outbound::Outbound;
+use super::relay::Wanted;
 use super::socket::Socket;
 use super::tls::Validity;
 use crate::session::Backlog;
@@ -43,6 +44,8 @@ pub struct ClientSocket {
     stuck: Notify,
     room: Notify,
     refused: Notify,
+    /// Its client is to be passed on to another server.
+    wanted: RefCell<Option<Box<Wanted>>>,
 }
 
 impl ClientSocket {
@@ -59,6 +62,7 @@ impl ClientSocket {
             stuck: Notify::new(),
             room: Notify::new(),
             refused: Notify::new(),
+            wanted: RefCell::default(),
         })
     }
 
@@ -92,6 +96,16 @@ impl ClientSocket {
     /// Waits until there is something to send that the socket did not take.
     pub async fn stuck(&self) {
         self.stuck.notified().await;
+    }
+
+    /// Notes that the connection is to be passed on from here.
+    pub fn pass_on(&self, wanted: Wanted) {
+        self.wanted.replace(Some(Box::new(wanted)));
+    }
+
+    /// Takes out where the connection is to be passed on to. None: nowhere.
+    pub fn take_wanted(&self) -> Option<Box<Wanted>> {
+        self.wanted.take()
     }
 
     /// Notes that the engine does not keep all bulk any more that is coming in.

@@ -8,6 +8,12 @@ use std::io;
 /// The most connections of HTTP at a time. There are fewer if descriptors are scarce.
 const MOST_HTTP: u64 = 256;
 
+/// The most connections at a time that are passed on to other servers. There are fewer if
+/// descriptors are scarce, and never more than a quarter of all connections [SPACE-50].
+const MOST_RELAYS: u64 = 256;
+/// A connection that is passed on has a second descriptor for its client, and one for the server.
+const PER_RELAY: u64 = 2;
+
 /// The descriptors that a kind of server takes.
 #[derive(Debug, Clone, Copy)]
 struct Needs {
@@ -35,13 +41,29 @@ const SECURE: Needs = Needs {
 pub struct Shares {
     pub connections: usize,
     pub http: usize,
+    pub relays: usize,
+}
+
+/// The connections for which a server is to have descriptors.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    pub connections: usize,
+    pub is_secure: bool,
+    /// It passes connections on to other servers.
+    pub relays: bool,
 }
 
 /// Raises the limit as far as this process may, and shares it out. A warning says if that is fewer
 /// connections than are wanted. No connection at all is an error.
-pub fn share_out(wanted: usize, is_secure: bool) -> io::Result<Shares> {
-    let needs = if is_secure { SECURE } else { PLAIN };
+pub fn share_out(wanted: Wanted) -> io::Result<Shares> {
+    let mut needs = if wanted.is_secure { SECURE } else { PLAIN };
     let limit = raised_limit();
+    let relays = match wanted.relays {
+        true => relays_of(limit, wanted.connections),
+        false => 0,
+    };
+    needs.reserved += PER_RELAY * relays;
+    let wanted = wanted.connections;
     let shares = limit.map_or(Some(all(wanted)), |limit| needs.shares_of(limit, wanted));
     let limit = limit.unwrap_or(u64::MAX);
     let Some(shares) = shares else {
@@ -62,7 +84,16 @@ pub fn share_out(wanted: usize, is_secure: bool) -> io::Result<Shares> {
             needs.of(wanted),
         );
     }
-    Ok(shares)
+    Ok(Shares {
+        relays: relays as usize,
+        ..shares
+    })
+}
+
+/// How many connections may be passed on, for an eighth of the descriptors.
+fn relays_of(limit: Option<u64>, connections: usize) -> u64 {
+    let for_relays = limit.unwrap_or(u64::MAX) / 8 / PER_RELAY;
+    MOST_RELAYS.min(connections as u64 / 4).min(for_relays)
 }
 
 /// Raises the soft limit to the hard limit, and returns it. None means unlimited.
@@ -82,6 +113,7 @@ fn all(connections: usize) -> Shares {
     Shares {
         connections,
         http: MOST_HTTP as usize,
+        relays: 0,
     }
 }
 
@@ -102,6 +134,7 @@ impl Needs {
         (connections > 0).then_some(Shares {
             connections: connections as usize,
             http: http as usize,
+            relays: 0,
         })
     }
 }
@@ -115,6 +148,13 @@ mod tests {
         assert_eq!(PLAIN.shares_of(20_320, 10_000), Some(all(10_000)));
         let less = PLAIN.shares_of(20_319, 10_000).unwrap();
         assert_eq!((less.connections, less.http), (9_999, 256));
+    }
+
+    #[test]
+    fn space_50_few_of_all_connections_are_passed_on() {
+        assert_eq!(relays_of(None, 10_000), 256);
+        assert_eq!(relays_of(Some(100_000), 400), 100);
+        assert_eq!(relays_of(Some(1024), 10_000), 64);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! server, or a listed one. A page of another server on this host is a page of another site.
 
 use super::leash::Leash;
+use super::login::Shown;
 use super::tls::{HostNames, Validity};
 use axum::http::{header, HeaderMap, StatusCode, Uri};
 use interweave_access::Peer;
@@ -19,6 +20,8 @@ pub struct Way {
     pub peer: Peer,
     /// The hosts of the certificate that the server showed. None: the connection is not encrypted.
     pub names: Option<Arc<HostNames>>,
+    /// The token of the login, if it may be passed on.
+    pub shown: Shown,
     /// Bounds the bytes that are read of the connection.
     pub leash: Arc<Leash>,
     /// Whether the client's certificate is still valid.

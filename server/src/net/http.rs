@@ -6,10 +6,11 @@
 use super::clock;
 use super::door::{Door, Origin, Way};
 use super::guests::{self, Gated};
-use super::login::{self, Caller, Credentials, Failures};
+use super::login::{self, Caller, Credentials, Failures, Shown};
 use super::logins::Logins;
 use super::metrics;
 use super::pages::{self, Wanted};
+use super::relay::Relays;
 use super::routes::{Need, Route};
 use super::shell::Shell;
 use super::tasks;
@@ -43,7 +44,10 @@ pub enum Ask {
     Page(Page),
     Web(Box<WebSocket>, Way),
     /// Whose a request with these credentials is.
-    Login(Credentials, oneshot::Sender<Result<Login, NotLetIn>>),
+    Login(
+        Credentials,
+        oneshot::Sender<Result<(Login, Shown), NotLetIn>>,
+    ),
     /// Begins a login with a token. The reply is the cookie's value.
     LogIn(String, Peer, oneshot::Sender<Result<[u8; 16], NotLoggedIn>>),
     LogOut([u8; 16], oneshot::Sender<()>),
@@ -175,20 +179,36 @@ pub enum NotLoggedIn {
 }
 
 /// Decides whose a request is. A login whose token was revoked meanwhile has ended.
-fn login_of(shell: &Shell, logins: &Logins, shown: Credentials) -> Result<Login, NotLetIn> {
+/// Also returns the token by which the caller is let in.
+fn login_of(
+    shell: &Shell,
+    logins: &Logins,
+    shown: Credentials,
+) -> Result<(Login, Shown), NotLetIn> {
     let access = shell.access();
-    let login = shown
+    let known = shown
         .cookie
         .and_then(|value| logins.find(clock::now_ns(), &value));
+    let known = known.filter(|(login, _)| access.still_lets_in(login));
     let peer = Peer {
-        login: login.filter(|login| access.still_lets_in(login)).cloned(),
+        login: known.map(|(login, _)| login.clone()),
         ..shown.peer
     };
     let login = access.login(&shown.token, &peer);
     if matches!(login, Err(NotLetIn::NotValid)) {
         audit_login(shell, &peer, None);
     }
-    login
+    let token = match (known, shown.token.is_empty()) {
+        (Some((_, of_login)), true) => of_login.clone(),
+        _ => may_be_passed_on(shell, &shown.token),
+    };
+    Ok((login?, token))
+}
+
+/// The token is kept only by a server that passes connections on.
+fn may_be_passed_on(shell: &Shell, token: &str) -> Shown {
+    let relays = shell.relays().map(|_| Shown::of(token));
+    relays.unwrap_or_default()
 }
 
 /// Notes a token that was shown over HTTP. `login`: it is valid.
@@ -226,7 +246,8 @@ fn log_in(
     let login = login.ok_or(NotLoggedIn::NotValid)?;
     let mut value = [0; 16];
     getrandom::fill(&mut value).map_err(|_| NotLoggedIn::NotValid)?;
-    logins.begin(clock::now_ns(), value, login);
+    let shown = may_be_passed_on(shell, token);
+    logins.begin(clock::now_ns(), value, login, shown);
     Ok(value)
 }
 
@@ -316,6 +337,7 @@ async fn numbers(
         received: shell.traffic.received.get(),
         sent: shell.traffic.sent.get(),
         refused: shell.traffic.refused.get(),
+        relays: shell.relays().map(Relays::numbers),
         audit: shell.audit_numbers(),
         space: shell.space_view.borrow().clone(),
         rules_version: shell.rules_version(),
@@ -399,9 +421,11 @@ async fn web_socket(
     State(asker): State<Asker>,
     Extension(mut way): Extension<Way>,
     Extension(caller): Extension<Caller>,
+    shown: Option<Extension<Shown>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     way.peer.login = caller.0.filter(|login| login.token.is_some());
+    way.shown = shown.map(|Extension(shown)| shown).unwrap_or_default();
     websocket::bounded(upgrade).on_upgrade(move |socket| async move {
         let _ = asker.asks.send(Ask::Web(Box::new(socket), way)).await;
     })

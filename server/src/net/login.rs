@@ -13,6 +13,7 @@ use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use interweave_access::{Login, NotLetIn, Peer};
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,6 +39,27 @@ pub struct Credentials {
     /// The value of the login's cookie.
     pub cookie: Option<[u8; 16]>,
     pub peer: Peer,
+}
+
+/// The text of a token that was shown, to be passed on [SPACE-52]. It is in no log.
+#[derive(Clone, Default)]
+pub struct Shown(Option<Arc<str>>);
+
+impl Shown {
+    pub fn of(token: &str) -> Shown {
+        Shown((!token.is_empty()).then(|| token.into()))
+    }
+
+    /// "": none.
+    pub fn text(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shown(..)")
+    }
 }
 
 /// Whose a request is. None: the server lets nobody in who shows nothing, and this request does.
@@ -133,7 +155,10 @@ pub async fn identify(
     let credentials = credentials(request.headers(), door.port, peer);
     let caller = match asker.ask(|reply| Ask::Login(credentials, reply)).await {
         None => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
-        Some(Ok(login)) => Caller(Some(login)),
+        Some(Ok((login, shown))) => {
+            request.extensions_mut().insert(shown);
+            Caller(Some(login))
+        }
         Some(Err(NotLetIn::ShowedNothing)) => Caller(None),
         Some(Err(NotLetIn::NotValid)) => {
             let text = "InterWeave: the token is not valid here; set another one in \

@@ -1,5 +1,6 @@
 //! The logins of browsers [ACC-10]: what a cookie stands for. They are in memory only.
 
+use super::login::Shown;
 use interweave_access::Login;
 use interweave_wire::session_hash::session_hash;
 use std::collections::HashMap;
@@ -22,14 +23,16 @@ pub struct Logins {
 #[derive(Debug)]
 struct Entry {
     login: Login,
+    shown: Shown,
     until_ns: u64,
     /// Counts up, so that the least is the oldest.
     number: u64,
 }
 
 impl Logins {
-    /// Begins a login. `value`: random bytes, which the cookie has.
-    pub fn begin(&mut self, now_ns: u64, value: [u8; 16], login: Login) {
+    /// Begins a login. `value`: random bytes, which the cookie has. `shown`: the token, if it may
+    /// be passed on.
+    pub fn begin(&mut self, now_ns: u64, value: [u8; 16], login: Login, shown: Shown) {
         self.all.retain(|_, entry| entry.until_ns > now_ns);
         while self.count_of(login.token) >= MOST_OF_TOKEN {
             self.end_oldest(|entry| entry.login.token == login.token);
@@ -40,16 +43,17 @@ impl Logins {
         self.last += 1;
         let entry = Entry {
             login,
+            shown,
             until_ns: now_ns.saturating_add(LASTS.as_nanos() as u64),
             number: self.last,
         };
         self.all.insert(session_hash(&value), entry);
     }
 
-    /// Returns the login of a cookie's value. None: it has ended, or never began.
-    pub fn find(&self, now_ns: u64, value: &[u8; 16]) -> Option<&Login> {
+    /// Returns the login of a cookie's value, and its token. None: it has ended, or never began.
+    pub fn find(&self, now_ns: u64, value: &[u8; 16]) -> Option<(&Login, &Shown)> {
         let entry = self.all.get(&session_hash(value))?;
-        (entry.until_ns > now_ns).then_some(&entry.login)
+        (entry.until_ns > now_ns).then_some((&entry.login, &entry.shown))
     }
 
     pub fn end(&mut self, value: &[u8; 16]) {
@@ -90,33 +94,37 @@ mod tests {
         value
     }
 
+    fn begin(logins: &mut Logins, now_ns: u64, value: [u8; 16], login: Login) {
+        logins.begin(now_ns, value, login, Shown::default());
+    }
+
     #[test]
     fn acc_10_a_login_ends_after_its_hours_or_when_it_is_ended() {
         let mut logins = Logins::default();
-        logins.begin(1, value(1), login(1));
+        begin(&mut logins, 1, value(1), login(1));
         let end_ns = 1 + LASTS.as_nanos() as u64;
         assert!(logins.find(end_ns - 1, &value(1)).is_some());
         assert!(logins.find(end_ns, &value(1)).is_none());
         assert!(logins.find(1, &value(2)).is_none());
         logins.end(&value(1));
         assert!(logins.find(1, &value(1)).is_none());
-        logins.begin(1, value(3), login(1));
-        logins.begin(end_ns, value(4), login(1));
+        begin(&mut logins, 1, value(3), login(1));
+        begin(&mut logins, end_ns, value(4), login(1));
         assert_eq!(logins.all.len(), 1, "what has ended is forgotten");
     }
 
     #[test]
     fn acc_10_logins_are_few_and_the_oldest_goes() {
         let mut logins = Logins::default();
-        logins.begin(1, value(0), login(0));
+        begin(&mut logins, 1, value(0), login(0));
         for number in 1..=MOST_OF_TOKEN as u32 + 1 {
-            logins.begin(1, value(number), login(1));
+            begin(&mut logins, 1, value(number), login(1));
         }
         assert!(logins.find(1, &value(0)).is_some(), "another token's");
         assert!(logins.find(1, &value(1)).is_none());
         assert!(logins.find(1, &value(2)).is_some());
         for number in 0..MOST as u32 {
-            logins.begin(1, value(1000 + number), login(1000 + number));
+            begin(&mut logins, 1, value(1000 + number), login(1000 + number));
         }
         assert_eq!(logins.all.len(), MOST);
         assert!(logins.find(1, &value(0)).is_none());

@@ -1,6 +1,7 @@
 //! The server's numbers as Prometheus reads them, and its health as JSON.
 
 use super::audit::AuditNumbers;
+use super::relay::RelayNumbers;
 use super::shell::Shell;
 use super::space_view;
 use super::tasks;
@@ -140,6 +141,8 @@ pub struct Numbers {
     pub received: u64,
     pub sent: u64,
     pub refused: u64,
+    /// None: the server passes no connection on.
+    pub relays: Option<RelayNumbers>,
     pub audit: Option<AuditNumbers>,
     /// The servers that share the store. None: nothing is known of them.
     pub space: Option<MemberList>,
@@ -156,6 +159,7 @@ pub fn prometheus(numbers: &Numbers) -> String {
     identities(&mut page, &numbers.statistics.counters);
     audit(&mut page, numbers.audit.as_ref());
     space(&mut page, numbers);
+    relays(&mut page, numbers.relays.as_ref());
     work(&mut page, &numbers.statistics);
     totals(&mut page, &numbers.statistics, &numbers.totals);
     segments(&mut page, &numbers.segments);
@@ -218,6 +222,36 @@ fn audit(page: &mut Page, numbers: Option<&AuditNumbers>) {
 }
 
 /// Nothing, if the store is not a database.
+fn relays(page: &mut Page, relays: Option<&RelayNumbers>) {
+    let Some(relays) = relays else {
+        return;
+    };
+    page.one(
+        "relays",
+        "gauge",
+        "Connections that are passed on to other servers, also those that are being made.",
+        relays.open,
+    );
+    let rows = [
+        (
+            "relays_total",
+            "Connections that were passed on to other servers.",
+            relays.begun,
+        ),
+        (
+            "relays_failed_total",
+            "Connections that could not be passed on.",
+            relays.failed,
+        ),
+        (
+            "relayed_bytes_total",
+            "Bytes that were passed on, in both directions.",
+            relays.bytes,
+        ),
+    ];
+    page.all("counter", rows);
+}
+
 fn space(page: &mut Page, numbers: &Numbers) {
     let Some(list) = &numbers.space else {
         return;

@@ -27,6 +27,7 @@ mod metrics;
 mod outbound;
 mod own_token;
 mod pages;
+mod relay;
 mod replicas;
 mod routes;
 mod serve;

@@ -13,6 +13,7 @@ use super::guests::Gated;
 use super::http;
 use super::listen::{self, Listener, UnixPeers};
 use super::own_token::{Keeper, OwnToken};
+use super::relay::Relays;
 use super::shell::{Shell, Stored};
 use super::space_view;
 use super::spinning::{self, Spinning};
@@ -22,6 +23,7 @@ use crate::session::{Act, Audited, Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{signal, Signal, SignalKind};
@@ -48,6 +50,9 @@ pub struct ServeOptions {
     pub has_terminal: bool,
     /// None: connections are not encrypted.
     pub tls: Option<TlsOptions>,
+    /// The authorities of the certificates of the space's other servers [SPACE-51]. None: those of
+    /// clients' certificates, or the system's.
+    pub space_authorities: Option<PathBuf>,
     /// The files that say who may do what.
     pub access: AccessOptions,
     pub max_connections: usize,
@@ -163,7 +168,12 @@ async fn run(
     recovered: Vec<RecoveredSegment>,
     ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<(), ServeError> {
-    let shares = descriptors::share_out(options.max_connections, options.tls.is_some());
+    let wanted = descriptors::Wanted {
+        connections: options.max_connections,
+        is_secure: options.tls.is_some(),
+        relays: options.engine.space_lease_ms.is_some(),
+    };
+    let shares = descriptors::share_out(wanted);
     let shares = shares.map_err(failed("sharing out file descriptors"))?;
     let mut signals = Signals::new()?;
     let (stored_sender, stored) = unbounded_channel();
@@ -180,6 +190,7 @@ async fn run(
     if let Some(log) = audit_log {
         begin_audit(&shell, log)?;
     }
+    begin_relays(&shell, &options, shares.relays)?;
     begin_storing(&shell, stored);
     tasks::spawn(&shell, "the timers", {
         let shell = shell.clone();
@@ -247,6 +258,17 @@ fn begin_storing(shell: &Rc<Shell>, stored: UnboundedReceiver<Stored>) {
     tasks::spawn(shell, "the store's answers", answers);
     let appends = appends::hand_over_each_turn(shell.clone());
     tasks::spawn(shell, "what goes to the store", appends);
+}
+
+/// From now on a server that shares its store passes connections on.
+fn begin_relays(shell: &Shell, options: &ServeOptions, most: usize) -> Result<(), ServeError> {
+    if options.engine.space_lease_ms.is_none() {
+        return Ok(());
+    }
+    let authorities = options.space_authorities.as_deref();
+    let relays = Relays::begin(most, options.tls.as_ref(), authorities);
+    shell.begin_relays(relays.map_err(ServeError::Tls)?);
+    Ok(())
 }
 
 fn begin_audit(shell: &Rc<Shell>, log: AuditLog) -> Result<(), ServeError> {

@@ -5,6 +5,7 @@
 
 use super::client_socket::{ClientSocket, Sink};
 use super::inbound::{Admission, Inbound};
+use super::relay::{self, Wanted};
 use super::shell::{RefusedPlace, Serving, Shell};
 use super::socket::Socket;
 use super::turns::messages_of;
@@ -59,15 +60,24 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<ClientSocket>, _serving: Ser
         return;
     };
     let inbound = RefCell::new(Inbound::new(AskEngine::about(&shell, connection.id)));
-    tokio::select! {
-        _ = read_messages(&shell, &connection, socket, &inbound) => {}
-        _ = give_bulk_up(&connection, &inbound) => {}
-        _ = write_stuck(&shell, &connection, socket) => {}
-        _ = connection.ended() => {}
-        _ = connection.validity.ended() => {}
-    }
+    let wanted = tokio::select! {
+        wanted = read_messages(&shell, &connection, socket, &inbound) => wanted,
+        _ = give_bulk_up(&connection, &inbound) => None,
+        _ = write_stuck(&shell, &connection, socket) => None,
+        _ = connection.ended() => None,
+        _ = connection.validity.ended() => None,
+    };
     // The engine does not count its bulk any more from here on.
     drop(inbound);
+    if let Some(wanted) = wanted {
+        // Few connections are passed on, so that the others have no room for it.
+        let relayed = Box::pin(relay::of_stream(&shell, &connection, socket, *wanted));
+        tokio::select! {
+            _ = relayed => {}
+            _ = connection.ended() => {}
+            _ = connection.validity.ended() => {}
+        }
+    }
     shell.disconnected(&connection);
     if !connection.is_hurried() {
         let _ = timeout(LINGER, linger(&connection, socket)).await;
@@ -119,12 +129,13 @@ pub async fn give_bulk_up(connection: &ClientSocket, inbound: &RefCell<Inbound<A
     }
 }
 
+/// Returns where the connection is to be passed on to. None: it has ended.
 async fn read_messages(
     shell: &Rc<Shell>,
     connection: &Rc<ClientSocket>,
     socket: &Socket,
     inbound: &RefCell<Inbound<AskEngine>>,
-) {
+) -> Option<Box<Wanted>> {
     let mut in_turn = 0;
     loop {
         connection.has_room().await;
@@ -139,7 +150,7 @@ async fn read_messages(
             inbound.borrow_mut().parse_on().err()
         } else {
             match read_some(shell, socket, inbound).await {
-                Ok(0) | Err(ReadError::Io) => return,
+                Ok(0) | Err(ReadError::Io) => return None,
                 Ok(bytes) => {
                     in_turn += bytes;
                     shell.heard(connection.id, bytes);
@@ -156,13 +167,20 @@ async fn read_messages(
             connection.has_room().await;
             shell.rested(connection.id).await;
             if connection.is_closed() {
-                return;
+                return None;
             }
             shell.request(connection.id, incoming);
         }
-        if let Some(lost) = lost {
-            shell.malformed(connection.id, lost.text);
-            return;
+        let lost = lost.map(|lost| lost.text);
+        let wanted = connection.take_wanted();
+        let inbound = inbound.borrow();
+        let is_early = wanted.is_some() && (inbound.has_unparsed() || !inbound.is_between_frames());
+        if let Some(text) = lost.or(is_early.then(|| relay::TOO_EARLY.to_string())) {
+            shell.malformed(connection.id, text);
+            return None;
+        }
+        if wanted.is_some() {
+            return wanted;
         }
     }
 }

@@ -12,6 +12,7 @@ use super::audit::{AuditLog, AuditNumbers, Notes};
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
 use super::freeing::free_elsewhere;
+use super::relay::{Relays, Wanted};
 use super::replicas::Replicas;
 use super::spinning::Spinning;
 use super::turns::Turns;
@@ -65,6 +66,8 @@ pub struct Shell {
     pub listening: RefCell<Vec<String>>,
     /// The servers of the space at the last look. None: nothing is known of them.
     pub space_view: RefCell<Option<MemberList>>,
+    /// None: the server shares its store with nobody.
+    relays: OnceCell<Relays>,
     /// The segments that are followed.
     replicas: Replicas,
     /// The segments that the store is to give away once what was sent is on the wire: number, id,
@@ -126,6 +129,7 @@ impl Shell {
             turns: Turns::default(),
             listening: RefCell::default(),
             space_view: RefCell::default(),
+            relays: OnceCell::new(),
             replicas: Replicas::default(),
             giving: RefCell::default(),
             effects: Cell::default(),
@@ -228,6 +232,16 @@ impl Shell {
                     connection.end();
                 }
             }
+            Effect::Relay {
+                connection,
+                stream,
+                to,
+                hello,
+            } => {
+                if let Some(connection) = self.connections.borrow().get(&connection) {
+                    connection.pass_on(Wanted { stream, to, hello });
+                }
+            }
             Effect::RefuseBulk { connection } => {
                 if let Some(connection) = self.connections.borrow().get(&connection) {
                     connection.refuse_bulk();
@@ -281,6 +295,17 @@ impl Shell {
                 .borrow_mut()
                 .files_read(now_ns, asked, Vec::new());
         }
+    }
+
+    /// From now on connections are passed on.
+    pub fn begin_relays(&self, relays: Relays) {
+        // A server begins once, so that these are the first ones.
+        let _ = self.relays.set(relays);
+    }
+
+    /// None: the server shares its store with nobody.
+    pub fn relays(&self) -> Option<&Relays> {
+        self.relays.get()
     }
 
     /// From now on there is this audit log.
@@ -573,8 +598,12 @@ impl Shell {
     }
 
     /// Looks for the servers that share the store: a page of those with higher numbers [SPACE-30].
-    /// None: the store is closed, or keeps no servers.
-    pub async fn members(&self, after: u64) -> Option<Result<MemberList, StoreError>> {
+    /// `tells_all`: segments are counted, too. None: the store is closed, or keeps no servers.
+    pub async fn members(
+        &self,
+        after: u64,
+        tells_all: bool,
+    ) -> Option<Result<MemberList, StoreError>> {
         let (found, heard) = oneshot::channel();
         {
             let store = self.store.borrow();
@@ -583,7 +612,7 @@ impl Shell {
                 // The server may have ended meanwhile.
                 let _ = found.send(list);
             };
-            store.members(after, true, Box::new(hear));
+            store.members(after, tells_all, Box::new(hear));
         }
         heard.await.ok()
     }

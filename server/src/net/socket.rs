@@ -75,9 +75,14 @@ impl Socket {
 
     /// Waits until there may be room to write.
     pub async fn writable(&self) -> io::Result<()> {
-        let second = self.readable.get_ref().try_clone()?;
+        let second = self.second()?;
         let writable = watch(second, Interest::WRITABLE)?;
         writable.writable().await.map(drop)
+    }
+
+    /// Returns a second descriptor of the same connection.
+    pub fn second(&self) -> io::Result<Stream> {
+        self.readable.get_ref().try_clone()
     }
 
     /// Nothing more will be written.

@@ -27,10 +27,10 @@ pub async fn look(shell: Rc<Shell>) {
 /// All pages of the list as one. None: the store has none, or a look failed. The store counts that
 /// as an error.
 async fn whole(shell: &Shell) -> Option<MemberList> {
-    let mut list = shell.members(0).await?.ok()?;
+    let mut list = shell.members(0, true).await?.ok()?;
     while list.more {
         let after = list.members.last()?.number;
-        let page = shell.members(after).await?.ok()?;
+        let page = shell.members(after, true).await?.ok()?;
         list.more = page.more;
         list.members.extend(page.members);
     }

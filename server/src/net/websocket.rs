@@ -7,6 +7,7 @@
 use super::client_socket::{ClientSocket, Sink};
 use super::door::Way;
 use super::inbound::Inbound;
+use super::relay;
 use super::serving::{give_bulk_up, AskEngine, LINGER};
 use super::shell::Shell;
 use super::turns::messages_of;
@@ -59,6 +60,16 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, way: Way) {
                     talk.take(&frame).await;
                     if inbound.borrow().is_greeted() {
                         way.leash.let_go();
+                    }
+                    if let Some(mut wanted) = connection.take_wanted() {
+                        // The owner knows nothing of the login by which the WebSocket began.
+                        if wanted.hello.token.is_empty() {
+                            wanted.hello.token = way.shown.text().to_string();
+                        }
+                        way.leash.let_go();
+                        relay::of_web(&shell, &connection, &mut socket, *wanted).await;
+                        let _ = talk.send_all(&mut socket).await;
+                        break;
                     }
                 }
                 Some(Ok(Message::Ping(payload))) => {

@@ -159,6 +159,12 @@ impl Engine {
                     ..audited
                 })
             }
+            (Ok(()), None) => c.relayed.as_ref().map(|login| Audited {
+                who: Some(login.identity.clone()),
+                token: login.token,
+                from: Place::of(&c.peer),
+                ..Audited::of_server(Act::Login, true, "passed on to another server")
+            }),
             (Err(rejection), _) if rejection.code == ErrorCode::Denied || refused.is_some() => {
                 let shown = match hello.token.is_empty() {
                     true => "the client shows no token that is valid here",

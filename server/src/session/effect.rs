@@ -3,8 +3,8 @@
 use super::auditing::Audited;
 use super::message::ServerMessage;
 use super::segment::SegmentState;
-use interweave_store::{Checkpoint, Next, PageAsked, Record};
-use interweave_wire::protocol::{CheckpointHead, Durability};
+use interweave_store::{Checkpoint, Elsewhere, Next, PageAsked, Record};
+use interweave_wire::protocol::{CheckpointHead, Durability, Hello};
 
 /// One action. The shell takes actions in the order in which [`super::Engine::take_effects`] gives
 /// them.
@@ -16,6 +16,14 @@ pub enum Effect {
     },
     /// Close the connection once all messages that were sent before are on the wire.
     Close { connection: u64 },
+    /// Pass the connection on to the member of the space that has this address, and say this hello
+    /// there. If that cannot be, tell [`super::Engine::not_relayed`] this stream.
+    Relay {
+        connection: u64,
+        stream: u32,
+        to: Elsewhere,
+        hello: Box<Hello>,
+    },
     /// Ask [`super::Engine::came`] about the releases that are coming in on it: one of them is not
     /// kept any more.
     RefuseBulk { connection: u64 },

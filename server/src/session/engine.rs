@@ -17,6 +17,7 @@ use super::journal::Journal;
 use super::listing::Listing;
 use super::members::{Looks, SharedRules};
 use super::message::{Backlog, Incoming, Request, ServerMessage};
+use super::relaying::wish;
 use super::reloading::Reloading;
 use super::saving::Saving;
 use super::segments::Segments;
@@ -343,8 +344,29 @@ impl Engine {
         if let Some(unread) = &self.shared_rules.unread {
             return Err((unread.clone(), true));
         }
+        let greeted = match wish(hello) {
+            Ok(Some(to)) => self.greet_relayed(connection, stream, hello, to),
+            Ok(None) => self.greet_own(connection, stream, hello),
+            Err(malformed) => Err(malformed),
+        };
+        self.audit_login(connection, hello, &greeted);
+        match greeted {
+            Err(e) if e.code == ErrorCode::Denied && !hello.token.is_empty() => {
+                self.wire.fail_login(connection, stream, e);
+                Ok(())
+            }
+            greeted => greeted.map_err(|e| (e, true)),
+        }
+    }
+
+    /// Begins or resumes a session of this server.
+    fn greet_own(&mut self, connection: u64, stream: u32, hello: &Hello) -> Result<(), Rejection> {
         let now_ns = self.wire.now_ns();
         let access = &self.permits.access;
+        let admitted = self.wire.admit(connection, hello, access, self.stopping)?;
+        let Some(admitted) = admitted else {
+            return Ok(());
+        };
         let accounts = &mut self.accounts;
         let mut over = None;
         let enter = |identity: &Identity, replaced| {
@@ -355,20 +377,12 @@ impl Engine {
                 rejection
             })
         };
-        let greeted = self
-            .wire
-            .hello(connection, stream, hello, access, self.stopping, enter);
+        let at = (connection, stream);
+        let greeted = self.wire.welcome(at, hello, admitted, enter);
         if let Some(over) = over {
             self.note_over(over);
         }
-        self.audit_login(connection, hello, &greeted);
-        match greeted {
-            Err(e) if e.code == ErrorCode::Denied && !hello.token.is_empty() => {
-                self.wire.fail_login(connection, stream, e);
-                Ok(())
-            }
-            greeted => greeted.map_err(|e| (e, true)),
-        }
+        greeted
     }
 
     fn dispatch(&mut self, at: At, incoming: &Incoming) -> Result<(), Rejection> {

@@ -260,7 +260,7 @@ impl Engine {
         let Some(mut segment) = self.take_out(number) else {
             return;
         };
-        let rejection = space::elsewhere_rejection(&segment.path, &to);
+        let rejection = space::elsewhere_rejection(&segment.path, &to, self.relays());
         segment.refuse_writers(&mut self.wire, &rejection);
         for connection in segment.users.clients.iter().copied() {
             self.wire

@@ -181,7 +181,7 @@ impl Engine {
         if let Some(Moved(path, to)) = self.wire.moved(connection, number) {
             return match self.permit_name(connection, Operation::Read, &path) {
                 Err(denied) => denied,
-                Ok(()) => elsewhere_rejection(&path, &to),
+                Ok(()) => elsewhere_rejection(&path, &to, self.relays()),
             };
         }
         let Some(path) = self.wire.gone(connection, number) else {

@@ -206,7 +206,9 @@ impl Engine {
                 None
             }
             Ok(Found::Absent) => self.check_claims().err(),
-            Ok(Found::Elsewhere(elsewhere)) => Some(elsewhere_rejection(path, &elsewhere)),
+            Ok(Found::Elsewhere(elsewhere)) => {
+                Some(elsewhere_rejection(path, &elsewhere, self.relays()))
+            }
             Ok(Found::Earlier) => Some(earlier_rejection(path)),
             Err(error) => Some(storing::rejection(&error)),
         };
@@ -361,7 +363,8 @@ fn earlier_rejection(path: &str) -> Rejection {
 }
 
 /// Makes the answer to a client that is sent on [SPACE-9].
-pub(super) fn elsewhere_rejection(path: &str, elsewhere: &Elsewhere) -> Rejection {
+/// `relay`: this server passes clients on there [SPACE-48].
+pub(super) fn elsewhere_rejection(path: &str, elsewhere: &Elsewhere, relay: bool) -> Rejection {
     let Elsewhere { address, tls_name } = elsewhere.clone();
     let name = match tls_name.is_empty() {
         true => String::new(),
@@ -371,7 +374,7 @@ pub(super) fn elsewhere_rejection(path: &str, elsewhere: &Elsewhere) -> Rejectio
     let redirect = RedirectField {
         address,
         tls_name,
-        relay: false,
+        relay,
     };
     Rejection {
         field: Some(Box::new(field(FieldKey::Redirect, &redirect))),

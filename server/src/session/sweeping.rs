@@ -43,6 +43,7 @@ impl Engine {
         self.permits.replace(access);
         let access = &self.permits.access;
         self.accounts.renew(|identity| access.limits(identity));
+        self.end_relays();
         self.sweep = Sweep {
             sessions: self.wire.session_numbers().collect(),
             current: None,

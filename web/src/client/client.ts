@@ -15,7 +15,7 @@ import {
 import { MAX_TOKEN, MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
-import { hostUrls, serverUrlOf } from "./hosts.js";
+import { hostUrls, serverUrlOf, waysTo } from "./hosts.js";
 import { inspected, type Inspect } from "./inspect.js";
 import { Link, type Live } from "./link.js";
 import { checkSpace, failedThere, MOST_HOPS, Owners, sentTooOften } from "./owners.js";
@@ -86,12 +86,13 @@ export class Client {
     const introduction = { token, label, origin: { program: label, ...origin } };
     const dialing = { timeoutMs, ...(webSocket === undefined ? {} : { webSocket }) };
     const whole = { ...introduction, ...dialing };
-    this.link = new Link(url, hostUrls(url), dial, whole, (isConnected) => {
+    const hosts = hostUrls(url).map((host) => ({ url: host }));
+    this.link = new Link(url, hosts, dial, whole, (isConnected) => {
       for (const watcher of this.watchers) watcher(isConnected);
     });
-    this.owners = new Owners(/^(iws|wss|https):/.test(url), (there, tlsName) => {
-      const named = tlsName === "" ? dialing : { ...dialing, tlsName };
-      return new Link(there, [there], dial, { ...introduction, ...named }, () => undefined);
+    this.owners = new Owners(/^(iws|wss|https):/.test(url), (there, tlsName, to) => {
+      const ways = waysTo(there, tlsName, to, this.link.waysInTurn);
+      return new Link(there, ways, dial, whole, () => undefined);
     });
   }
 

@@ -577,7 +577,7 @@ export class Conversation implements Listener {
         this.removed();
         break;
       case MessageType.SEGMENT_MOVED:
-        return this.moved({ ...decodeBody(message, segmentMoved), relay: false });
+        return this.moved({ ...decodeBody(message, segmentMoved), relay: true });
       default:
         return;
     }

@@ -11,6 +11,44 @@ import {
   type Address,
 } from "../wire/mip.js";
 import { ErrorCode } from "../wire/protocol/error.js";
+import type { RedirectField } from "../wire/protocol/field.js";
+
+/** So long a client tries to reach an owner that a server would pass it on to [SPACE-49]. */
+const DIRECT_MS = 2000;
+
+/** A host to connect to, and what is asked of it. */
+export interface Way {
+  readonly url: string;
+  /** What its certificate is to name instead of the URL's host. */
+  readonly tlsName?: string;
+  /** It is to pass the connection on to there [SPACE-48]. */
+  readonly relay?: RedirectField;
+  /** Longer the client does not try. */
+  readonly mostMs?: number;
+  /** The platform may lack the means for it: then another way is tried. */
+  readonly isOptional?: boolean;
+}
+
+/**
+ * The ways to a server to which the client was sent: its address, and, if servers pass clients on
+ * to there, the hosts of the client's URL [SPACE-49].
+ */
+export function waysTo(
+  url: string,
+  tlsName: string,
+  to: RedirectField,
+  hosts: readonly Way[],
+): readonly Way[] {
+  const direct: Way = tlsName === "" ? { url } : { url, tlsName };
+  if (!to.relay) return [direct];
+  const relays = hosts.map((host) => ({ url: host.url, relay: to }));
+  return [{ ...direct, mostMs: DIRECT_MS, isOptional: true }, ...relays];
+}
+
+/** For people. */
+function wayText({ url, relay }: Way): string {
+  return relay === undefined ? url : `passed on by ${url}`;
+}
 
 /**
  * The URLs of a server's hosts, in the order in which they are asked. Hosts that are reached by
@@ -55,21 +93,23 @@ function addressOf(url: string): Address {
   return address ?? { host: "localhost", port: DEFAULT_PORT, secure: false };
 }
 
-/** Whether the next host is asked after such an error; others are final. */
-export function passesOn(error: unknown): error is InterweaveError {
+/** Whether the next way is tried after such an error; others are final. */
+export function passesOn(error: unknown, { isOptional }: Way): error is InterweaveError {
   const passing: number[] = [ErrorCode.UNREACHABLE, ErrorCode.STOPPING];
+  // A page in a browser has no way to an address of iw://.
+  if (isOptional === true) passing.push(ErrorCode.BAD_URL);
   return error instanceof InterweaveError && passing.includes(error.code);
 }
 
-/** What a program is told of a round in which no host could be used. `urls` has one an error. */
+/** What a program is told of a round in which no host could be used. `ways` has one an error. */
 export function noHost(
   url: string,
-  urls: readonly string[],
+  ways: readonly Way[],
   errors: readonly InterweaveError[],
 ): InterweaveError {
   const [only] = errors;
   if (only !== undefined && errors.length === 1) return only;
-  const texts = errors.map(({ message }, at) => `${urls[at]}: ${message}`);
+  const texts = errors.map(({ message }, at) => `${wayText(ways[at] as Way)}: ${message}`);
   const isStopping = errors.every(({ code }) => code === ErrorCode.STOPPING);
   return new InterweaveError(
     isStopping ? ErrorCode.STOPPING : ErrorCode.UNREACHABLE,

@@ -16,11 +16,12 @@ import type { Origin } from "../session/fields.js";
 import { InterweaveError } from "../wire/error.js";
 import { framesOf, type Message } from "../wire/frames.js";
 import { ErrorCode } from "../wire/protocol/error.js";
+import type { RedirectField } from "../wire/protocol/field.js";
 import { cancel, MessageType, type Welcome } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
 import { Condition } from "./condition.js";
-import { noHost, passesOn } from "./hosts.js";
+import { noHost, passesOn, type Way } from "./hosts.js";
 import { OwnTokens } from "./own_tokens.js";
 import type { Dial, DialOptions, OwnToken, Transport } from "./transport.js";
 
@@ -113,15 +114,15 @@ export class Link {
   private lostAt = 0;
   /** The pause before the next attempt to reconnect. */
   private pauseMs = 0;
-  /** Of `hosts`: the one that is tried next, or that the client is connected to. */
+  /** Of `ways`: the one that is tried next, or by which the client is connected. */
   private at = 0;
   /** What the hosts serve together; null: no host has welcomed the client, or it did not say. */
   private space: Uint8Array | null = null;
 
-  /** `hosts`: the URLs of the server's hosts, which `url` lists. */
+  /** `ways`: to the server of `url`, or to the hosts that it lists. */
   constructor(
     readonly url: string,
-    private readonly hosts: readonly string[],
+    private readonly ways: readonly Way[],
     private readonly dial: Dial,
     { token, label, origin, ...options }: DialOptions & Introduction,
     private readonly stateChanged: (isConnected: boolean) => void,
@@ -178,6 +179,11 @@ export class Link {
   private get refusal(): InterweaveError | null {
     const { failure, live } = this;
     return live === null && failure !== null && !mayPass(failure) ? failure : null;
+  }
+
+  /** The ways to the server; the one by which the client last came there is the first. */
+  get waysInTurn(): readonly Way[] {
+    return [...this.ways.slice(this.at), ...this.ways.slice(0, this.at)];
   }
 
   get session(): Uint8Array {
@@ -251,35 +257,36 @@ export class Link {
   }
 
   /**
-   * Tries each host once. The last that welcomed the client comes first: it has the session, with
-   * its writer locks [SPACE-46].
+   * Tries each way once. The last by which the client was welcomed comes first: it has the session,
+   * with its writer locks [SPACE-46].
    */
   private async connect(): Promise<void> {
     const errors: InterweaveError[] = [];
-    const urls: string[] = [];
+    const tried: Way[] = [];
     for (;;) {
-      const url = this.hosts[this.at] as string;
+      const way = this.ways[this.at] as Way;
       try {
-        return await this.connectTo(url);
+        return await this.connectBy(way);
       } catch (error) {
-        if (!passesOn(error)) throw error;
+        if (!passesOn(error, way)) throw error;
         errors.push(error);
-        urls.push(url);
+        tried.push(way);
       }
-      this.at = (this.at + 1) % this.hosts.length;
-      const isOver = errors.length === this.hosts.length || this.isClosed;
-      if (isOver) throw noHost(this.url, urls, errors);
+      this.at = (this.at + 1) % this.ways.length;
+      const isOver = errors.length === this.ways.length || this.isClosed;
+      if (isOver) throw noHost(this.url, tried, errors);
     }
   }
 
   /** Until the server takes what the client shows, or refuses all of it [OWN-6]. */
-  private async connectTo(url: string): Promise<void> {
-    const deadline = now() + this.#options.timeoutMs / this.hosts.length;
-    while (!(await this.attempt(url, deadline))) continue;
+  private async connectBy(way: Way): Promise<void> {
+    const mostMs = Math.min(this.#options.timeoutMs / this.ways.length, way.mostMs ?? Infinity);
+    const deadline = now() + mostMs;
+    while (!(await this.attempt(way, deadline))) continue;
   }
 
   /** False: the server refuses the token of a file, which is not shown to it again. */
-  private async attempt(url: string, deadline: number): Promise<boolean> {
+  private async attempt(way: Way, deadline: number): Promise<boolean> {
     let live: Live | null = null;
     const connection = new Connection(now(), (message) => this.notified(live, message));
     const early: Uint8Array[] = [];
@@ -291,12 +298,15 @@ export class Link {
       }
     };
     const closed = (why: string | InterweaveError) => live !== null && this.lose(live, why);
-    const options = { ...this.#options, timeoutMs: Math.max(0, Math.ceil(deadline - now())) };
+    const { url, tlsName } = way;
+    const timeoutMs = Math.max(0, Math.ceil(deadline - now()));
+    const named = tlsName === undefined ? {} : { tlsName };
+    const options = { ...this.#options, ...named, timeoutMs };
     const transport = await this.dial(url, { received: receive, closed }, options);
     live = new Live(connection, transport);
     const found = this.#identity.token === "" ? (transport.ownTokens?.() ?? []) : [];
     const own = this.#ownTokens.choose(found);
-    const greeted = this.greet(live, own, deadline);
+    const greeted = this.greet(live, own, way.relay, deadline);
     for (const bytes of early) this.receive(live, bytes);
     try {
       await greeted;
@@ -321,7 +331,12 @@ export class Link {
     return true;
   }
 
-  private greet(live: Live, own: OwnToken | null, deadline: number): Promise<void> {
+  private greet(
+    live: Live,
+    own: OwnToken | null,
+    relay: RedirectField | undefined,
+    deadline: number,
+  ): Promise<void> {
     const { connection, waiting } = live;
     return new Promise((resolve, reject) => {
       const late = () => reject(lost("no welcome in time"));
@@ -332,7 +347,7 @@ export class Link {
       });
       const token = own === null ? this.#identity.token : own.text;
       live.send(
-        connection.hello({ ...this.#identity, token }, now(), (answer) => {
+        connection.hello({ ...this.#identity, token }, relay, now(), (answer) => {
           clearTimeout(timer);
           live.isHelloAnswered = true;
           try {
@@ -356,10 +371,10 @@ export class Link {
   /** All hosts of a URL serve the space of the first one that welcomed the client [SPACE-47]. */
   private checkSpace(found: Uint8Array | null): void {
     const isFirst = this.session.every((byte) => byte === 0);
-    if (this.hosts.length > 1 && !isFirst && !isSameSpace(this.space, found)) {
+    if (this.ways.length > 1 && !isFirst && !isSameSpace(this.space, found)) {
       throw new InterweaveError(
         ErrorCode.UNREACHABLE,
-        `${this.hosts[this.at]} serves another space than the host that this client asked ` +
+        `${this.ways[this.at]?.url} serves another space than the host that this client asked ` +
           "before; ask its operator",
       );
     }

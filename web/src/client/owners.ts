@@ -48,7 +48,7 @@ export class Owners {
   /** `make` gives a link that has not begun. Of a secure client's URL, others are secure, too. */
   constructor(
     private readonly isSecure: boolean,
-    private readonly make: (url: string, tlsName: string) => Link,
+    private readonly make: (url: string, tlsName: string, to: RedirectField) => Link,
   ) {}
 
   /** Each call wants one of `leave`. */
@@ -66,7 +66,7 @@ export class Owners {
     const key = `${url} ${tlsName}`;
     let known = this.links.get(key);
     if (known === undefined) {
-      known = { link: this.make(url, tlsName), users: 0 };
+      known = { link: this.make(url, tlsName, to), users: 0 };
       this.links.set(key, known);
       known.link.beginSoon();
     }

@@ -87,11 +87,20 @@ export class Connection {
     this.said = now;
   }
 
-  hello(identity: Identity, now: number, answered: Pending["answered"]): Message {
+  /** `relay`: where the server is to pass the connection on to [SPACE-48]. */
+  hello(
+    identity: Identity,
+    relay: RedirectField | undefined,
+    now: number,
+    answered: Pending["answered"],
+  ): Message {
     const { session, token, client, origin } = identity;
     const magic = new TextEncoder().encode("IWV1");
     const versions = { version_min: PROTOCOL_VERSION_MIN, version_max: PROTOCOL_VERSION_MAX };
     const fields = [...originFields(origin), FOLLOWS_MOVES];
+    if (relay !== undefined) {
+      fields.push({ key: FieldKey.FIELD_REDIRECT, value: toBytes(redirectField, relay) });
+    }
     const body = { magic, ...versions, session, token, client, fields };
     return this.request(MessageType.HELLO, hello, body, undefined, now, answered).message;
   }

@@ -14,5 +14,5 @@ mod validity;
 
 pub use certificate::HostNames;
 pub use gate::{Admitted, Entrance, Gate, Use, MOST_HALF_OPEN, MOST_PARTING};
-pub use settings::TlsOptions;
+pub use settings::{certificates, TlsOptions};
 pub use validity::Validity;

@@ -131,7 +131,7 @@ impl TlsOptions {
     }
 }
 
-fn certificates(option: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+pub fn certificates(option: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong = |why: String| format!("{option} {}: {why}", file.display());
     let found = CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
     let found: Result<Vec<_>, _> = found.collect();

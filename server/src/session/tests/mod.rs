@@ -14,6 +14,7 @@ mod notifications;
 mod order;
 mod pieces;
 mod random;
+mod relaying;
 mod releases;
 mod removing;
 mod segments;
@@ -28,7 +29,7 @@ use super::{
     Absence, Access, Audited, Backlog, Config, Effect, Engine, Incoming, PartChains, Peer, Request,
 };
 use bytes::Bytes;
-use interweave_store::{Checkpoint, Next, PageAsked, Record, StoreError};
+use interweave_store::{Checkpoint, Elsewhere, Next, PageAsked, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
 use interweave_wire::DiffBuilder;
@@ -102,6 +103,8 @@ pub struct World {
     pub looks: Vec<(u64, u64, bool)>,
     /// The pages of the catalogue that were asked for.
     pub pages: Vec<(u64, PageAsked)>,
+    /// Where connections were passed on to, and what is said there.
+    pub relays: Vec<(Elsewhere, Hello)>,
     /// The connections that were to be asked about the bulk that comes in on them.
     pub refused_bulk: Vec<u64>,
     /// These connections take nothing of what they are sent.
@@ -142,6 +145,7 @@ impl World {
             says_drained: false,
             looks: Vec::new(),
             pages: Vec::new(),
+            relays: Vec::new(),
             refused_bulk: Vec::new(),
             stuck: Vec::new(),
             waiting: HashMap::new(),
@@ -232,6 +236,7 @@ impl World {
                 after,
                 tells_all,
             } => self.looks.push((asked, after, tells_all)),
+            Effect::Relay { to, hello, .. } => self.relays.push((to, *hello)),
             Effect::Audit(audited) => self.audited.push(*audited),
             Effect::ReadFiles { asked } => self.readings.push(asked),
         }

@@ -6,7 +6,7 @@ use super::super::message::Backlog;
 use super::super::number_map::NumberMap;
 use super::lending::Lent;
 use crate::coherence::{Known, Newest, Watch, NO_COPY};
-use interweave_access::Peer;
+use interweave_access::{Login, Peer};
 use interweave_store::Elsewhere;
 use interweave_wire::protocol::SessionId;
 use interweave_wire::Rejection;
@@ -87,6 +87,9 @@ pub struct Connection {
     pub failed: Option<FailedLogin>,
     /// None until hello.
     pub session: Option<u64>,
+    /// Of a client whose connection is passed on to another server: it has no session here
+    /// [SPACE-50].
+    pub relayed: Option<Box<Login>>,
     /// The protocol version that both speak. 0 until hello.
     pub version: u32,
     /// The account of the session's identity. None until hello.
@@ -126,6 +129,7 @@ impl Connection {
             peer,
             failed: None,
             session: None,
+            relayed: None,
             version: 0,
             account: None,
             unused_id: Some(unused_id),

@@ -10,7 +10,7 @@ use interweave_wire::fields::{field, readable, Fields};
 use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{
     ErrorCode, FieldKey, HeaderField, Hello, IdField, KeepingField, MessageType, MovingField,
-    Welcome, PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN,
+    SessionId, Welcome, PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN,
 };
 use interweave_wire::session_hash::session_hash;
 use interweave_wire::Rejection;
@@ -18,20 +18,28 @@ use interweave_wire::Rejection;
 /// How long the answer to a token that is not valid waits [ACC-8].
 const FAILED_LOGIN_MS: u32 = 1_000;
 
+/// A client that is let in, and what its hello says.
+pub struct Admitted {
+    unused_id: SessionId,
+    version: u32,
+    origin: Origin,
+    /// Whether it keeps grants, and whether it follows SEGMENT_MOVED.
+    abilities: (bool, bool),
+    pub login: Login,
+}
+
 impl Wire {
-    /// Answers a hello. `is_stopping`: no session begins any more. `enter` counts the connection
-    /// for an identity, in place of so many others, and returns the account.
-    pub fn hello(
+    /// Decides whether a client is let in. `is_stopping`: nobody is any more. None: the connection
+    /// has gone.
+    pub fn admit(
         &mut self,
         connection: u64,
-        stream: u32,
         hello: &Hello,
         access: &Access,
         is_stopping: bool,
-        enter: impl FnOnce(&Identity, u64) -> Result<u32, Rejection>,
-    ) -> Result<(), Rejection> {
+    ) -> Result<Option<Admitted>, Rejection> {
         let Some(c) = self.connections.get_mut(&connection) else {
-            return Ok(());
+            return Ok(None);
         };
         let Some(unused_id) = c.unused_id.take() else {
             let text = "hello was said on this connection already";
@@ -46,6 +54,31 @@ impl Wire {
         }
         let login = access.login(&hello.token, &c.peer);
         let login = login.map_err(|why| not_let_in(why, access))?;
+        Ok(Some(Admitted {
+            unused_id,
+            version,
+            origin,
+            abilities,
+            login,
+        }))
+    }
+
+    /// Answers the hello of a client that is let in. `enter` counts the connection for an identity,
+    /// in place of so many others, and returns the account.
+    pub fn welcome(
+        &mut self,
+        (connection, stream): (u64, u32),
+        hello: &Hello,
+        admitted: Admitted,
+        enter: impl FnOnce(&Identity, u64) -> Result<u32, Rejection>,
+    ) -> Result<(), Rejection> {
+        let Admitted {
+            unused_id,
+            version,
+            origin,
+            abilities,
+            login,
+        } = admitted;
         let resumed = self.sessions.find(&session_hash(&hello.session));
         let is_same = |number: &u64| {
             let session = self.sessions.get(*number);
@@ -90,6 +123,22 @@ impl Wire {
         );
         self.watch_connection(connection);
         Ok(())
+    }
+
+    /// The connection of a client that is let in is passed on to another server, and counts for the
+    /// account.
+    pub fn pass_on(&mut self, connection: u64, admitted: Admitted, account: u32) {
+        if let Some(c) = self.connections.get_mut(&connection) {
+            c.relayed = Some(Box::new(admitted.login));
+            c.account = Some(account);
+            self.ungreeted.end(connection);
+        }
+    }
+
+    /// Returns the connections that are passed on, with the logins of their clients.
+    pub fn relayed(&self) -> impl Iterator<Item = (u64, &Login)> {
+        let connections = self.connections.iter();
+        connections.filter_map(|(number, c)| Some((*number, c.relayed.as_deref()?)))
     }
 
     /// A token was not valid. The answer comes late, so that guesses cost time [ACC-8].

@@ -316,11 +316,15 @@ impl Wire {
         self.closed.push(closed);
     }
 
-    /// Says GOODBYE on all connections and closes them, because the server goes.
+    /// Says GOODBYE on all connections and closes them, because the server goes. A relayed
+    /// connection has the bytes of another server, and is closed without it [SPACE-53].
     pub fn part(&mut self) {
-        let connections: Vec<u64> = self.connections.keys().copied().collect();
-        for connection in connections {
-            self.send_notification(connection, MessageType::Goodbye);
+        let is_own = |(&number, c): (&u64, &Connection)| (number, c.relayed.is_none());
+        let connections: Vec<(u64, bool)> = self.connections.iter().map(is_own).collect();
+        for (connection, is_own) in connections {
+            if is_own {
+                self.send_notification(connection, MessageType::Goodbye);
+            }
             self.close(connection);
         }
     }

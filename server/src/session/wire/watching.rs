@@ -28,6 +28,10 @@ impl Wire {
         if let Some(failed) = &c.failed {
             return self.watch_failed_login(connection, failed.due_ns);
         }
+        // The owner watches over it, and ends it.
+        if c.relayed.is_some() {
+            return;
+        }
         if c.session.is_none() {
             return self.watch_hello(connection, c.connected_ns + ns(self.config.hello_ms));
         }

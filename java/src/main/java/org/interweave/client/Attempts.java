@@ -7,6 +7,7 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.wire.Address;
 import org.interweave.wire.Hosts;
+import org.interweave.wire.protocol.FieldCodec.RedirectField;
 
 /**
  * Attempts to connect to a server: at which of its hosts the next one is made, and when [SPACE-46].
@@ -16,10 +17,15 @@ final class Attempts {
   private static final long MILLISECOND = 1_000_000;
   private static final long FIRST_PAUSE = 50 * MILLISECOND;
   private static final long LONGEST_PAUSE = 2_000 * MILLISECOND;
+  private static final long CONNECTING = 10_000 * MILLISECOND;
+  /** Where another server would pass the client on. */
+  private static final long DIRECT = 2_000 * MILLISECOND;
 
-  /** One of the server's hosts. */
+  /** One of the server's hosts, or one that passes connections on to it. */
   static final class Host {
     final Address server;
+    /** Where the host is to pass the connection on to [SPACE-48]; null: nowhere. */
+    final RedirectField relay;
     /** As text. */
     final String shown;
     final OwnToken ownToken;
@@ -28,9 +34,10 @@ final class Attempts {
     /** The last error there since a host welcomed the client; null: none. */
     private InterweaveException trouble;
 
-    private Host(Address server, SocketAddress address) {
+    private Host(Address server, SocketAddress address, RedirectField relay) {
       this.server = server;
       this.address = address;
+      this.relay = relay;
       shown = server.text();
       ownToken = new OwnToken(server);
     }
@@ -50,8 +57,19 @@ final class Attempts {
   /** `addresses` has one for each host, or null where the host is to be looked up. */
   Attempts(Hosts server, SocketAddress[] addresses, long now) {
     shown = server.text();
-    for (Address each : server.all()) hosts.add(new Host(each, addresses[hosts.size()]));
+    for (Address each : server.all()) hosts.add(new Host(each, addresses[hosts.size()], null));
     nextAt = now;
+  }
+
+  /** If there is no way to the server, these hosts pass the connection on [SPACE-49]. */
+  void addRelays(Attempts home, RedirectField to) {
+    for (Host each : home.hosts) hosts.add(new Host(each.server, each.address, to));
+  }
+
+  /** So long an attempt at the present host may take. */
+  long patience() {
+    boolean isDirect = host().relay == null && hosts.get(hosts.size() - 1).relay != null;
+    return isDirect ? DIRECT : CONNECTING;
   }
 
   Host host() {
@@ -95,7 +113,8 @@ final class Attempts {
       isStopping &= trouble.code() == Error.STOPPING;
       only = all.length() == 0 ? trouble : null;
       if (all.length() > 0) all.append("; ");
-      if (!trouble.getMessage().contains(each.shown)) all.append(each.shown).append(": ");
+      if (each.relay != null) all.append("passed on by ").append(each.shown).append(": ");
+      else if (!trouble.getMessage().contains(each.shown)) all.append(each.shown).append(": ");
       all.append(trouble.getMessage());
     }
     if (all.length() == 0 || !hasOthers()) return only;

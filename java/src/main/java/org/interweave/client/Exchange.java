@@ -396,7 +396,7 @@ final class Exchange {
     bytesReceived += message.bulk().length;
     if (message.is(MessageType.SEGMENT_MOVED)) {
       SegmentMoved to = message.decode(SegmentMoved.CODEC);
-      moved(new RedirectField(to.address(), to.tlsName(), false));
+      moved(new RedirectField(to.address(), to.tlsName(), true));
     } else {
       conversation.notified(message);
     }

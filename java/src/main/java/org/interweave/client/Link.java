@@ -32,6 +32,7 @@ import org.interweave.session.Introduction;
 import org.interweave.wire.Address;
 import org.interweave.wire.Hosts;
 import org.interweave.wire.Message;
+import org.interweave.wire.protocol.FieldCodec.RedirectField;
 import org.interweave.wire.protocol.SessionCodec.Cancel;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
 import org.interweave.wire.protocol.SessionCodec.Welcome;
@@ -128,6 +129,11 @@ final class Link implements Connection.Hearing<Call> {
   /** One that has not begun, with the same credentials [SPACE-11]. */
   Link another(Hosts to, String name, SocketAddress[] at) {
     return new Link(links, to, name, at, introduction, token, files);
+  }
+
+  /** The hosts of that link pass this one's connections on, if there is no way to its server. */
+  void isRelayedBy(Link home, RedirectField to) {
+    attempts.addRelays(home.attempts, to);
   }
 
   boolean isTo(Hosts other) {
@@ -457,7 +463,7 @@ final class Link implements Connection.Hearing<Call> {
     channel.flush();
     if (!channel.hasUnsent()) changed.signalAll();
     if (isLive) tick(now);
-    else if (now - beganAt > CONNECTING) lose("no " + awaited() + " in time");
+    else if (now - beganAt > attempts.patience()) lose("no " + awaited() + " in time");
   }
 
   private String awaited() {
@@ -525,8 +531,9 @@ final class Link implements Connection.Hearing<Call> {
 
   private Encryption encryption() {
     if (!isSecure) return null;
-    Address server = attempts.host().server;
-    return Encryption.begin(server, tlsName.isEmpty() ? server.host() : tlsName, files(), library);
+    Attempts.Host host = attempts.host();
+    String name = tlsName.isEmpty() || host.relay != null ? host.server.host() : tlsName;
+    return Encryption.begin(host.server, name, files(), library);
   }
 
   /** As they are now. */
@@ -539,7 +546,8 @@ final class Link implements Connection.Hearing<Call> {
     isToLoopback = token.isEmpty() && channel.isToLoopback();
     shownOwn = isToLoopback ? attempts.host().ownToken.find(true) : null;
     String shownToken = shownOwn == null ? token : shownOwn.text();
-    byte[] hello = Connection.hello(session, shownToken, introduction);
+    RedirectField relay = attempts.host().relay;
+    byte[] hello = Connection.hello(session, shownToken, introduction, relay);
     Call call = new Call(HELLO, null, null);
     call.stream = connection.begin(call, Clock.now());
     channel.queue(Message.of(HELLO, call.stream, hello, NO_BYTES).frames());

@@ -72,6 +72,7 @@ final class Links {
     String tlsName = !server.secure() || to.tlsName().equals(server.host()) ? "" : to.tlsName();
     Link like = home.another(Hosts.of(server), tlsName, new SocketAddress[1]);
     Link found = find(like, path, by);
+    if (found == null && to.relay()) like.isRelayedBy(home, to);
     return found != null ? found : begun(like);
   }
 

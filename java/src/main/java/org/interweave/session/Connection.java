@@ -13,6 +13,9 @@ import org.interweave.wire.FrameDecoder;
 import org.interweave.wire.Message;
 import org.interweave.wire.Message.Part;
 import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
+import org.interweave.wire.protocol.FieldCodec.FieldKey;
+import org.interweave.wire.protocol.FieldCodec.HeaderField;
+import org.interweave.wire.protocol.FieldCodec.RedirectField;
 import org.interweave.wire.protocol.SessionCodec;
 import org.interweave.wire.protocol.SessionCodec.Hello;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
@@ -65,9 +68,16 @@ public final class Connection {
 
   /**
    * What HELLO says, encoded, so that nothing that can be printed holds the token; all zeros in
-   * `session` ask for a new one.
+   * `session` ask for a new one. `relay`: where the server is to pass the connection on to
+   * [SPACE-48]; null: nowhere.
    */
-  public static byte[] hello(byte[] session, String token, Introduction introduction) {
+  public static byte[] hello(
+      byte[] session, String token, Introduction introduction, RedirectField relay) {
+    List<HeaderField> fields = new ArrayList<>(introduction.fields());
+    if (relay != null) {
+      byte[] wish = RedirectField.CODEC.toBytes(relay);
+      fields.add(new HeaderField(FieldKey.FIELD_REDIRECT.number, wish));
+    }
     return Hello.CODEC.toBytes(
         new Hello(
             MAGIC,
@@ -76,7 +86,7 @@ public final class Connection {
             session,
             token,
             introduction.label(),
-            introduction.fields()));
+            fields));
   }
 
   /** Takes the answer to HELLO in. */

@@ -16,6 +16,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Predicate;
 import javax.net.ServerSocketFactory;
+import org.interweave.session.HeaderFields;
 import org.interweave.wire.FrameDecoder;
 import org.interweave.wire.Message;
 import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
@@ -69,6 +70,8 @@ final class SpaceServer implements AutoCloseable {
   private final BlockingQueue<Hello> hellos = new LinkedBlockingQueue<>();
   private final BlockingQueue<ResolveRelease> resolved = new LinkedBlockingQueue<>();
   private final List<Socket> open = new ArrayList<>();
+  /** The connections that were to be passed on, and where to. */
+  private final Map<Socket, String> relayed = new HashMap<>();
   private ServerSocket listening;
   private RedirectField owner;
   private int sessions;
@@ -133,6 +136,17 @@ final class SpaceServer implements AutoCloseable {
   synchronized SpaceServer sendsTo(String address, String tlsName) {
     owner = new RedirectField(address, tlsName, false);
     return this;
+  }
+
+  /** It passes clients on from now on, and answers them itself as that server would. */
+  synchronized SpaceServer relaysTo(String address) {
+    owner = new RedirectField(address, "", true);
+    return this;
+  }
+
+  /** Where connections were to be passed on to. */
+  synchronized List<String> relayed() {
+    return List.copyOf(relayed.values());
   }
 
   synchronized void owns() {
@@ -280,7 +294,10 @@ final class SpaceServer implements AutoCloseable {
     if (type != MessageType.HELLO && type != MessageType.GOODBYE) heard.add(type);
     long stream = message.envelope().stream();
     switch (type) {
-      case HELLO -> answer(client, welcome(message));
+      case HELLO -> {
+        noteWish(client, message);
+        answer(client, welcome(message));
+      }
       case OPEN_SEGMENT -> answer(client, opening(client, message));
       case LIST_SEGMENTS -> answer(client, list(stream));
       case REMOVE_SEGMENT ->
@@ -359,10 +376,18 @@ final class SpaceServer implements AutoCloseable {
         MessageType.WELCOME, hello.envelope().stream(), Welcome.CODEC, welcome);
   }
 
+  /** The client may ask to be passed on [SPACE-48]. */
+  private void noteWish(Socket client, Message hello) {
+    List<HeaderField> fields = hello.decode(Hello.CODEC).fields();
+    RedirectField to =
+        HeaderFields.find(fields, FieldKey.FIELD_REDIRECT, RedirectField.CODEC);
+    if (to != null && to.relay()) relayed.put(client, to.address());
+  }
+
   private Message opening(Socket client, Message message) {
     long stream = message.envelope().stream();
     String path = message.decode(OpenSegment.CODEC).path();
-    if (owner != null) return sentOn(stream, owner);
+    if (owner != null && !relayed.containsKey(client)) return sentOn(stream, owner);
     if (moved.containsKey(path)) return sentOn(stream, moved.get(path));
     openings.put(++opened, new Opened(client, path));
     SegmentOpened body =

@@ -59,6 +59,33 @@ class SpaceTest {
     return wrong;
   }
 
+  /** Nobody listens there. */
+  private static final String OUT_OF_REACH = "127.0.0.1:1";
+
+  /** [SPACE-48, SPACE-49] */
+  @Test
+  void theServerOfTheUrlPassesAClientOn() throws Exception {
+    SpaceServer asked = server(1).relaysTo(OUT_OF_REACH);
+    Segment segment = client.open(asked.url("/x"));
+    assertEquals(asked.url("/x"), segment.url());
+    assertEquals(List.of(OUT_OF_REACH), asked.relayed());
+    asked.hello();
+    assertEquals("the token", asked.hello().token());
+    asked.cut();
+    segment.write().abort();
+    assertEquals(List.of(OUT_OF_REACH, OUT_OF_REACH), asked.relayed());
+  }
+
+  /** [SPACE-49] */
+  @Test
+  void aServerThatPassesNobodyOnIsNotAskedTo() throws Exception {
+    SpaceServer asked = server(1).sendsTo(OUT_OF_REACH, "");
+    InterweaveException wrong =
+        assertThrows(InterweaveException.class, () -> client.open(asked.url("/x")));
+    assertEquals(Error.UNREACHABLE, wrong.code(), wrong.getMessage());
+    assertEquals(List.of(), asked.relayed());
+  }
+
   /** [SPACE-10, SPACE-11, SPACE-13] */
   @Test
   void segmentsAreOpenedWhereTheyAreAndKeepTheirUrls() throws Exception {

@@ -93,7 +93,7 @@ final class TracedClient implements Connection.Hearing<TracedClient.Call> {
   void connected() {
     connection = new Connection(now);
     isHungUp = false;
-    byte[] hello = Connection.hello(session, "", new Introduction("trace", "", "", 1));
+    byte[] hello = Connection.hello(session, "", new Introduction("trace", "", "", 1), null);
     long stream = connection.begin(new Call(HELLO, null, true), now);
     sent.add(Message.of(HELLO, stream, hello, NO_BYTES));
   }

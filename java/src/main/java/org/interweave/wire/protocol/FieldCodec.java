@@ -158,8 +158,10 @@ public final class FieldCodec {
   }
 
   /** From a server: ask there. `address` is HOST:PORT or unix:FILE; `tls_name` is the name that the
-   * certificate there must have ("": the host). `relay` says that this server would pass requests on.
-   * From a client `address` and `tls_name` are empty, and `relay` is the wish to be relayed. */
+   * certificate there must have ("": the host). `relay` says that this server would pass a
+   * connection on to there [SPACE-48]. From a client: `relay` is the wish to be passed on to there,
+   * and `address` and `tls_name` are as a server said them. Without `relay` a client's field says
+   * nothing. */
   public record RedirectField(
       String address,
       String tlsName,
