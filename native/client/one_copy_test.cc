@@ -114,6 +114,20 @@ TEST_F(OneCopyTest, Space60AServerOfAnotherSpaceIsAskedForNoMembers) {
   close(second);
 }
 
+// The dead server would be waited for otherwise.
+TEST_F(OneCopyTest, Space60ADeadServerOfAnotherSpaceIsNotAskedAtAll) {
+  Member dead({}, 2);
+  Member one;
+  IW_segment* const first = handle_of(url(dead));
+  dead->hang_up();
+  const int greeted = dead->asked(message_type::HELLO);
+  IW_segment* const second = handle_of(url(one));
+  EXPECT_NE(first, second);
+  EXPECT_EQ(dead->asked(message_type::HELLO), greeted);
+  close(first);
+  close(second);
+}
+
 TEST_F(OneCopyTest, Space62AnotherTokenHasACopyOfItsOwn) {
   Member one;
   Member two;

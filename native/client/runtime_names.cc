@@ -35,7 +35,7 @@ Result compare_servers(ServerLink& link, Segment& with, std::int64_t deadline_ns
     std::shared_ptr<Live> here;
     if (Result failed = link.connected(deadline_ns, false, here); !failed) return failed;
     const std::int64_t until_ns = std::min(deadline_ns, started_ns + session::attempt_ns);
-    const std::shared_ptr<Live> there = with.connected_somewhere(until_ns);
+    const std::shared_ptr<Live> there = with.connected_in(here->space_id(), until_ns);
     if (there == nullptr) return {};
     bool are_one = false;
     if (share_store(here, there, until_ns, are_one)) {

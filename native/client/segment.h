@@ -81,8 +81,9 @@ class Segment final : public Listener {
   Result open(const OpenWish& wish);
   // The program opened it by the name of another server, too [SPACE-63].
   void also_at(std::shared_ptr<ServerLink> link, const session::SpaceId& space);
-  // A connection to a server of its space, where it is open if possible. Null: none by then.
-  std::shared_ptr<Live> connected_somewhere(std::int64_t deadline_ns);
+  // A connection to a server of its own, where it is open if possible. Null: none by then, or the
+  // last such server was of another space, or of none.
+  std::shared_ptr<Live> connected_in(const session::SpaceId& space, std::int64_t deadline_ns);
   // For pointers and MIPs that lead here: opened without being asked for, never closed.
   Result open_for_pointers(std::int64_t deadline_ns);
   Result close();

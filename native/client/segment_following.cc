@@ -207,13 +207,17 @@ void Segment::also_at(std::shared_ptr<ServerLink> link, const session::SpaceId& 
   if (!space_) space_ = space;
 }
 
-std::shared_ptr<Live> Segment::connected_somewhere(std::int64_t deadline_ns) {
+std::shared_ptr<Live> Segment::connected_in(const session::SpaceId& space,
+                                            std::int64_t deadline_ns) {
   std::shared_ptr<Live> live;
   {
     const MutexLock lock(mutex_);
-    if (live_ != nullptr && !live_->is_lost()) return live_;
+    live = live_;
   }
-  return home_.connected(deadline_ns, false, live) ? live : nullptr;
+  const auto is_there = [&] { return space && live->space_id() == space; };
+  if (live != nullptr && !is_there()) return nullptr;
+  if (live != nullptr && !live->is_lost()) return live;
+  return home_.connected(deadline_ns, false, live) && is_there() ? live : nullptr;
 }
 
 Segment::Place Segment::named_place(ServerLink& link) const { return {&link, space_, true}; }

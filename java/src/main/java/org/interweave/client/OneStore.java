@@ -1,5 +1,6 @@
 package org.interweave.client;
 
+import java.util.Arrays;
 import org.interweave.InterweaveException;
 import org.interweave.wire.protocol.SessionCodec.MemberInfo;
 import org.interweave.wire.protocol.SessionCodec.MemberList;
@@ -21,9 +22,12 @@ final class OneStore {
     connect(here, deadline);
     long soon = Math.min(deadline, Clock.now() + LONGEST);
     try {
-      connect(there, soon);
       byte[] space = spaceOf(here);
-      if (!isOf(there, space)) return null;
+      byte[] before = spaceOf(there);
+      // One that was of another space is not waited for.
+      if (space == null || before != null && !Arrays.equals(before, space)) return null;
+      connect(there, soon);
+      if (!Arrays.equals(spaceOf(there), space)) return null;
       // A copy of a store has the ids of the first one, but not the members that joined either
       // since.
       MemberInfo one = ownRow(here, soon);
@@ -49,15 +53,6 @@ final class OneStore {
     link.lock.lock();
     try {
       return link.space();
-    } finally {
-      link.lock.unlock();
-    }
-  }
-
-  private static boolean isOf(Link link, byte[] space) {
-    link.lock.lock();
-    try {
-      return link.isOf(space);
     } finally {
       link.lock.unlock();
     }
