@@ -5,7 +5,7 @@ use crate::kills::LEASE;
 use crate::member::{new_port, Member};
 use crate::native_agent::NativeAgent;
 use crate::server::{Directory, Server};
-use interweave_postgres_cluster::Cluster;
+use interweave_postgres_cluster::{Cluster, USER};
 use interweave_wire::mip::Address;
 use std::ffi::OsString;
 use std::process::Command;
@@ -90,6 +90,34 @@ fn pointers_lead_to_one_copy(program: &OsString, one: &Member, two: &Member) {
     assert_eq!(
         late.tell("pointed_at arrow"),
         format!("{target_at_two}#1#2")
+    );
+}
+
+/// [SPACE-60] A restored database has the ids of the first one, and lists its members of before.
+#[test]
+fn a_restored_database_is_another_store() {
+    let Some(program) = NativeAgent::program() else {
+        return;
+    };
+    let mut cluster = Cluster::start();
+    cluster.archive();
+    let member = Member::start(&cluster, ("restored", new_port()), &[]);
+    let mut agent = NativeAgent::start(&program, &[]);
+    let open = format!("open {} 20", member.own_url("/copy"));
+    agent.do_all(&[&open, "wl", "make numbers 4", "put numbers 0 7", "release"]);
+    let backup = cluster.back_up();
+    cluster.wait_for_archive();
+    let restored = cluster.restore(&backup, "restored", None);
+    let sockets = restored.sockets().display();
+    let store = format!("postgres:///postgres?user={USER}&host={sockets}&schema=restored");
+    let at = Member::free_address();
+    let drill = ["--store-alone", "--listen", &at, "--advertise", &at];
+    let _drill = Server::start(&store, &drill);
+    assert_eq!(agent.tell(&format!("also iw://{at}/copy")), "other");
+    agent.do_all(&["close_also"]);
+    assert_eq!(
+        agent.tell(&format!("also {}", member.own_url("/copy"))),
+        "same"
     );
 }
 
