@@ -70,7 +70,7 @@ TEST_F(OneCopyTest, Space61ListsOfTheSameHostsInOtherOrderAreOneCopy) {
 }
 
 TEST_F(OneCopyTest, Space61ThreadsThatOpenTwoNamesAtOnceGetOneCopy) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 5; ++round) {
     Member one;
     Member two;
     share(one, two);
@@ -196,12 +196,15 @@ TEST_F(OneCopyTest, Space64APointerToAnotherServerOfTheSpaceIsOneToThePathAtItsO
   Member one({{message_type::DESCRIBE_BLOCKS, described}});
   Member two;
   share(one, two);
+  // A name that no test's program has shown a token before, whatever port the server has.
+  types::Url there = url(two, "/target");
+  there.host = "localhost";
   IW_segment* const handle = handle_of(url(one, "/pointing"));
   const auto from = runtime_->find_segment(url(one, "/pointing"));
   const std::int64_t deadline_ns = platform::now_ns() + 20'000'000'000;
-  const Result result = runtime_->describe(*from, url(two, "/target"), {1}, deadline_ns);
+  const Result result = runtime_->describe(*from, there, {1}, deadline_ns);
   ASSERT_TRUE(result.ok()) << result.text;
-  const auto target = runtime_->find_segment(url(two, "/target"));
+  const auto target = runtime_->find_segment(there);
   ASSERT_NE(target, nullptr);
   EXPECT_EQ(target->name(), url(one, "/target").text());
   EXPECT_EQ(one->last<protocol::open_segment>(message_type::OPEN_SEGMENT).path, "/target");
@@ -210,7 +213,7 @@ TEST_F(OneCopyTest, Space64APointerToAnotherServerOfTheSpaceIsOneToThePathAtItsO
   EXPECT_EQ(two->asked(message_type::OPEN_SEGMENT), 0);
   // The program may show the other server more than a pointer does.
   two->hang_up();  // the server serves one connection at a time
-  IW_segment* const opened = handle_of(url(two, "/target"));
+  IW_segment* const opened = handle_of(there);
   EXPECT_EQ(opened->name(), url(one, "/target").text());
   EXPECT_EQ(two->last<protocol::hello>(message_type::HELLO).token, "the token");
   close(opened);

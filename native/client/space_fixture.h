@@ -79,8 +79,8 @@ class Member {
 
   // From now on it shares its store with these, as far as it knows.
   void shares_with(std::initializer_list<std::reference_wrapper<Member>> others) {
-    std::map<std::uint64_t, std::string> seen{{session_, server_->address()}};
-    for (Member& other : others) seen[other.session()] = other->address();
+    std::map<std::uint64_t, std::string> seen{{number_, server_->address()}};
+    for (Member& other : others) seen[other.number_] = other->address();
     const platform::MutexLock lock(mutex_);
     seen_ = std::move(seen);
   }
@@ -159,7 +159,7 @@ class Member {
       protocol::member_info row;
       row.number = next->first;
       row.address = next->second;
-      row.is_asked = row.number == session_;
+      row.is_asked = row.number == number_;
       body.members.push_back(std::move(row));
     }
     return {message_type::MEMBER_LIST, session::encoded(body)};
@@ -175,6 +175,8 @@ class Member {
 
   static inline std::uint8_t members = 0;
   const std::uint8_t session_;
+  static inline std::uint64_t numbers = 0;
+  const std::uint64_t number_ = ++numbers;  // as a member of its space
   platform::Mutex mutex_;
   // Addresses of the members that it lists, by number; none: it has its store alone.
   std::map<std::uint64_t, std::string> seen_ IW_GUARDED_BY(mutex_);
