@@ -210,13 +210,17 @@ void Segment::also_at(std::shared_ptr<ServerLink> link, const session::SpaceId& 
 std::shared_ptr<Live> Segment::connected_in(const session::SpaceId& space,
                                             std::int64_t deadline_ns) {
   std::shared_ptr<Live> live;
+  bool was_closed = false;
   {
     const MutexLock lock(mutex_);
     live = live_;
+    was_closed = opening_ > 0 && !talk_.life().is_wanted();
   }
   const auto is_there = [&] { return space && live->space_id() == space; };
   if (live != nullptr && !is_there()) return nullptr;
   if (live != nullptr && !live->is_lost()) return live;
+  // No connection is made for what is about to be forgotten.
+  if (was_closed && (live = home_.current()) == nullptr) return nullptr;
   return home_.connected(deadline_ns, false, live) && is_there() ? live : nullptr;
 }
 
