@@ -61,8 +61,12 @@ Result Credentials::check() const {
   return {};
 }
 
+bool Credentials::shows_same(const Credentials& other) const {
+  return token() == other.token() && files() == other.files();
+}
+
 Result Credentials::check_same(const Credentials& given, const std::string& server) const {
-  if (is_of_pointer_) return {};
+  if (is_of_pointer_ || given.is_of_pointer_) return {};
   const platform::TlsFiles has = files();
   const char* other = nullptr;
   if (given.key_ && *given.key_ != has.key) other = "key";

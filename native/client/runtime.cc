@@ -34,9 +34,6 @@ constexpr std::int64_t connecting_ns = 2'000'000'000;
 constexpr std::int64_t shortage_pause_ns = 1'000'000'000;
 // Until a segment that nobody needs, and somebody looked at, is looked at again.
 constexpr std::int64_t forgetting_pause_ns = 100'000'000;
-// For an opening that needs them to be forgotten.
-constexpr std::int64_t forgetting_patience_ns = 2'000'000'000;
-constexpr std::int64_t forgetting_look_ns = 1'000'000;
 
 Result missing(const std::string& what, const platform::Status& status) {
   const std::string why = platform::shortage_text(status.code);
@@ -59,14 +56,6 @@ void say_goodbye() {
   if (platform::other_threads_are_gone()) return;  // with locks that are needed here
   Current& now = current();
   if (now.runtime != nullptr && now.fork_count == platform::fork_count()) now.runtime->goodbye();
-}
-
-// If the program has begun OpenSSL before, OpenSSL ends at exit(), in the reverse order of
-// registering: then goodbye has to come before it, also if the runtime is older than OpenSSL.
-void leave_before_openssl() {
-  static std::atomic<bool> is_registered{false};
-  if (is_registered.load() || !platform::prepare_tls()) return;
-  if (!is_registered.exchange(true)) (void)std::atexit(say_goodbye);
 }
 
 // One thread makes it; the others wait. A thread that forked away with the flag set never clears
@@ -117,6 +106,14 @@ Result Runtime::get(Runtime*& out) {
   return {};
 }
 
+// If the program has begun OpenSSL before, OpenSSL ends at exit(), in the reverse order of
+// registering: then goodbye has to come before it, also if the runtime is older than OpenSSL.
+void Runtime::leave_before_openssl() {
+  static std::atomic<bool> is_registered{false};
+  if (is_registered.load() || !platform::prepare_tls()) return;
+  if (!is_registered.exchange(true)) (void)std::atexit(say_goodbye);
+}
+
 Result Runtime::begin() {
   if (const platform::Status made = platform::WakeUp::create(wake_); !made) {
     return missing("the library cannot begin", made);
@@ -129,9 +126,10 @@ Result Runtime::begin() {
 
 Result Runtime::open(const types::Url& url, const Credentials& credentials, const OpenWish& wish,
                      IW_segment*& out) {
+  const Naming naming{credentials, true, nullptr, deadline_after(wish.timeout_s)};
   while (true) {
     std::shared_ptr<Segment> segment;
-    if (Result bad = segment_for(url, credentials, segment); !bad) return bad;
+    if (Result bad = segment_for(url, naming, segment); !bad) return bad;
     const Result opened = types::or_no_memory([&] { return segment->open(wish); });
     if (opened) {
       try {
@@ -152,33 +150,14 @@ Result Runtime::open(const types::Url& url, const Credentials& credentials, cons
 
 Result Runtime::place_of(const types::Mip& mip, void*& out) {
   std::shared_ptr<Segment> segment;
-  if (Result bad = segment_for(mip.url, {}, segment); !bad) return bad;
+  const Naming naming{{}, false, nullptr, deadline_after(OpenWish{}.timeout_s)};
+  if (Result bad = segment_for(mip.url, naming, segment); !bad) return bad;
   Result result = types::or_no_memory([&] {
     Result opened = segment->open_for_pointers(segment->wish_for(-1).deadline_ns);
     return opened ? segment->place_of(mip, out) : opened;
   });
   if (!result) done_with(std::move(segment));
   return result;
-}
-
-Result Runtime::segment_for(const types::Url& url, const Credentials& credentials,
-                            std::shared_ptr<Segment>& out) {
-  if (url.secure) leave_before_openssl();
-  const std::int64_t deadline_ns = now_ns() + forgetting_patience_ns;
-  while (true) {
-    std::vector<std::shared_ptr<ServerLink>> idle;
-    bool may_pass = false;
-    Result agreed;
-    {
-      const MutexLock lock(mutex_);
-      agreed = check_credentials(url, credentials, idle, may_pass);
-      if (agreed) out = known_or_made(url, credentials);
-    }
-    for (const auto& link : idle) link->leave();
-    if (agreed || !may_pass || now_ns() >= deadline_ns) return agreed;
-    wake();
-    sleep_for(forgetting_look_ns);
-  }
 }
 
 // `idle`: these links had other credentials, and nobody needs them. BAD_ARGUMENT with `may_pass`:
@@ -189,8 +168,11 @@ Result Runtime::check_credentials(const types::Url& url, const Credentials& cred
   if (server == servers_.end()) return {};
   const ServerLink& link = *server->second.link;
   Result same = link.credentials().check_same(credentials, link.name());
-  if (same) return same;
-  if (server->second.segments == 0) {
+  const bool is_idle = server->second.segments == 0;
+  // A server that a pointer led to was not shown the program's token.
+  const bool shows_too_little = link.credentials().is_of_pointer() && !credentials.is_of_pointer();
+  if (same && !(is_idle && shows_too_little)) return same;
+  if (is_idle) {
     drop_idle(link.key(), idle);
     return {};
   }
@@ -199,7 +181,8 @@ Result Runtime::check_credentials(const types::Url& url, const Credentials& cred
   };
   may_pass = std::none_of(segments_.begin(), segments_.end(),
                           [&](const auto& entry) { return is_needed(entry.second); }) &&
-             std::none_of(lost_.begin(), lost_.end(), is_needed);
+             std::none_of(lost_.begin(), lost_.end(), is_needed) &&
+             !names_.any_through(link, [](const Segment& one) { return one.need() == Need::some; });
   return same;
 }
 
@@ -211,22 +194,6 @@ void Runtime::drop_idle(const std::string& key, std::vector<std::shared_ptr<Serv
     if (is_dropped) idle.push_back(entry.second.link);
     return is_dropped;
   });
-}
-
-std::shared_ptr<Segment> Runtime::known_or_made(const types::Url& url,
-                                                const Credentials& credentials) {
-  const auto known = segments_.find(url.text());
-  if (known != segments_.end()) {
-    if (!known->second->is_lost()) return known->second;
-    lost_.push_back(known->second);  // [LOST-6, GONE-3]
-    segments_.erase(known);
-  }
-  Server& server = server_for(url, credentials);
-  auto segment = std::make_shared<Segment>(*this, url, *server.link);
-  join(*segment);
-  segments_.emplace(segment->name(), segment);
-  ++server.segments;
-  return segment;
 }
 
 Runtime::Server& Runtime::server_for(const types::Url& url, const Credentials& credentials) {
@@ -252,12 +219,6 @@ std::shared_ptr<ServerLink> Runtime::link_sent_on(ServerLink& home, const types:
   }
   ++known->second.segments;
   return known->second.link;
-}
-
-std::shared_ptr<Segment> Runtime::find_segment(const types::Url& url) {
-  const MutexLock lock(mutex_);
-  const auto found = segments_.find(url.text());
-  return found == segments_.end() || found->second->is_lost() ? nullptr : found->second;
 }
 
 // Of a segment that is open.
@@ -337,6 +298,7 @@ Runtime::Need Runtime::forget(const std::shared_ptr<Segment>& kept, Forgotten& o
   if (kept->is_lost() && named != handles_.end() && named->second.get() == handle) {
     lost_handles_.insert(handles_.extract(named));
   }
+  names_.leave(*kept);
   kept->see_others([this](const ServerLink& link) {
     mutex_.assert_held();
     (void)left(link);  // the segment has a share
@@ -386,11 +348,12 @@ std::vector<std::shared_ptr<ServerLink>> Runtime::links() {
   return all;
 }
 
-Result Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials,
+Result Runtime::describe(Segment& from, const types::Url& url, std::vector<std::uint64_t> serials,
                          std::int64_t deadline_ns) {
   std::shared_ptr<Segment> segment;
-  if (Result bad = segment_for(url, Credentials::of_a_pointer(), segment); !bad) return bad;
-  Result result = segment->open_for_pointers(deadline_ns);
+  const Naming naming{Credentials::of_a_pointer(), false, &from, deadline_ns};
+  Result result = segment_for(url, naming, segment);
+  if (result) result = segment->open_for_pointers(deadline_ns);
   // Memory or descriptors for a connection may be there later: such stubs are healed.
   if (result.code == protocol::error_code::NO_MEMORY) {
     result.code = protocol::error_code::UNREACHABLE;
@@ -399,7 +362,7 @@ Result Runtime::describe(const types::Url& url, std::vector<std::uint64_t> seria
   if (!result && log_choice().debug) {
     trace("pointers into " + url.text() + " become stubs: " + result.text);
   }
-  if (!result) done_with(std::move(segment));
+  if (!result && segment != nullptr) done_with(std::move(segment));
   return result;
 }
 

@@ -1,4 +1,4 @@
-// A process has one Runtime: its segments by URL, its links by server, and the library's thread,
+// A process has one Runtime: its segments by name, its links by server, and the library's thread,
 // which renews leases, and reads the messages that no thread waits for. Callbacks run, holding no
 // lock, on a thread of their own, made when the program first asks for them: they may take as long
 // as they like. A program with an event loop runs them itself, in dispatch(). Its event descriptor
@@ -29,6 +29,7 @@
 #include "client/agenda.h"
 #include "client/credentials.h"
 #include "client/handle.h"
+#include "client/names.h"
 #include "client/segment.h"
 #include "client/server_link.h"
 #include "platform/event_descriptor.h"
@@ -56,8 +57,8 @@ class Runtime {
   // Null: never heard of, lost, or forgotten.
   std::shared_ptr<Segment> find_segment(const types::Url& url);
 
-  // Makes blocks of another segment known, if that is possible by then; for pointers.
-  Result describe(const types::Url& url, std::vector<std::uint64_t> serials,
+  // Makes blocks of another segment known, if that is possible by then; for pointers in `from`.
+  Result describe(Segment& from, const types::Url& url, std::vector<std::uint64_t> serials,
                   std::int64_t deadline_ns);
 
   // The link to a server to which the segment of `home` is sent on. The caller is counted among its
@@ -99,7 +100,22 @@ class Runtime {
     std::shared_ptr<ServerLink> link;
   };
 
+  // How a segment is named by its URL.
+  struct Naming {
+    Credentials credentials;
+    bool is_opened = false;  // the program opens it; otherwise a MIP or a pointer leads there
+    Segment* pointed_from = nullptr;  // whose pointer it is
+    std::int64_t deadline_ns = 0;     // of asking servers whether they share a store
+  };
+
+  // The server of a URL, and the space that it shares with another.
+  struct NamedServer {
+    std::shared_ptr<ServerLink> link;
+    session::SpaceId space;
+  };
+
   Runtime() = default;
+  static void leave_before_openssl();
   Result begin();
   void serve();
   void serve_once();
@@ -122,11 +138,25 @@ class Runtime {
   void wait_and_read(std::int64_t deadline_ns);
   std::vector<std::shared_ptr<Segment>> segments();
   std::vector<std::shared_ptr<ServerLink>> links();
-  // Made at the first call for a URL; not yet opened.
-  Result segment_for(const types::Url& url, const Credentials& credentials,
-                     std::shared_ptr<Segment>& out);
-  std::shared_ptr<Segment> known_or_made(const types::Url& url, const Credentials& credentials)
+
+  // runtime_names.cc
+  // Made at the first call for a URL of a segment that has no other name here; not yet opened.
+  Result segment_for(const types::Url& url, const Naming& naming, std::shared_ptr<Segment>& out);
+  std::shared_ptr<Segment> known(const types::Url& url, const Naming& naming) IW_REQUIRES(mutex_);
+  std::shared_ptr<Segment> alike_to(const types::Url& url, const Naming& naming,
+                                    const std::vector<std::shared_ptr<Segment>>& others)
       IW_REQUIRES(mutex_);
+  std::shared_ptr<Segment> make_segment(const types::Url& url, const Credentials& credentials)
+      IW_REQUIRES(mutex_);
+  void put_aside(Segment& lost) IW_REQUIRES(mutex_);
+  Result compare(const types::Url& url, const Naming& naming,
+                 const std::shared_ptr<ServerLink>& link, const std::shared_ptr<Segment>& alike,
+                 std::vector<std::shared_ptr<Segment>>& others);
+  void add_name(const types::Url& url, const Naming& naming, const NamedServer& at,
+                const std::shared_ptr<Segment>& segment);
+  void forget_idle(const ServerLink& link);
+
+  // runtime.cc
   Result check_credentials(const types::Url& url, const Credentials& credentials,
                            std::vector<std::shared_ptr<ServerLink>>& idle, bool& may_pass)
       IW_REQUIRES(mutex_);
@@ -140,7 +170,9 @@ class Runtime {
   std::int64_t forget_unused(std::int64_t now_ns);
 
   platform::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<Segment>> segments_ IW_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Segment>> segments_
+      IW_GUARDED_BY(mutex_);  // by their first names
+  Names names_ IW_GUARDED_BY(mutex_);
   // Of which some handles may still be open.
   std::vector<std::shared_ptr<Segment>> lost_ IW_GUARDED_BY(mutex_);
   Servers servers_ IW_GUARDED_BY(mutex_);

@@ -70,7 +70,7 @@ struct Pin {
 
 class Segment final : public Listener {
  public:
-  // `home`: the link of the URL's server.
+  // `url`: its first name; `home`: the link of that URL's server.
   Segment(Runtime& runtime, types::Url url, ServerLink& home);
   ~Segment();
 
@@ -79,6 +79,11 @@ class Segment final : public Listener {
 
   // ---- opening ----
   Result open(const OpenWish& wish);
+  // The program opened it by the name of another server, too [SPACE-63].
+  void also_at(std::shared_ptr<ServerLink> link, const session::SpaceId& space);
+  // A connection to a server of its own, where it is open if possible. Null: none by then, or the
+  // last such server was of another space, or of none.
+  std::shared_ptr<Live> connected_in(const session::SpaceId& space, std::int64_t deadline_ns);
   // For pointers and MIPs that lead here: opened without being asked for, never closed.
   Result open_for_pointers(std::int64_t deadline_ns);
   Result close();
@@ -183,6 +188,7 @@ class Segment final : public Listener {
   struct Place {
     ServerLink* link = nullptr;  // kept as long as the segment
     session::SpaceId space;      // of the server that sent the segment there; none: any
+    bool is_named = false;       // by a name of the segment: nobody sent it there
   };
   // The server of that connection said that the segment moved [SPACE-23].
   struct Move {
@@ -196,7 +202,7 @@ class Segment final : public Listener {
     bool keep_trying = false;
     bool may_be_dead = false;    // the last connection was there before, and may have died unseen
     bool was_elsewhere = false;  // a server other than the URL's was asked, or is to be
-    bool has_next = false;       // if it fails, the URL's server is asked next
+    bool has_next = false;       // if it fails, a server that the segment is named by is asked next
     // To which no connection could be made, and why. It is not tried twice.
     const ServerLink* failed = nullptr;
     Result why_failed{};
@@ -208,12 +214,16 @@ class Segment final : public Listener {
   Result reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
                std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
   Result try_places(Search& search, std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
+  Result try_well(const Place& place, Search& search, std::shared_ptr<Live>& out)
+      IW_EXCLUDES(mutex_);
   Result try_from(Place place, Search& search, std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
   Result connect(const Place& place, const Search& search, std::shared_ptr<Live>& out);
   Result sent_on(const Live& by, const protocol::redirect_field& to, Place& out)
       IW_EXCLUDES(mutex_);
   ServerLink& other(const types::Url& server, SentOn sent_on) IW_EXCLUDES(mutex_);
   Place last_place() IW_EXCLUDES(mutex_);
+  std::vector<Place> named_places() IW_EXCLUDES(mutex_);
+  [[nodiscard]] Place named_place(ServerLink& link) const IW_REQUIRES(mutex_);
   ServerLink* link_at(std::size_t place) IW_EXCLUDES(mutex_);
   std::shared_ptr<Live> connection(session::ConnectionNumber number) IW_EXCLUDES(mutex_);
 
@@ -338,8 +348,12 @@ class Segment final : public Listener {
   std::atomic<double> timeout_s_{OpenWish{}.timeout_s};  // as wish_ says; read without the mutex
   // The connection on which it is open, perhaps lost.
   std::shared_ptr<Live> live_ IW_GUARDED_BY(mutex_);
-  // To which servers have sent it on. None is dropped: whoever works with the segment uses them.
+  // To which servers have sent it on, or by which it is named. None is dropped: whoever works with
+  // the segment uses them.
   std::vector<std::shared_ptr<ServerLink>> others_ IW_GUARDED_BY(mutex_);
+  // Those of others_ that belong to its other names, as the program opened them.
+  std::vector<ServerLink*> also_ IW_GUARDED_BY(mutex_);
+  session::SpaceId space_ IW_GUARDED_BY(mutex_);  // of all names, once there are several
   Place last_ IW_GUARDED_BY(mutex_);  // where it was last open; the URL's server at first
   std::optional<Move> moved_ IW_GUARDED_BY(mutex_);  // since then, and nobody has asked there yet
   // As the server said when it was opened; read without the mutex by the writer.

@@ -2,9 +2,9 @@
 // the segment on [SPACE-9..14]. The segment keeps its URL, its copy and its handle meanwhile.
 //
 // A lost segment is looked for where it was last open, or where it moved from there [SPACE-23], and
-// then at the URL's server, which may send it on again. While another server may take the segment
-// over, each attempt to connect is short, and a caller that keeps trying goes round until its
-// deadline.
+// then at the servers of its names [SPACE-63], which may send it on again. While another server may
+// take the segment over, each attempt to connect is short, and a caller that keeps trying goes
+// round until its deadline.
 #include <algorithm>
 
 #include "client/runtime.h"
@@ -82,17 +82,33 @@ Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_
 // [SPACE-14]
 Result Segment::try_places(Search& search, std::shared_ptr<Live>& out) {
   const Place last = last_place();
+  const std::vector<Place> named = named_places();
   if (last.link != &home_) {
     search.was_elsewhere = search.has_next = true;
-    Result opened;
-    do {  // the connection there may have died unseen: then a new one is tried
-      opened = try_from(last, search, out);
-    } while (!opened && search.may_be_dead && out != nullptr && out->is_lost() && !is_lost() &&
-             now_ns() < search.deadline_ns);
+    const Result opened = try_well(last, search, out);
     if (opened || !may_be_elsewhere(opened.code)) return opened;
   }
   search.has_next = false;
-  return try_from({&home_, {}}, search, out);
+  if (named.size() == 1) return try_from(named[0], search, out);
+  search.was_elsewhere = true;
+  Result why;
+  for (const Place& place : named) {
+    if (place.link == last.link && place.link != &home_) continue;
+    search.has_next = &place != &named.back();
+    Result opened = try_well(place, search, out);
+    if (opened || !may_be_elsewhere(opened.code)) return opened;
+    if (why.ok()) why = std::move(opened);
+  }
+  return why;
+}
+
+// The connection there may have died unseen: then a new one is tried.
+Result Segment::try_well(const Place& place, Search& search, std::shared_ptr<Live>& out) {
+  while (true) {
+    Result opened = try_from(place, search, out);
+    const bool is_dead = search.may_be_dead && out != nullptr && out->is_lost();
+    if (opened || !is_dead || is_lost() || now_ns() >= search.deadline_ns) return opened;
+  }
 }
 
 // Opens it there, or where that server sends it on to [SPACE-10].
@@ -128,12 +144,19 @@ Result Segment::connect(const Place& place, const Search& search, std::shared_pt
     const std::int64_t now = now_ns();
     deadline_ns = std::min(now + session::attempt_ns, now + (deadline_ns - now) / 2);
   }
-  if (place.link != &home_) return place.link->connected_in(place.space, deadline_ns, false, out);
+  ServerLink& link = *place.link;
+  const bool is_of_url = link.sent_on().by.empty();
+  if (!is_of_url) return link.connected_in(place.space, deadline_ns, false, out);
   const bool keeps_trying = search.keep_trying && !search.was_elsewhere;
-  if (Result result = home_.connected(deadline_ns, keeps_trying, out); !result) return result;
+  if (Result result = link.connected(deadline_ns, keeps_trying, out); !result) return result;
   if (!place.space || out->space_id() == place.space) return {};
-  out.reset();
-  return {error_code::REDIRECTED, "a server sent this client on to the server " + home_.name() +
+  out.reset();  // other segments may use the connection
+  if (place.is_named) {
+    return {error_code::UNREACHABLE, "the server " + link.name() +
+                                         " serves another space than the other names of the "
+                                         "segment; ask its operator"};
+  }
+  return {error_code::REDIRECTED, "a server sent this client on to the server " + link.name() +
                                       ", which serves another space; ask its operator"};
 }
 
@@ -149,11 +172,16 @@ Result Segment::sent_on(const Live& by, const protocol::redirect_field& to, Plac
   SentOn way{home_.key(), {}};
   if (url_.secure && to.tls_name != there.host) way.tls_name = to.tls_name;
   if (to.relay) {
-    way.relays = home_.hosts();
+    const bool is_named = by.link().sent_on().by.empty();
+    way.relays = (is_named ? by.link() : home_).hosts();
     way.to = to;
   }
-  const bool is_home = home_.is_at(there.server()) && way.tls_name.empty();
-  out = {is_home ? &home_ : &other(there, std::move(way)), by.space_id()};
+  for (const Place& named : named_places()) {
+    if (!way.tls_name.empty() || !named.link->is_at(there.server())) continue;
+    out = {named.link, by.space_id()};
+    return {};
+  }
+  out = {&other(there, std::move(way)), by.space_id()};
   return {};
 }
 
@@ -169,6 +197,40 @@ ServerLink& Segment::other(const types::Url& server, SentOn sent_on) {
   const MutexLock lock(mutex_);
   others_.push_back(std::move(link));
   return *others_.back();
+}
+
+void Segment::also_at(std::shared_ptr<ServerLink> link, const session::SpaceId& space) {
+  const MutexLock lock(mutex_);
+  also_.reserve(also_.size() + 1);
+  others_.push_back(std::move(link));
+  also_.push_back(others_.back().get());
+  if (!space_) space_ = space;
+}
+
+std::shared_ptr<Live> Segment::connected_in(const session::SpaceId& space,
+                                            std::int64_t deadline_ns) {
+  std::shared_ptr<Live> live;
+  bool was_closed = false;
+  {
+    const MutexLock lock(mutex_);
+    live = live_;
+    was_closed = opening_ > 0 && !talk_.life().is_wanted();
+  }
+  const auto is_there = [&] { return space && live->space_id() == space; };
+  if (live != nullptr && !is_there()) return nullptr;
+  if (live != nullptr && !live->is_lost()) return live;
+  // No connection is made for what is about to be forgotten.
+  if (was_closed && (live = home_.current()) == nullptr) return nullptr;
+  return home_.connected(deadline_ns, false, live) && is_there() ? live : nullptr;
+}
+
+Segment::Place Segment::named_place(ServerLink& link) const { return {&link, space_, true}; }
+
+std::vector<Segment::Place> Segment::named_places() {
+  const MutexLock lock(mutex_);
+  std::vector<Place> all{named_place(home_)};
+  for (ServerLink* const link : also_) all.push_back(named_place(*link));
+  return all;
 }
 
 std::string Segment::tried_first() { return last_place().link->key(); }

@@ -193,7 +193,8 @@ Result Segment::opened_on(const std::shared_ptr<Live>& live,
   if (opened == Opened::open) {
     live_ = live;
     moved_.reset();
-    last_ = {&live->link(), &live->link() == &home_ ? session::SpaceId{} : live->space_id()};
+    const bool is_named = live->link().sent_on().by.empty();
+    last_ = is_named ? named_place(live->link()) : Place{&live->link(), live->space_id()};
     quota_bytes_ = answer.opened.quota_bytes;
   }
   if (opened == Opened::gone) {
@@ -345,7 +346,7 @@ void Segment::drop_copy() {
   change_fn_ = nullptr;
   connection_fn_ = nullptr;
   recent_fn_ = nullptr;
-  last_ = {&home_, {}};
+  last_ = named_place(home_);
   moved_.reset();
   talk_.clear();
   has_unreachable_ = false;

@@ -258,7 +258,7 @@ Result Segment::apply(session::StagedDiff& diff, bool must_hold_blocks, std::int
                       bool& damaged) {
   HeapResolver resolver(runtime_);
   const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
-    resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
+    resolver.asked(url, runtime_.describe(*this, url, std::move(serials), deadline_ns));
   };
   const auto spent = [&diff](const std::byte* end) { diff.bytes.spent(end); };
   return copy_->apply(diff.bytes.bytes(), must_hold_blocks, describe, resolver, spent, damaged);
@@ -296,7 +296,7 @@ void Segment::heal_stubs() {
       HeapResolver resolver(runtime_);
       const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
         const std::int64_t deadline_ns = began_ns + heal_patience_ns;
-        resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
+        resolver.asked(url, runtime_.describe(*this, url, std::move(serials), deadline_ns));
       };
       return copy_->heal(describe, resolver);
     });

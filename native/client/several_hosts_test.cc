@@ -1,6 +1,4 @@
 // A client whose URL names several hosts of one space [MIP-7]. The servers' answers are scripted.
-#include <functional>
-#include <initializer_list>
 #include <string>
 
 #include "client/own_token_fixture.h"
@@ -15,18 +13,6 @@ Answer refused(error_code code, const std::string& why) {
 
 class SeveralHostsTest : public SpaceTest {
  protected:
-  static types::Url url_of(std::initializer_list<std::reference_wrapper<Member>> members) {
-    types::Url all;
-    for (Member& member : members) {
-      const types::Url one = url(member);
-      if (all.host.empty()) {
-        all = one;
-      } else {
-        all.others.push_back({one.host, one.port});
-      }
-    }
-    return all;
-  }
   // Asks, and does not wait for long.
   static Result try_to_read(Segment& segment) {
     return segment.acquire_reader(segment.wish_for(0.3, true));

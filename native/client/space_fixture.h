@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +16,7 @@
 #include "protocol/field.gen.h"
 #include "protocol/lock.gen.h"
 #include "protocol/moving.gen.h"
+#include "protocol/session.gen.h"
 
 namespace iw::client {
 
@@ -68,11 +71,19 @@ class Member {
                     [number = session_, space] { return welcome(number, space); });
     scripts.emplace(message_type::ACQUIRE_READER, [this] { return read(); });
     scripts.emplace(message_type::OPEN_SEGMENT, [this] { return open(); });
+    scripts.emplace(message_type::LIST_MEMBERS, [this] { return list(); });
     server_ = std::make_unique<ScriptedServer>(std::move(scripts), ScriptedServer::At::address);
   }
   ScriptedServer* operator->() { return server_.get(); }
   [[nodiscard]] std::uint8_t session() const { return session_; }
 
+  // From now on it shares its store with these, as far as it knows.
+  void shares_with(std::initializer_list<std::reference_wrapper<Member>> others) {
+    std::map<std::uint64_t, std::string> seen{{number_, server_->address()}};
+    for (Member& other : others) seen[other.number_] = other->address();
+    const platform::MutexLock lock(mutex_);
+    seen_ = std::move(seen);
+  }
   // From now on it sends clients on; at first only so many times.
   void send_to(Member& other, int times = 1 << 30) {
     const platform::MutexLock lock(mutex_);
@@ -137,6 +148,22 @@ class Member {
     body.segment = numbers_[path] = ++last_number_;
     return {message_type::SEGMENT_OPENED, session::encoded(body)};
   }
+  Answer list() {
+    const auto after = server_->last<protocol::list_members>(message_type::LIST_MEMBERS).after;
+    protocol::member_list body;
+    const platform::MutexLock lock(mutex_);
+    body.shares_store = !seen_.empty();
+    for (auto next = seen_.upper_bound(after); next != seen_.end(); ++next) {
+      body.more = body.members.size() == 1;  // so that a client has to ask again
+      if (body.more) break;
+      protocol::member_info row;
+      row.number = next->first;
+      row.address = next->second;
+      row.is_asked = row.number == number_;
+      body.members.push_back(std::move(row));
+    }
+    return {message_type::MEMBER_LIST, session::encoded(body)};
+  }
   Answer read() {
     const auto asked = server_->last<protocol::acquire_reader>(message_type::ACQUIRE_READER);
     const platform::MutexLock lock(mutex_);
@@ -148,7 +175,11 @@ class Member {
 
   static inline std::uint8_t members = 0;
   const std::uint8_t session_;
+  static inline std::uint64_t numbers = 0;
+  const std::uint64_t number_ = ++numbers;  // as a member of its space
   platform::Mutex mutex_;
+  // Addresses of the members that it lists, by number; none: it has its store alone.
+  std::map<std::uint64_t, std::string> seen_ IW_GUARDED_BY(mutex_);
   std::string owner_ IW_GUARDED_BY(mutex_);
   int times_ IW_GUARDED_BY(mutex_) = 0;
   bool relays_ IW_GUARDED_BY(mutex_) = false;
@@ -171,6 +202,19 @@ class SpaceTest : public ::testing::Test {
     OpenWish wish;
     wish.timeout_s = 20;
     return runtime_->open(url, Credentials("the token", nullptr, nullptr, nullptr), wish, handle);
+  }
+  // With the hosts in that order.
+  static types::Url url_of(std::initializer_list<std::reference_wrapper<Member>> members) {
+    types::Url all;
+    for (Member& member : members) {
+      const types::Url one = url(member);
+      if (all.host.empty()) {
+        all = one;
+      } else {
+        all.others.push_back({one.host, one.port});
+      }
+    }
+    return all;
   }
   // Null, and a failure: it does not open.
   std::shared_ptr<Segment> opened(const types::Url& url) {

@@ -13,6 +13,7 @@ struct TlsFiles {
   std::string authorities;
   std::string certificate;
   std::string key;
+  friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };
 
 enum class TlsTrouble {

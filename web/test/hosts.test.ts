@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { connect, t, type NodeConnectOptions } from "../src/node.js";
-import { hostUrls, serverUrlOf } from "../src/client/hosts.js";
+import { hostUrls, pathAt, serverUrlOf } from "../src/client/hosts.js";
 import { ErrorCode } from "../src/wire/protocol/error.js";
 import { Clients, fails } from "./clients.js";
 import { SpaceServer } from "./space_server.js";
@@ -123,4 +123,17 @@ test("lists of hosts become URLs to dial, and one name of the server [MIP-7]", (
   for (const bad of ["iw://a,A:7747", "a,", "ws://a,a", "ws://,a", "a,b,c,d,e,f,g,h,i"]) {
     assert.throws(() => hostUrls(bad), fails("BAD_URL"));
   }
+});
+
+test("URLs of hosts in the client's list name its segments [SPACE-47]", () => {
+  const two = "iw://a:7747,b:7747";
+  assert.equal(pathAt(two, "/x"), "/x");
+  assert.equal(pathAt(two, `${two}/x`), "/x");
+  assert.equal(pathAt(two, "iw://b:7747,a:7747/x"), "/x");
+  assert.equal(pathAt(two, "iw://b:7747/x"), "/x");
+  assert.equal(pathAt(two, "iw://b:7747,c:7747/x"), null);
+  assert.equal(pathAt(two, "iws://b:7747/x"), null);
+  assert.equal(pathAt(two, "unix:/b:7747/x:/x"), null);
+  assert.equal(pathAt("iw://a:7747", "iw://a:7747/x"), "/x");
+  assert.equal(pathAt("iw://a:7747", "iw://b:7747/x"), null);
 });

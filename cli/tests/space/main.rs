@@ -11,6 +11,7 @@ mod member;
 mod moves;
 mod native_agent;
 mod native_hosts;
+mod one_copy;
 mod pair;
 mod relays;
 mod rules;

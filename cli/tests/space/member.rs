@@ -76,6 +76,11 @@ impl Member {
         }
     }
 
+    /// Where a server can be that no test has started.
+    pub fn free_address() -> String {
+        format!("{}:{}", own_host(), new_port())
+    }
+
     /// One that takes encrypted connections only. `lease`: in seconds.
     pub fn secure(cluster: &Cluster, place: (&str, u16), lease: &str) -> Member {
         let authority = certificates().path().join("ca.pem").display().to_string();

@@ -1,6 +1,7 @@
 // A client process that does what it is told, one command a line, and answers each with one line:
-// "ok", a value, or "error CODE TEXT". It works on one segment with arrays of int, and
-// reads pads.
+// "ok", a value, or "error CODE TEXT". It works on one segment with arrays of int and arrows that
+// lead to some, and reads pads.
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -14,6 +15,14 @@
 
 namespace {
 
+struct Arrow {
+  int* at;
+};
+const IW_type_def pointer_to_int = IW_POINTER_DEF("", &IW_def_int);
+const IW_field_def arrow_fields[] = {{"at", &pointer_to_int, offsetof(Arrow, at)}};
+const IW_type_def arrow_type =
+    IW_RECORD_DEF("test_arrow", sizeof(Arrow), alignof(Arrow), arrow_fields, 1);
+
 class Agent {
  public:
   std::string run(const std::string& line) {
@@ -21,6 +30,11 @@ class Agent {
     std::string word;
     in >> word;
     if (word == "open") return open(in);
+    if (word == "also") return also(in);
+    if (word == "close_also") return result(IW_close_segment(also_));
+    if (word == "point") return point(in);
+    if (word == "pointed_at") return pointed_at(in);
+    if (word == "mip_at") return mip_at(in);
     if (word == "close") return result(IW_close_segment(handle_));
     if (word == "rl") return result(IW_rl_acquire(handle_));
     if (word == "rl_release") return result(IW_rl_release(handle_));
@@ -70,6 +84,49 @@ class Agent {
     in >> url_ >> options.timeout;
     handle_ = IW_open_segment_with(url_.c_str(), &options);
     return handle_ == nullptr ? failure() : "ok";
+  }
+
+  // By another URL: whether it is the same copy.
+  std::string also(std::istringstream& in) {
+    std::string url;
+    in >> url;
+    also_ = IW_open_segment(url.c_str());
+    if (also_ == nullptr) return failure();
+    return also_ == handle_ ? "same" : "other";
+  }
+
+  // Makes an arrow that leads there.
+  std::string point(std::istringstream& in) {
+    std::string name;
+    std::string mip;
+    in >> name >> mip;
+    auto* const arrow = static_cast<Arrow*>(IW_malloc_named(handle_, &arrow_type, name.c_str()));
+    if (arrow == nullptr) return failure();
+    arrow->at = static_cast<int*>(IW_mip_to_ptr(mip.c_str()));
+    return arrow->at == nullptr ? failure() : "ok";
+  }
+
+  static std::string mip_of(const void* place) {
+    const IW_mip_t mip = place == nullptr ? nullptr : IW_ptr_to_mip(place);
+    if (mip == nullptr) return failure();
+    std::string text = mip;
+    IW_mip_free(mip);
+    return text;
+  }
+
+  // The MIP of the place to which an arrow leads.
+  std::string pointed_at(std::istringstream& in) {
+    std::string name;
+    in >> name;
+    const void* const found = block(name);
+    return found == nullptr ? failure() : mip_of(static_cast<const Arrow*>(found)->at);
+  }
+
+  // The canonical MIP of the place with that MIP.
+  static std::string mip_at(std::istringstream& in) {
+    std::string mip;
+    in >> mip;
+    return mip_of(IW_mip_to_ptr(mip.c_str()));
   }
 
   int* block(const std::string& name) {
@@ -179,6 +236,7 @@ class Agent {
 
   std::string url_;
   IW_handle_t handle_ = nullptr;
+  IW_handle_t also_ = nullptr;
   iw::test::Ear ear_;
 };
 
@@ -186,6 +244,8 @@ class Agent {
 
 int main() {
   if (iw::test::register_pads() != 0) return 1;
+  const IW_type_t arrow = &arrow_type;
+  if (IW_register_types(&arrow, 1) != 0) return 1;
   Agent agent;
   std::string line;
   while (std::getline(std::cin, line)) std::cout << agent.run(line) << std::endl;

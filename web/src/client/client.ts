@@ -15,7 +15,7 @@ import {
 import { MAX_TOKEN, MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
-import { hostUrls, serverUrlOf, waysTo } from "./hosts.js";
+import { hostUrls, pathAt, serverUrlOf, waysTo } from "./hosts.js";
 import { inspected, type Inspect } from "./inspect.js";
 import { Link, type Live } from "./link.js";
 import { checkSpace, failedThere, MOST_HOPS, Owners, sentTooOften } from "./owners.js";
@@ -159,9 +159,8 @@ export class Client {
   }
 
   private segmentAt(slotText: string): Segment | null {
-    const isHere = slotText.startsWith(this.serverUrl + "/");
-    const path = isHere ? slotText.slice(this.serverUrl.length) : slotText;
-    return this.segments.get(path) ?? null;
+    const path = pathAt(this.serverUrl, slotText);
+    return path === null ? null : (this.segments.get(path) ?? null);
   }
 
   /** Lists the server's segments whose paths begin with `prefix`. */

@@ -7,6 +7,7 @@ import {
   MAX_HOSTS,
   parseAddress,
   parseHosts,
+  parseUrl,
   serverPart,
   type Address,
 } from "../wire/mip.js";
@@ -83,6 +84,20 @@ export function serverUrlOf(url: string): string {
     found.set(addressText(address), address);
   }
   return hostsText([...found.values()]);
+}
+
+/**
+ * The path at that server of the segment that a slot's text names; null: it names another server's.
+ * A URL some of whose hosts the server's list has, and no other host, is a name of the server's own
+ * segment, because all hosts of a list are of one space [SPACE-47].
+ */
+export function pathAt(serverUrl: string, slotText: string): string | null {
+  if (slotText.startsWith("/")) return slotText;
+  if (slotText.startsWith(serverUrl + "/")) return slotText.slice(serverUrl.length);
+  if (!serverUrl.includes(",")) return null;
+  const own = new Set((parseHosts(serverUrl) ?? []).map(addressText));
+  const { server, path } = parseUrl(slotText);
+  return server.every((host) => own.has(addressText(host))) ? path : null;
 }
 
 /** The port of a host's WebSocket is another one than that of its name. */

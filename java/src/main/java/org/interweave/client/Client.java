@@ -6,13 +6,12 @@ import java.net.SocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
+import org.interweave.coherence.Freshness;
 import org.interweave.session.Introduction;
 import org.interweave.wire.Hosts;
 import org.interweave.wire.Mip;
@@ -33,10 +32,9 @@ public final class Client implements AutoCloseable {
   private final String token;
   /** Null: none is given. */
   private final TlsFiles files;
-  /** Read without the lock. */
-  private final Map<String, Opening> segments = new ConcurrentHashMap<>();
+  private final Names names = new Names();
   /** Their lock comes after the client's. */
-  private final Links links = new Links(segments.values());
+  private final Links links = new Links(names.all());
   /** Of the structure of copies and of their objects. Whoever holds it waits for nothing. */
   final ReentrantLock gate = new ReentrantLock();
   /** How often pointers that led nowhere may have begun to lead somewhere. */
@@ -86,7 +84,8 @@ public final class Client implements AutoCloseable {
   /**
    * Opens a segment, and makes it if it does not exist. UNREACHABLE at once if there is no server;
    * connections that are lost later are made again. A URL may list several hosts that share a
-   * store, as in iw://host:port,host:port/path. They are asked in that order.
+   * store, as in iw://host:port,host:port/path. They are asked in that order. URLs of one segment
+   * at several servers that share a store open the same object, which keeps the first one's URL.
    *
    * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @return the segment; the same object for each opening until it is closed as often
@@ -140,23 +139,47 @@ public final class Client implements AutoCloseable {
     return openAsync(url, OpenOptions.DEFAULT);
   }
 
-  private Segment enter(SegmentUrl parsed, OpenOptions options) {
-    String url = parsed.server().text() + parsed.path();
-    while (true) {
-      SocketAddress[] addresses = lookUp(parsed.server());
-      Segment entered = tryEnter(parsed, url, options, addresses);
-      if (entered != null) return entered;
-      lost(segments.get(url));
+  /** An opening of a URL that is under way. */
+  private static final class Entering {
+    final SegmentUrl parsed;
+    final String url;
+    final OpenOptions options;
+    /** Of the same path, and of other segments. */
+    final List<Opening> others = new ArrayList<>();
+    /** Of the same path, and not compared yet; null: none. */
+    Opening alike;
+
+    Entering(SegmentUrl parsed, OpenOptions options) {
+      this.parsed = parsed;
+      url = parsed.server().text() + parsed.path();
+      this.options = options;
     }
   }
 
-  /** Null: the program has lost a lock of that URL's segment, or an address is needed after all. */
-  private Segment tryEnter(
-      SegmentUrl parsed, String url, OpenOptions options, SocketAddress[] addresses) {
+  private Segment enter(SegmentUrl parsed, OpenOptions options) {
+    Entering one = new Entering(parsed, options);
+    while (true) {
+      SocketAddress[] addresses = lookUp(parsed.server());
+      Segment entered = tryEnter(one, addresses);
+      if (entered != null) return entered;
+      if (one.alike != null) compare(one);
+      else lost(names.find(one.url));
+    }
+  }
+
+  /**
+   * Null: a segment that may be the same is to be compared, the program has lost a lock of that
+   * URL's segment, or an address is needed after all.
+   */
+  private Segment tryEnter(Entering one, SocketAddress[] addresses) {
+    SegmentUrl parsed = one.parsed;
+    String url = one.url;
+    OpenOptions options = one.options;
     lock.lock();
     links.lock.lock();
     try {
-      Opening opening = segments.get(url);
+      one.alike = null;
+      Opening opening = names.find(url);
       Segment known = opening == null ? null : opening.get();
       if (opening != null && known == null) return null;
       if (known != null && known.isOver()) {
@@ -167,16 +190,63 @@ public final class Client implements AutoCloseable {
       Link linked = links.named(parsed.server());
       if (linked != null) linked.checkSame(options.token(), options.files());
       if (known == null) {
+        one.alike = alikeTo(one);
+        if (one.alike != null) return null;
         Link link =
             links.named(
                 parsed.server(), addresses, options.tokenOr(token), options.filesOr(files),
                 parsed.path());
         if (link == null) return null;
         known = new Segment(this, link, url, parsed.path(), options);
-        segments.put(url, known.opening());
+        names.join(known.opening());
       }
       ++known.openings;
       return known;
+    } finally {
+      links.lock.unlock();
+      lock.unlock();
+    }
+  }
+
+  /** One that may be the URL's segment, with the same credentials [SPACE-62]; null: none. */
+  private Opening alikeTo(Entering one) {
+    boolean isSecure = one.parsed.server().secure();
+    String shown = one.options.tokenOr(token);
+    TlsFiles given = one.options.filesOr(files);
+    for (Opening each : names.withPath(one.parsed.path())) {
+      Segment segment = each.get();
+      boolean isKnown = segment == null || segment.isOver() || one.others.contains(each);
+      if (isKnown || each.link.isSecure() != isSecure) continue;
+      if (each.link.shows(shown, given)) return each;
+    }
+    return null;
+  }
+
+  /** Without locks, because it waits for both servers. Fails if the URL's cannot be reached. */
+  private void compare(Entering one) {
+    Link here =
+        borrow(one.parsed.server(), one.options.tokenOr(token), one.options.filesOr(files));
+    Link there = null;
+    try {
+      there = borrow(one.alike.exchange);
+      long deadline = Math.min(Clock.now() + one.options.timeout(), Freshness.FOREVER);
+      byte[] space = OneStore.space(here, there, deadline);
+      if (space == null) one.others.add(one.alike);
+      else name(one, here, space);
+    } finally {
+      if (there != null) giveBack(there);
+      giveBack(here);
+    }
+  }
+
+  /** Unless something has changed meanwhile: then the URL is looked for once more. */
+  private void name(Entering one, Link here, byte[] space) {
+    lock.lock();
+    links.lock.lock();
+    try {
+      if (names.find(one.alike.url) != one.alike || names.find(one.url) != null) return;
+      names.add(one.url, one.alike);
+      one.alike.exchange.alsoAt(here, space);
     } finally {
       links.lock.unlock();
       lock.unlock();
@@ -248,7 +318,7 @@ public final class Client implements AutoCloseable {
    */
   public List<SegmentInfo> list(String prefix) {
     SegmentUrl parsed = SegmentUrl.parse(prefix);
-    Link link = borrow(parsed.server());
+    Link link = borrow(parsed.server(), token, files);
     try {
       return new Directory(link, parsed.server().text(), null).list(parsed.path());
     } finally {
@@ -264,7 +334,7 @@ public final class Client implements AutoCloseable {
    */
   public void remove(String url) {
     SegmentUrl parsed = SegmentUrl.parse(url);
-    Link home = borrow(parsed.server());
+    Link home = borrow(parsed.server(), token, files);
     Link from = null;
     Link at = home;
     try {
@@ -314,12 +384,23 @@ public final class Client implements AutoCloseable {
     }
   }
 
-  private Link borrow(Hosts server) {
+  private Link borrow(Exchange exchange) {
+    links.lock.lock();
+    try {
+      Link link = exchange.link();
+      ++link.borrowers;
+      return link;
+    } finally {
+      links.lock.unlock();
+    }
+  }
+
+  private Link borrow(Hosts server, String shownToken, TlsFiles shownFiles) {
     while (true) {
       SocketAddress[] addresses = lookUp(server);
       links.lock.lock();
       try {
-        Link link = links.named(server, addresses, token, files, null);
+        Link link = links.named(server, addresses, shownToken, shownFiles, null);
         if (link == null) continue;
         ++link.borrowers;
         return link;
@@ -392,7 +473,7 @@ public final class Client implements AutoCloseable {
 
   /** The next opening of the URL makes another segment. */
   private void forget(Segment segment) {
-    segments.remove(segment.url(), segment.opening());
+    names.leave(segment.opening());
     closings.incrementAndGet();
   }
 
@@ -404,7 +485,7 @@ public final class Client implements AutoCloseable {
     if (opening == null || opening.get() != null) return;
     lock.lock();
     try {
-      if (!segments.remove(opening.url, opening)) return;
+      if (!names.leave(opening)) return;
       closings.incrementAndGet();
       opening.end();
     } finally {
@@ -416,7 +497,7 @@ public final class Client implements AutoCloseable {
 
   /** The open segment that a slot names; null: it is not open. */
   Segment opened(String url) {
-    Opening found = segments.get(url);
+    Opening found = names.find(url);
     return found == null ? null : found.get();
   }
 
@@ -448,7 +529,7 @@ public final class Client implements AutoCloseable {
         else first.addSuppressed(wrong);
       }
     }
-    for (Opening each : List.copyOf(segments.values())) if (each.get() == null) lost(each);
+    for (Opening each : List.copyOf(names.all())) if (each.get() == null) lost(each);
     if (first instanceof java.lang.Error wrong) throw wrong;
     if (first != null) throw (RuntimeException) first;
   }
@@ -457,7 +538,7 @@ public final class Client implements AutoCloseable {
     lock.lock();
     try {
       List<Segment> open = new ArrayList<>();
-      for (Opening each : segments.values()) {
+      for (Opening each : names.all()) {
         Segment segment = each.get();
         if (segment == null) continue;
         segment.openings = 1;

@@ -1,7 +1,9 @@
 package org.interweave.client;
 
 import static org.interweave.wire.protocol.SessionCodec.MessageType.DONE;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.LIST_MEMBERS;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.LIST_SEGMENTS;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.MEMBER_LIST;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.REMOVE_SEGMENT;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.SEGMENT_LIST;
 
@@ -14,9 +16,11 @@ import org.interweave.wire.protocol.SegmentCodec;
 import org.interweave.wire.protocol.SegmentCodec.ListSegments;
 import org.interweave.wire.protocol.SegmentCodec.RemoveSegment;
 import org.interweave.wire.protocol.SegmentCodec.SegmentList;
+import org.interweave.wire.protocol.SessionCodec.ListMembers;
+import org.interweave.wire.protocol.SessionCodec.MemberList;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
 
-/** What a server is asked about its segments as a whole. */
+/** What a server is asked about its segments as a whole, and about its space. */
 final class Directory {
   private static final long LONGEST = 30_000_000_000L;
   private static final byte[] NO_BYTES = new byte[0];
@@ -38,7 +42,8 @@ final class Directory {
     while (true) {
       byte[] body = ListSegments.CODEC.toBytes(new ListSegments(prefix, after));
       SegmentList list =
-          Answers.expect(ask(LIST_SEGMENTS, body), SEGMENT_LIST, SegmentList.CODEC);
+          Answers.expect(
+              ask(LIST_SEGMENTS, body, Clock.now() + LONGEST), SEGMENT_LIST, SegmentList.CODEC);
       for (SegmentCodec.SegmentInfo each : list.segments()) found.add(shown(each));
       if (!list.more() || list.segments().isEmpty()) return found;
       after = list.segments().get(list.segments().size() - 1).path();
@@ -59,16 +64,21 @@ final class Directory {
   /** Where the server sends the client on instead [SPACE-9]; null: it has removed the segment. */
   RedirectField remove(String path) {
     byte[] body = RemoveSegment.CODEC.toBytes(new RemoveSegment(path));
-    Message answer = ask(REMOVE_SEGMENT, body);
+    Message answer = ask(REMOVE_SEGMENT, body, Clock.now() + LONGEST);
     RedirectField to = Answers.redirect(answer);
     if (to == null) Answers.expect(answer, DONE);
     return to;
   }
 
-  private Message ask(MessageType type, byte[] body) {
+  /** The servers of its space with numbers above that. */
+  MemberList members(long after, long deadline) {
+    byte[] body = ListMembers.CODEC.toBytes(new ListMembers(after));
+    return Answers.expect(ask(LIST_MEMBERS, body, deadline), MEMBER_LIST, MemberList.CODEC);
+  }
+
+  private Message ask(MessageType type, byte[] body, long deadline) {
     link.lock.lock();
     try {
-      long deadline = Clock.now() + LONGEST;
       link.connected(null, deadline, true, true);
       if (from != null && !link.isOf(from.space())) throw link.inOtherSpace();
       Call call = link.send(type, null, body, NO_BYTES, true);

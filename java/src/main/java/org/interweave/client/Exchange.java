@@ -2,6 +2,7 @@ package org.interweave.client;
 
 import static org.interweave.wire.protocol.SessionCodec.MessageType.OPEN_SEGMENT;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
@@ -38,8 +39,12 @@ final class Exchange {
 
   final Conversation conversation;
   final Condition changed;
-  /** That of the URL. */
-  private final Link home;
+  /** Those of its names, as the program opened them [SPACE-63]. */
+  private final List<Link> named = new ArrayList<>(1);
+  /** Of all names' servers, once there are several; null: of any. */
+  private byte[] namedSpace;
+  /** That of the URL, or of the other name that was asked last. */
+  private Link home;
   /** Where the segment is open, or asked for now [SPACE-10]. */
   private Link link;
   /** Where the home's server last sent the segment; null: nowhere. */
@@ -75,6 +80,7 @@ final class Exchange {
 
   Exchange(Link link, String path, OpenOptions options, Listener listener) {
     home = link;
+    named.add(link);
     this.link = link;
     this.path = path;
     this.options = options;
@@ -102,13 +108,21 @@ final class Exchange {
     return link;
   }
 
-  /** That of the URL, and where the server of that sends the segment. */
+  /** Those of its names, and where the server of one sends the segment. */
   List<Link> links() {
-    return owner == null ? List.of(home) : List.of(owner, home);
+    List<Link> all = new ArrayList<>(named);
+    if (owner != null) all.add(0, owner);
+    return all;
   }
 
   boolean needs(Link other) {
-    return other == home || other == link || other == owner;
+    return named.contains(other) || other == link || other == owner;
+  }
+
+  /** The program opened it by a name of that link's server, too [SPACE-63]. */
+  void alsoAt(Link other, byte[] ofSpace) {
+    if (namedSpace == null) namedSpace = ofSpace;
+    if (!named.contains(other)) named.add(other);
   }
 
   boolean isLeaving() {
@@ -141,6 +155,7 @@ final class Exchange {
       Connection live = link.connected(this, deadline, failsAtOnce, isInterruptible);
       if (live == null) continue;
       if (conversation.isOpen()) return live;
+      if (!isOfItsSpace()) throw inOtherSpace();
       Exchange leaver = link.leaving(path);
       if (leaver == null) {
         if (!isOpening) {
@@ -292,22 +307,47 @@ final class Exchange {
     moveTo(home);
     if (why.code() == Error.REDIRECTED) ownerIs(null);
     changed.signalAll();
-    if (mayPass && link.isLive() && !conversation.isOver() && !isOpening) sendOpen();
+    boolean isReady = link.isLive() && isOfItsSpace();
+    if (mayPass && isReady && !conversation.isOver() && !isOpening) sendOpen();
   }
 
   /**
    * An attempt to connect has failed. A segment that was open is asked for where it was, and then
-   * at the server of the URL, by turns.
+   * at the servers of its names, by turns.
    */
   void unreachable(InterweaveException why) {
     if (isLeaving || conversation.isOver()) return;
     isAway();
     if (link != home) {
       comeHome(why);
-    } else if (owner != null && session != null && Link.mayPass(why)) {
-      moveTo(owner);
+    } else if (session != null && Link.mayPass(why)) {
+      moveTo(nextPlace());
       if (link.isLive()) connectionMade();
     }
+  }
+
+  /** After the last name where it was before the first. */
+  private Link nextPlace() {
+    for (int tried = 0; tried < named.size(); ++tried) {
+      int next = named.indexOf(home) + 1;
+      boolean isRoundOver = next == named.size();
+      home = named.get(isRoundOver ? 0 : next);
+      if (isRoundOver && owner != null) return owner;
+      if (!home.isLive() || namedSpace == null || home.isOf(namedSpace)) break;
+    }
+    return home;
+  }
+
+  /** Whether it may be asked for here: a server may serve another space by now [SPACE-63]. */
+  private boolean isOfItsSpace() {
+    return link != home || namedSpace == null || link.isOf(namedSpace);
+  }
+
+  private InterweaveException inOtherSpace() {
+    return InterweaveException.of(
+        Error.UNREACHABLE,
+        path + ": the server of this name serves another space than that of its other names; ask"
+            + " its operator");
   }
 
   /**
@@ -415,15 +455,15 @@ final class Exchange {
   /** Opens the segment at once, because a program without a lock must also learn of a loss. */
   void connectionMade() {
     if (conversation.isOver() || isOpening) return;
-    if (link == home || link.isOf(space)) sendOpen();
-    else comeHome(link.inOtherSpace());
+    if (link != home && !link.isOf(space)) comeHome(link.inOtherSpace());
+    else if (isOfItsSpace()) sendOpen();
   }
 
   void tick(long now) {
     // The writer has to renew its lock.
     boolean isAwaited = conversation.grant() != null || now >= nextAsked;
     boolean isThere = conversation.isOpen() || conversation.isOver() || isOpening;
-    if (isAwaited && !isThere && !isLeaving) sendOpen();
+    if (isAwaited && !isThere && !isLeaving && isOfItsSpace()) sendOpen();
     conversation.tick(now);
     carryOut();
   }

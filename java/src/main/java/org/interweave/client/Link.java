@@ -149,6 +149,13 @@ final class Link implements Connection.Hearing<Call> {
         && Objects.equals(files, other.files);
   }
 
+  /** Whether servers are shown that here, too [SPACE-62]. Null: no files are given. */
+  boolean shows(String shownToken, TlsFiles given) {
+    TlsFiles others = TlsFiles.ofEnvironment();
+    TlsFiles shownFiles = given == null ? others : given.or(others);
+    return token.equals(shownToken) && files().equals(shownFiles);
+  }
+
   /** BAD_ARGUMENT if an opening gives credentials that this connection does not have [CRED-1]. */
   void checkSame(String shownToken, TlsFiles given) {
     String other = given == null ? null : given.another(files());

@@ -7,6 +7,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
@@ -42,7 +43,12 @@ import org.interweave.wire.protocol.SegmentCodec.SegmentOpened;
 import org.interweave.wire.protocol.SegmentCodec.VersionStamp;
 import org.interweave.wire.protocol.SessionCodec;
 import org.interweave.wire.protocol.SessionCodec.Hello;
+import org.interweave.wire.protocol.SessionCodec.ListMembers;
+import org.interweave.wire.protocol.SessionCodec.MemberInfo;
+import org.interweave.wire.protocol.SessionCodec.MemberList;
+import org.interweave.wire.protocol.SessionCodec.MemberState;
 import org.interweave.wire.protocol.SessionCodec.MessageType;
+import org.interweave.wire.protocol.SessionCodec.StoreState;
 import org.interweave.wire.protocol.SessionCodec.Welcome;
 import org.interweave.wire.protocol.XdrReader;
 
@@ -56,6 +62,8 @@ final class SpaceServer implements AutoCloseable {
   private static final VersionStamp BEFORE = new VersionStamp(1, 0, 0);
   private static final VersionStamp AFTER = new VersionStamp(1, 1, 0);
   private static final long FIRST_NOTIFICATION = 0x80000000L;
+  private static final Set<MessageType> UNHEARD =
+      EnumSet.of(MessageType.HELLO, MessageType.GOODBYE, MessageType.LIST_MEMBERS);
 
   /** A request that is not answered yet. */
   private record Waiting(Socket client, MessageType type, long stream, String path) {}
@@ -85,6 +93,9 @@ final class SpaceServer implements AutoCloseable {
   /** By path: where the segments are that have moved. */
   private final Map<String, RedirectField> moved = new HashMap<>();
   private long notifications = FIRST_NOTIFICATION;
+  /** Those of whom it knows that they share its store; none: it has its store alone. */
+  private List<SpaceServer> members = List.of();
+  private int lists;
 
   /** On a port that stays the same. */
   SpaceServer(int space) throws IOException {
@@ -126,6 +137,24 @@ final class SpaceServer implements AutoCloseable {
 
   String address() {
     return host() + ":" + port;
+  }
+
+  /** From now on it lists itself and these. */
+  synchronized SpaceServer sharesWith(SpaceServer... others) {
+    List<SpaceServer> all = new ArrayList<>(List.of(others));
+    all.add(this);
+    all.sort(Comparator.comparingInt(each -> each.port));
+    members = all;
+    return this;
+  }
+
+  /** How often it was asked for members. */
+  synchronized int listsSoFar() {
+    return lists;
+  }
+
+  synchronized void serves(int otherSpace) {
+    space[0] = (byte) otherSpace;
   }
 
   /** Sends clients on from now on. */
@@ -291,7 +320,7 @@ final class SpaceServer implements AutoCloseable {
     // It may have been read while the connection was cut.
     if (client.isClosed()) return;
     MessageType type = MessageType.of(message.envelope().type());
-    if (type != MessageType.HELLO && type != MessageType.GOODBYE) heard.add(type);
+    if (!UNHEARD.contains(type)) heard.add(type);
     long stream = message.envelope().stream();
     switch (type) {
       case HELLO -> {
@@ -300,6 +329,7 @@ final class SpaceServer implements AutoCloseable {
       }
       case OPEN_SEGMENT -> answer(client, opening(client, message));
       case LIST_SEGMENTS -> answer(client, list(stream));
+      case LIST_MEMBERS -> answer(client, members(message));
       case REMOVE_SEGMENT ->
           answer(
               client,
@@ -393,6 +423,26 @@ final class SpaceServer implements AutoCloseable {
     SegmentOpened body =
         new SegmentOpened(opened, false, newest, Durability.SYNCED, 0, 0, 0, List.of());
     return Message.of(MessageType.SEGMENT_OPENED, stream, SegmentOpened.CODEC, body);
+  }
+
+  /** One row an answer, so that a client has to ask again. The numbers are the ports. */
+  private Message members(Message message) {
+    ++lists;
+    long after = message.decode(ListMembers.CODEC).after();
+    List<MemberInfo> rows = new ArrayList<>();
+    for (SpaceServer each : members) {
+      if (each.port <= after) continue;
+      rows.add(
+          new MemberInfo(
+              each.port, each.address(), "", 1000, MemberState.STANDING, each == this, 0, 0));
+    }
+    StoreState store = new StoreState("", "", 0, 0, false, "");
+    boolean hasMore = rows.size() > 1;
+    MemberList body =
+        new MemberList(
+            !members.isEmpty(), false, hasMore ? rows.subList(0, 1) : rows, hasMore, 0, 0, store);
+    long stream = message.envelope().stream();
+    return Message.of(MessageType.MEMBER_LIST, stream, MemberList.CODEC, body);
   }
 
   /** A segment of another server of the space [SPACE-35], and then one of its own. */
