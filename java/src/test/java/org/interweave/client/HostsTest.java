@@ -1,5 +1,6 @@
 package org.interweave.client;
 
+import static org.interweave.wire.protocol.SessionCodec.MessageType.ABORT_WRITER;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.ACQUIRE_WRITER;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.OPEN_SEGMENT;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_WRITER;
@@ -128,6 +129,7 @@ class HostsTest {
     assertEquals(OPEN_SEGMENT, two.heard());
     segment.write().abort();
     assertEquals(ACQUIRE_WRITER, two.heard());
+    assertEquals(ABORT_WRITER, two.heard());
     assertArrayEquals(one.session(2), two.hello().session(), "the session of the first host");
     two.cut();
     assertEquals(OPEN_SEGMENT, two.heard());
