@@ -32,7 +32,7 @@ fn lock_8_a_new_owner_remembers_the_releases_of_the_one_before_for_an_hour() {
     let mut before = World::new(true);
     let (segment, last) = found(&mut before, false, Durability::Synced);
     let (mut world, _) = restarted(segment);
-    let minutes = |n| n * 60 * 1000;
+    let minutes = |n: u64| n * 60 * 1000;
     for (passes_ms, committed) in [(minutes(59), Some(last)), (minutes(1), None)] {
         world.pass(passes_ms);
         for connection in 10..=80 {
