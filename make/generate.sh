@@ -15,7 +15,8 @@ fi
 . make/toolchain.sh
 typescript() { cat web/src/wire/{interface,protocol/*}.ts | git hash-object --stdin; }
 before=$(typescript)
-idl() { cargo run --release --quiet --locked "${cargo_members[@]}" --bin interweave-idl -- "$@"; }
+cargo build --release --quiet --locked "${cargo_members[@]}" --bin interweave-idl
+idl() { "${CARGO_TARGET_DIR:-target}/release/interweave-idl" "$@"; }
 idl codec --lang rust --out server/wire/src/protocol spec/protocol/*.x
 idl codec --lang cpp --out native/protocol spec/protocol/*.x
 idl codec --lang typescript --out web/src/wire/protocol spec/protocol/*.x
