@@ -31,7 +31,6 @@ save() {
   units=$(find "$folder" -mindepth 1 -maxdepth 1 ! -name 'interweave*' | wc -l)
   [ "$(cat "$kept/units" 2>/dev/null || echo 0)" -lt "$units" ] || return 0
   local half_done
-  mkdir -p "$IW_CACHE"
   half_done=$(mktemp -d "$IW_CACHE/saving.XXXXXX")
   # shellcheck disable=SC2064
   trap "rm -rf '$half_done'" EXIT
@@ -52,7 +51,9 @@ save() {
     cut -d ' ' -f 2- | xargs -r rm -rf
 }
 
+mkdir -p "$IW_CACHE"
+# By one at a time: builds of other clones, and of other stages, keep theirs here, too.
 case "${1:-}" in
-  restore | save) "$1" ;;
+  restore | save) (flock 9; "$1") 9>"$IW_CACHE/lock" ;;
   *) echo "cargo_dependencies: restore or save?" >&2; exit 2 ;;
 esac
