@@ -28,8 +28,8 @@ OVERBOOKED = 1.8
 BUILD = Stage("build", ["make/build.sh", "tests"])
 FETCH = Stage("fetch", ["make/fetch.sh"], cores=0.2)
 
-# What mostly computes. The runner starts the first stage that fits, so one of these is always
-# running, and beside it one that mostly waits.
+# These stages mostly compute. The runner starts the first stage that fits, so one of them always
+# runs. A stage that mostly waits runs beside it.
 HEAVY = [
     Stage("tidy", ["make/tidy.sh"], after=("build",)),
 ]

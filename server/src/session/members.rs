@@ -22,7 +22,7 @@ pub(super) struct Looks {
     waiting: BTreeMap<u64, (At, bool)>,
 }
 
-/// What is known of the rules that the servers of the store share.
+/// The server's knowledge of the rules that the servers of the store share.
 #[derive(Debug, Default)]
 pub(super) struct SharedRules {
     /// The version that holds; 0: the store has none.

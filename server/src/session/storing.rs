@@ -60,7 +60,7 @@ impl Engine {
         self.forget_closed();
     }
 
-    /// Takes an answer that is no more in doubt.
+    /// Takes an answer whose outcome is known.
     pub(super) fn take_answer(&mut self, ticket: u64, result: Result<(), StoreError>) {
         self.wire.counters.store_errors += u64::from(result.is_err());
         match &result {

@@ -7,7 +7,7 @@ use crate::network::Side;
 use crate::random::Random;
 use interweave_wire::protocol::{CoherenceModel, Durability};
 
-/// What is particular to a space.
+/// The properties that only a space has.
 #[derive(Debug, Clone)]
 pub struct Space {
     pub servers: usize,
@@ -44,7 +44,7 @@ pub enum SpaceFault {
         server: usize,
         ns: u64,
     },
-    /// The server's connections to the database are reset. What was sent may come later.
+    /// The server's connections to the database are reset. Messages on the way may come later.
     CutDatabase {
         server: usize,
     },

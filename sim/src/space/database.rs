@@ -513,7 +513,7 @@ impl Database {
         }
     }
 
-    /// The connections of that start break. What was sent on them may still come, and a commit that
+    /// The connections of that start break. Messages on them may still come, and a commit that
     /// has begun ends. `is_told`: the server lives, and is told.
     pub fn cut(&mut self, env: &mut Env, start: u64, is_told: bool) {
         let of_it = self.sessions.iter_mut().filter(|(_, s)| s.start == start);

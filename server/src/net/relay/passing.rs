@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 /// The bytes that are kept of each direction.
 const KEPT_BYTES: usize = 64 << 10;
-/// The time in which an end takes that there is no more.
+/// So long an end may take to close its connection.
 const PARTING: Duration = Duration::from_secs(1);
 
 pub trait Both: AsyncRead + AsyncWrite + Send + Unpin {}

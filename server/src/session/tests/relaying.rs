@@ -85,7 +85,7 @@ fn space_50_the_client_is_let_in_without_a_session() {
     let (to, said) = world.relays.remove(0);
     assert_eq!((&*to.address, &*to.tls_name), ("b.example:7747", "b"));
     assert_eq!(world.engine.statistics().sessions, sessions);
-    // What is left of the hello asks for nothing [SPACE-54].
+    // The hello that the owner gets has no FIELD_REDIRECT [SPACE-54].
     let pid = field(FieldKey::Pid, &PidField { pid: 4 });
     assert_eq!((said.session, said.fields), ([7; 16], vec![pid]));
     // The owner watches over it.

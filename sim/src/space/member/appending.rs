@@ -188,7 +188,7 @@ impl Appending {
         }
     }
 
-    /// What is to be sent now. None: all are answered.
+    /// The next work for the database. None: all appends are answered.
     pub fn work(&mut self, (owner, claim): (u64, u64), shared: &SharedState) -> Option<Work> {
         if self.batch.is_looking {
             let segments = self.batch.ids();

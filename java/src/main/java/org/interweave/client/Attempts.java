@@ -61,7 +61,7 @@ final class Attempts {
     nextAt = now;
   }
 
-  /** If there is no way to the server, these hosts pass the connection on [SPACE-49]. */
+  /** If the client cannot reach the server, these hosts relay the connection [SPACE-49]. */
   void addRelays(Attempts home, RedirectField to) {
     for (Host each : home.hosts) hosts.add(new Host(each.server, each.address, to));
   }

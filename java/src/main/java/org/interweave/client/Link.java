@@ -131,7 +131,7 @@ final class Link implements Connection.Hearing<Call> {
     return new Link(links, to, name, at, introduction, token, files);
   }
 
-  /** The hosts of that link pass this one's connections on, if there is no way to its server. */
+  /** If this link cannot reach its server, the hosts of that link relay its connections. */
   void isRelayedBy(Link home, RedirectField to) {
     attempts.addRelays(home.attempts, to);
   }
