@@ -16,6 +16,8 @@ const SERVERS: usize = 3;
 pub const LEASE: &str = "1";
 const WRITERS: usize = 8;
 const SEGMENTS: usize = 16;
+/// Reads so soon after a disturbance, which makes segments change their owner, are counted apart.
+const SOON: Duration = Duration::from_secs(5);
 
 /// A segment, as its writer and the reader tell of it.
 pub struct Spot {
@@ -46,7 +48,9 @@ pub struct World {
     pub spots: Vec<Spot>,
     servers: Vec<Address>,
     is_over: AtomicBool,
+    disturbed: Mutex<Instant>,
     reads: AtomicU64,
+    reads_soon: AtomicU64,
 }
 
 impl World {
@@ -72,17 +76,33 @@ impl World {
     }
 
     /// No read is older than what was acknowledged before it was asked for.
-    fn read(&self) {
-        let mut wanderers: Vec<Wanderer> = (0..SEGMENTS).map(|s| self.wanderer(s)).collect();
+    /// `reader`: readers begin at segments of their own, so that not all of them wait for the
+    /// owner of one.
+    fn read(&self, reader: usize) {
+        let order = (0..SEGMENTS).map(|n| (n + reader * SEGMENTS / readers()) % SEGMENTS);
+        let mut wanderers: Vec<_> = order.map(|s| (&self.spots[s], self.wanderer(s))).collect();
         while !self.is_over() {
-            for (spot, wanderer) in self.spots.iter().zip(&mut wanderers) {
+            for (spot, wanderer) in &mut wanderers {
                 let floor = spot.acknowledged.load(Ordering::SeqCst);
                 if let Ok(version) = wanderer.read() {
                     assert!(version >= floor, "{}: {version} after {floor}", spot.path);
-                    self.reads.fetch_add(1, Ordering::SeqCst);
+                    self.count_read();
                 }
             }
         }
+    }
+
+    fn count_read(&self) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let disturbed = *self.disturbed.lock().expect("nobody has failed");
+        if disturbed.elapsed() <= SOON {
+            self.reads_soon.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Owners change from now on.
+    fn is_disturbed(&self) {
+        *self.disturbed.lock().expect("nobody has failed") = Instant::now();
     }
 
     pub fn forget_pauses(&self) {
@@ -105,9 +125,19 @@ impl World {
     }
 }
 
+/// A number from the environment, or this one.
+pub fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |n| n.parse().expect("a number"))
+}
+
 /// IW_KILLS: how many.
 fn kills(default: usize) -> usize {
-    std::env::var("IW_KILLS").map_or(default, |n| n.parse().expect("a number"))
+    number("IW_KILLS", default)
+}
+
+/// IW_READERS: how many readers look at all segments.
+fn readers() -> usize {
+    number("IW_READERS", 1)
 }
 
 /// The servers of a space.
@@ -163,7 +193,9 @@ pub fn campaign(
         spots: (0..SEGMENTS).map(spot).collect(),
         servers: servers.members.iter().map(|m| m.address.clone()).collect(),
         is_over: AtomicBool::new(false),
+        disturbed: Mutex::new(Instant::now()),
         reads: AtomicU64::new(0),
+        reads_soon: AtomicU64::new(0),
     };
     let mut pauses = Vec::new();
     thread::scope(|scope| {
@@ -172,10 +204,14 @@ pub fn campaign(
             let world = &world;
             scope.spawn(move || world.write(writer));
         }
-        scope.spawn(|| world.read());
+        for reader in 0..readers() {
+            let world = &world;
+            scope.spawn(move || world.read(reader));
+        }
         world.wait_for_all();
         for number in 0..count {
             world.forget_pauses();
+            world.is_disturbed();
             disturb(number, &mut cluster, &mut servers, &world);
             world.wait_for_all();
             pauses.extend(world.spots.iter().map(Spot::take_pause).max());
@@ -189,12 +225,14 @@ fn report((kind, count): (&str, usize), world: &World, mut pauses: Vec<Duration>
     let written = world.spots.iter();
     let written = written.map(|s| s.acknowledged.load(Ordering::SeqCst));
     let reads = world.reads.load(Ordering::SeqCst);
+    let soon = world.reads_soon.load(Ordering::SeqCst);
     pauses.sort_unstable();
     let (median, worst) = (pauses[pauses.len() / 2], pauses[pauses.len() - 1]);
     println!(
-        "{count} {kind}: {} releases, {reads} reads; lost 0, double 0, stale 0; longest \
-         pause of a segment: median {} ms, worst {} ms",
+        "{count} {kind}: {} releases, {reads} reads, {soon} of them within {} s; lost 0, double 0, \
+         stale 0; longest pause of a segment: median {} ms, worst {} ms",
         written.sum::<u64>(),
+        SOON.as_secs(),
         median.as_millis(),
         worst.as_millis()
     );

@@ -2,7 +2,7 @@
 //! acknowledged is lost, nothing is applied twice, no read is stale, and writers wait for a moment
 //! only.
 
-use crate::kills::{campaign, LEASE};
+use crate::kills::{campaign, number, LEASE};
 use crate::member::{interweave, new_port, Member};
 use crate::wanderer::Wanderer;
 use interweave_postgres_cluster::Cluster;
@@ -16,11 +16,6 @@ use std::time::{Duration, Instant};
 
 /// Where no server dies, a short lease has no part in the pauses.
 const LONG_LEASE: &str = "5";
-
-/// A number from the environment, or this one.
-fn number(name: &str, default: usize) -> usize {
-    std::env::var(name).map_or(default, |n| n.parse().expect("a number"))
-}
 
 /// Moves the segment to the server.
 fn move_to(by: &Member, path: &str, to: &Member) {
