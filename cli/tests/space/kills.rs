@@ -105,6 +105,19 @@ impl World {
         *self.disturbed.lock().expect("nobody has failed") = Instant::now();
     }
 
+    /// Waits until there were so many reads.
+    fn wait_for_reads(&self, count: u64) {
+        let (mut read, mut since) = (0, Instant::now());
+        while read < count {
+            thread::sleep(Duration::from_millis(5));
+            let now = self.reads.load(Ordering::Relaxed);
+            if now > read {
+                (read, since) = (now, Instant::now());
+            }
+            assert!(since.elapsed() < PATIENT, "nobody reads any more");
+        }
+    }
+
     pub fn forget_pauses(&self) {
         for spot in &self.spots {
             spot.take_pause();
@@ -133,6 +146,12 @@ pub fn number(name: &str, default: usize) -> usize {
 /// IW_KILLS: how many.
 fn kills(default: usize) -> usize {
     number("IW_KILLS", default)
+}
+
+/// IW_READS: how many reads there are to be in the whole campaign, at least. Disturbances wait for
+/// their share of them.
+fn reads_wanted() -> u64 {
+    number("IW_READS", 0) as u64
 }
 
 /// IW_READERS: how many readers look at all segments.
@@ -215,6 +234,7 @@ pub fn campaign(
             disturb(number, &mut cluster, &mut servers, &world);
             world.wait_for_all();
             pauses.extend(world.spots.iter().map(Spot::take_pause).max());
+            world.wait_for_reads(reads_wanted() * (number + 1) as u64 / count as u64);
         }
         drop(ends);
     });
@@ -261,7 +281,7 @@ fn killed_owners() {
 #[test]
 fn killed_primaries() {
     let space = ("kills of primaries", "primaries", LEASE);
-    campaign(space, kills(1), |_, cluster, servers, _| {
+    campaign(space, kills(3), |_, cluster, servers, _| {
         servers.fail_over(cluster);
     });
 }
@@ -271,7 +291,7 @@ fn killed_primaries() {
 #[test]
 fn killed_standbys() {
     let space = ("standbys", "standbys", LEASE);
-    campaign(space, kills(1), |_, cluster, servers, _| {
+    campaign(space, kills(3), |_, cluster, servers, _| {
         cluster.kill_standby();
         cluster.start_standby();
         for member in &mut servers.members {
@@ -283,7 +303,7 @@ fn killed_standbys() {
 #[test]
 fn killed_owners_with_primaries() {
     let space = ("kills of owners and primaries", "together", LEASE);
-    campaign(space, kills(1), |number, cluster, servers, _| {
+    campaign(space, kills(3), |number, cluster, servers, _| {
         servers.members[number % SERVERS].server.kill();
         servers.fail_over(cluster);
     });
