@@ -7,7 +7,7 @@
 
 use crate::content::Content;
 use interweave_wire::protocol::{Durability, VersionStamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// A broken promise: the checker that found it, and what was found.
@@ -108,6 +108,8 @@ pub struct SegmentHistory {
     pub is_damaged: bool,
     /// Somebody has asked for its removal.
     is_removing: bool,
+    /// The servers that have asked for it, and have not heard what became of it.
+    removers: BTreeSet<u64>,
     /// By fence.
     grants: BTreeMap<u64, Granted>,
     /// Serials that were lent: the first of each range, and the first after it.
@@ -140,6 +142,7 @@ impl SegmentHistory {
             may_be_damaged: false,
             is_damaged: false,
             is_removing: false,
+            removers: BTreeSet::new(),
             grants: BTreeMap::new(),
             serials: BTreeMap::new(),
         }
@@ -206,8 +209,36 @@ impl SegmentHistory {
     }
 
     /// The server has asked the store to remove the segment, and tells whoever asks.
-    pub fn begins_removal(&mut self) {
+    pub fn begins_removal(&mut self, server: u64) {
         self.is_removing = true;
+        self.removers.insert(server);
+    }
+
+    /// A server of a space hears that its removal took effect, or that nobody knows whether it
+    /// did, or ends. All that it has said until now may be of before the removal. `is_last`: it
+    /// hears nothing more of it.
+    pub fn removal_heard(&mut self, now_ns: u64, server: u64, is_last: bool) {
+        if self.removers.contains(&server) {
+            self.removed(now_ns, false);
+        }
+        if is_last {
+            self.removal_ended(server);
+        }
+    }
+
+    /// The server waits for no answer about a removal any more.
+    pub fn removal_ended(&mut self, server: u64) {
+        self.removers.remove(&server);
+    }
+
+    /// Everybody sees that the segment is that server's. So no removal takes effect any more for
+    /// which another one has asked before [STORE-1], whenever that one hears of it.
+    pub fn is_owned_by(&mut self, now_ns: u64, server: u64) {
+        let count = self.removers.len();
+        self.removers.retain(|remover| *remover == server);
+        if self.removers.len() < count {
+            self.removed(now_ns, false);
+        }
     }
 
     /// The segment was removed, or nobody knows whether it was.
@@ -574,6 +605,47 @@ mod tests {
     use super::*;
 
     const FIRST: Name = (1, 11);
+    const FIRST_STAMP: VersionStamp = VersionStamp {
+        incarnation: 1,
+        number: FIRST.0,
+        chain: FIRST.1,
+    };
+
+    /// Server 1 has asked for a removal, and server 2 owns the segment since 10. The first version
+    /// was acknowledged at 20.
+    fn owned_by_another() -> SegmentHistory {
+        let mut history = SegmentHistory::new("/s".to_string(), Durability::Synced);
+        history.begins_removal(1);
+        history.removal_heard(5, 1, false);
+        history.is_owned_by(10, 2);
+        history.sent((EMPTY, FIRST), (&Rc::default(), 0, 1));
+        history.said_ns = 20;
+        let acknowledged = history.acknowledged(20, FIRST, &FIRST_STAMP);
+        assert_eq!(acknowledged, Ok(()));
+        history
+    }
+
+    #[test]
+    fn a_removal_of_an_earlier_owner_takes_no_version_of_the_next() {
+        let mut history = owned_by_another();
+        let floor = history.floor();
+        history.removal_heard(30, 1, true);
+        assert!(history.was_written_since(10) && history.floor() == floor);
+        // The owner itself may still remove the segment.
+        history.begins_removal(2);
+        history.is_owned_by(40, 2);
+        history.removal_heard(50, 2, false);
+        assert!(!history.was_written_since(10) && history.has_lost_since(50));
+    }
+
+    #[test]
+    fn a_removal_that_was_refused_takes_no_version() {
+        let mut history = owned_by_another();
+        history.begins_removal(2);
+        history.removal_ended(2);
+        history.removal_heard(50, 2, true);
+        assert!(history.was_written_since(10));
+    }
 
     /// The first version was sent, and the segment may have lost it at 10.
     fn lost() -> SegmentHistory {
@@ -586,12 +658,7 @@ mod tests {
     /// Somebody is told of the first version.
     fn hear(history: &mut SegmentHistory, said_ns: u64) -> Checked<()> {
         history.said_ns = said_ns;
-        let stamp = VersionStamp {
-            incarnation: 1,
-            number: FIRST.0,
-            chain: FIRST.1,
-        };
-        history.see(&stamp).map(drop)
+        history.see(&FIRST_STAMP).map(drop)
     }
 
     #[test]

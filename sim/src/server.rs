@@ -1,6 +1,7 @@
 //! The server: its engine and its store as they are, and in the place of net's sockets and tasks
 //! this shell, which carries effects out over the simulated network.
 
+mod removing;
 mod saving;
 mod sharing;
 mod turns;
@@ -20,7 +21,8 @@ use interweave_server::session::{Config, Effect, Engine, Request};
 use interweave_store::{
     Done, End, Next, Record, RecoveredSegment, SegmentStore, Sought, StoreError, Threads,
 };
-use interweave_wire::protocol::{Durability, LogBody, LogKind};
+use interweave_wire::protocol::Durability;
+use removing::Removing;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -122,10 +124,7 @@ pub struct Server {
     pub is_paused: bool,
     waiting: Vec<Event>,
     leases: Leases,
-    /// The segment that the present request removes, and those whose removals the store has not
-    /// answered, by ticket.
-    removing: Option<usize>,
-    removals: BTreeMap<u64, usize>,
+    removing: Removing,
     /// The first promise that its messages broke.
     broken: Checked<()>,
     /// Since then its clients do not reach it, because another server owns its store.
@@ -212,6 +211,8 @@ impl Server {
         for remark in remarks {
             env.say(|| format!("server: {remark}"));
         }
+        let is_shared = matches!(works, Works::Member(_));
+        let removing = Removing::of(store.owner_epoch(), is_shared);
         let mut server = Server {
             start,
             process,
@@ -230,8 +231,7 @@ impl Server {
             is_paused: false,
             waiting: Vec::new(),
             leases,
-            removing: None,
-            removals: BTreeMap::new(),
+            removing,
             broken: Ok(()),
             deaf_ns: None,
         };
@@ -356,10 +356,7 @@ impl Server {
                 group,
                 durable,
             } => {
-                if let Some(segment) = self.removing.filter(|_| is_removal(&group)) {
-                    self.removals.insert(ticket, segment);
-                    env.history[segment].begins_removal();
-                }
+                self.removing.append(env, ticket, &group);
                 self.appends.push(Append {
                     group,
                     durable,
@@ -546,20 +543,9 @@ impl Server {
         if let Err(error) = &result {
             env.say(|| format!("store: ticket {ticket}: {error}"));
         }
-        let is_ok = result.is_ok();
+        let heard = result.clone();
         self.event(env, |engine, now_ns| engine.stored(now_ns, ticket, result));
-        let is_unknown = !is_ok && matches!(self.works, Works::Member(_));
-        let segment = match is_unknown {
-            // It may be decided later, and the owner speaks as before until then.
-            true => self.removals.get(&ticket).copied(),
-            false => self.removals.remove(&ticket),
-        };
-        if let Some(segment) = segment {
-            // Of a space, the database says what it has removed, and the owner hears of it later.
-            let is_alone = matches!(self.works, Works::Embedded(_));
-            let world_ns = env.world_ns;
-            env.history[segment].removed(world_ns, is_ok && is_alone);
-        }
+        self.removing.answered(env, ticket, &heard);
         let is_in_need = self.store.as_ref().is_some_and(|store| store.is_in_need());
         if env.now_ns >= self.looked_ns + LOOK_AGAIN_NS && is_in_need {
             self.look_after_store(env.now_ns);
@@ -626,7 +612,7 @@ impl Server {
                 env.counts.messages += 1;
                 self.excuse_absence(env.now_ns);
                 self.leases.asked(env.now_ns, connection, &incoming);
-                self.removing = removed_by(env, &incoming.request);
+                self.removing.request(env, &incoming.request);
                 self.event(env, |engine, now_ns| {
                     engine.request(now_ns, connection, incoming);
                 });
@@ -722,10 +708,7 @@ impl Server {
 
     /// The process ends: its peers are told by the operating system.
     pub fn end(self, env: &mut Env) {
-        let world_ns = env.world_ns;
-        for segment in self.removals.values() {
-            env.history[*segment].removed(world_ns, false);
-        }
+        self.removing.end(env);
         for &connection in self.connections.keys() {
             env.break_connection(connection, &[Side::Client]);
         }
@@ -777,19 +760,6 @@ impl Server {
     pub fn has_stopped_store(&self) -> Option<StoreError> {
         self.store.as_ref()?.stopped()
     }
-}
-
-/// The segment that the request would remove.
-fn removed_by(env: &Env, request: &Request) -> Option<usize> {
-    let Request::RemoveSegment(r) = request else {
-        return None;
-    };
-    env.segment_at(&r.path)
-}
-
-fn is_removal(group: &[Record]) -> bool {
-    let removal = LogBody::Other(LogKind::Remove as i32);
-    group.iter().any(|record| record.body == removal)
 }
 
 fn say(said: &Said, stored: Stored) {

@@ -36,14 +36,9 @@ impl Server {
         let is_ok = ends.is_ok();
         env.trace.note(env.now_ns, &[self.start, u64::from(is_ok)]);
         env.say(|| format!("server {:x}: it has settled: {ends:?}", self.start));
+        let heard = ends.clone();
         self.event(env, |engine, now_ns| engine.settled(now_ns, ends));
-        let world_ns = env.world_ns;
-        for segment in self.removals.values() {
-            env.history[*segment].removed(world_ns, false);
-        }
-        if is_ok {
-            self.removals.clear();
-        }
+        self.removing.settled(env, &heard);
     }
 
     pub(super) fn renew(&mut self, env: &mut Env, is_drained: bool) {

@@ -136,6 +136,8 @@ pub struct Database {
     untold: Vec<String>,
     /// Those of which the removal was lost.
     unremoved: Vec<String>,
+    /// The paths of segments whose rows were written, and their owners.
+    owned: Vec<(String, u64)>,
 }
 
 /// The number of the server in its space, of that start.
@@ -169,6 +171,7 @@ impl Database {
             removed: BTreeSet::new(),
             untold: Vec::new(),
             unremoved: Vec::new(),
+            owned: Vec::new(),
         }
     }
 
@@ -445,11 +448,12 @@ impl Database {
         };
         let (session, node) = (t.session, t.node);
         self.nodes[node].shown.apply(&changes);
-        // A removal at a primary that was cut off is lost with it.
+        // What is written to a primary that was cut off is lost with it.
         let is_newest = self.primary() == Some(node);
         for change in changes.iter().filter(|_| is_newest) {
             if let Change::Segment(id, row) = change {
                 self.note_removal(*id, row);
+                self.owned.push((row.path().to_string(), row.owner));
             }
         }
         self.end(env, number);
@@ -476,6 +480,11 @@ impl Database {
     /// The paths of segments that are back: their removals were seen, and are lost.
     pub fn take_unremoved(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unremoved)
+    }
+
+    /// The paths of segments whose rows were written since the last call, and their owners.
+    pub fn take_owned(&mut self) -> Vec<(String, u64)> {
+        std::mem::take(&mut self.owned)
     }
 
     /// The paths of segments that were removed since the last call.

@@ -220,7 +220,8 @@ impl SpaceWorld<'_> {
         Ok(())
     }
 
-    /// Changes that did not wait for the standby may be lost.
+    /// Takes note of what the database has done to segments. Changes that did not wait for the
+    /// standby may be lost.
     fn note_losses(&mut self) {
         for path in self.database.take_removed() {
             if let Some(segment) = self.env.segment_at(&path) {
@@ -230,6 +231,11 @@ impl SpaceWorld<'_> {
         for path in self.database.take_unremoved() {
             if let Some(segment) = self.env.segment_at(&path) {
                 self.env.history[segment].unremoved(self.env.world_ns);
+            }
+        }
+        for (path, owner) in self.database.take_owned() {
+            if let Some(segment) = self.env.segment_at(&path) {
+                self.env.history[segment].is_owned_by(self.env.world_ns, owner);
             }
         }
         if !self.env.database_has_lost {
