@@ -57,7 +57,10 @@ const KINDS: [Kind; 12] = [
     plain("TCP: bulk without end", Does::Says(endless_bulk)),
     plain("HTTP: half a head", Does::Asks(half_a_request)),
     plain("WebSocket: nothing", Does::Upgrades(|_| Vec::new())),
-    plain("WebSocket: a great frame", Does::Upgrades(great_web_frame)),
+    plain(
+        "WebSocket: a great message",
+        Does::Upgrades(great_web_message),
+    ),
 ];
 
 const fn plain(name: &'static str, does: Does) -> Kind {
@@ -117,12 +120,15 @@ fn half_a_request(_: &Certificates) -> Vec<Vec<u8>> {
     trickling(head)
 }
 
-/// A binary message of 320 KiB, of which 19 KiB come.
-fn great_web_frame(_: &Certificates) -> Vec<Vec<u8>> {
-    let mut bytes = vec![0x82, 0xff];
-    bytes.extend((320_u64 << 10).to_be_bytes());
-    bytes.resize(19 << 10, 0);
-    trickling(bytes)
+/// A binary message in two frames, of which the second one does not end. The server reads no more.
+fn great_web_message(_: &Certificates) -> Vec<Vec<u8>> {
+    let frame = |first: u8, payload: u16| {
+        let mut bytes = vec![first, 0xfe];
+        bytes.extend(payload.to_be_bytes());
+        bytes.resize(bytes.len() + 4 + usize::from(payload), 0);
+        bytes
+    };
+    trickling([frame(0x02, 16 << 10), frame(0x00, 1000)].concat())
 }
 
 fn client_hello(certificates: &Certificates) -> Vec<Vec<u8>> {

@@ -5,7 +5,6 @@
 //! that is bound to this host's address is refused. A browser's Origin must be a page of this
 //! server, or a listed one. A page of another server on this host is a page of another site.
 
-use super::leash::Leash;
 use super::login::Shown;
 use super::tls::{HostNames, Validity};
 use axum::http::{header, HeaderMap, StatusCode, Uri};
@@ -22,8 +21,6 @@ pub struct Way {
     pub names: Option<Arc<HostNames>>,
     /// The token of the login, if it may be passed on.
     pub shown: Shown,
-    /// Bounds the bytes that are read of the connection.
-    pub leash: Arc<Leash>,
     /// Whether the client's certificate is still valid.
     pub validity: Arc<Validity>,
 }

@@ -6,7 +6,6 @@
 //! (visits.rs).
 
 use super::door::Way;
-use super::leash::Leashed;
 use super::listen::{send_at_once, Patience};
 use super::tls::{Admitted, Entrance};
 use super::visits::{Visit, Visits};
@@ -38,6 +37,8 @@ const PARTING: Duration = Duration::from_secs(5);
 /// The longest head of a request. One of 14 KiB with many fields took more than a stranger may
 /// cost [NET-8].
 const MAX_HEAD_BYTES: usize = 12 * 1024;
+/// The most fields of a request's head. The shortest one takes almost 200 bytes [NET-8].
+const MAX_FIELDS: usize = 64;
 
 /// Where the port's connections pass the gate of TLS.
 pub struct Gated {
@@ -181,10 +182,6 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let app = TowerToHyperService::new(app);
-    let stream = Leashed {
-        stream,
-        leash: way.leash.clone(),
-    };
     let answer = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         let asking = visit.ask();
         request.extensions_mut().insert(way.clone());
@@ -199,6 +196,7 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_FIELDS)
         .serve_connection(TokioIo::new(stream), answer)
         .with_upgrades();
     let mut conversation = pin!(conversation);

@@ -15,10 +15,9 @@ use super::routes::{Need, Route};
 use super::shell::Shell;
 use super::tasks;
 use super::viewer;
-use super::websocket;
+use super::websocket::{self, WebSocket};
 use crate::session::{Act, Audited, Place};
-use axum::body::HttpBody;
-use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::body::{Body, HttpBody};
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{header, Method, StatusCode};
 use axum::middleware::{self, Next};
@@ -34,6 +33,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
 /// The most questions of handlers that wait for the engine's task.
 const MAX_ASKED: usize = 64;
@@ -422,13 +422,26 @@ async fn web_socket(
     Extension(mut way): Extension<Way>,
     Extension(caller): Extension<Caller>,
     shown: Option<Extension<Shown>>,
-    upgrade: WebSocketUpgrade,
+    request: Request,
 ) -> Response {
     way.peer.login = caller.0.filter(|login| login.token.is_some());
     way.shown = shown.map(|Extension(shown)| shown).unwrap_or_default();
-    websocket::bounded(upgrade).on_upgrade(move |socket| async move {
-        let _ = asker.asks.send(Ask::Web(Box::new(socket), way)).await;
-    })
+    let answer = match create_response_with_body(&request, Body::empty) {
+        Ok(answer) => answer,
+        Err(error) => {
+            let text = format!("InterWeave: this begins no WebSocket: {error}\n");
+            return (StatusCode::BAD_REQUEST, text).into_response();
+        }
+    };
+    let upgrade = hyper::upgrade::on(request);
+    tokio::spawn(async move {
+        // An error: the client has gone before the answer.
+        if let Ok(upgraded) = upgrade.await {
+            let socket = Box::new(websocket::over(upgraded).await);
+            let _ = asker.asks.send(Ask::Web(socket, way)).await;
+        }
+    });
+    answer
 }
 
 async fn only_admitted(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {

@@ -2,7 +2,7 @@
 //!
 //! The library of WebSockets collects a whole message before it gives anything of it. A message may
 //! have as many bytes as a frame. So a WebSocket whose client has not logged in yet is held to few
-//! bytes here, below the library [NET-8]. So is a client in a handshake of TLS.
+//! bytes here, below the library (strange_frames.rs) [NET-8]. So is a client in a handshake of TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 const FREE: usize = usize::MAX;
 /// The most bytes that one read brings while the connection is held.
-const PART: usize = 4096;
+const PART: usize = 1024;
 
 /// How many bytes more may be read of one connection.
 #[derive(Debug)]
@@ -30,6 +30,11 @@ impl Leash {
     /// Allows so many bytes more.
     pub fn hold(&self, bytes: usize) {
         self.0.store(bytes, Relaxed);
+    }
+
+    /// Returns how many bytes more are allowed. None: any number.
+    pub fn left(&self) -> Option<usize> {
+        Some(self.0.load(Relaxed)).filter(|left| *left != FREE)
     }
 
     /// Allows any number of bytes again.

@@ -37,6 +37,7 @@ mod shell;
 mod socket;
 mod space_view;
 mod spinning;
+mod strange_frames;
 mod tasks;
 mod tls;
 mod turns;

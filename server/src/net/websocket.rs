@@ -10,35 +10,45 @@ use super::inbound::Inbound;
 use super::relay;
 use super::serving::{give_bulk_up, AskEngine, LINGER};
 use super::shell::Shell;
+use super::strange_frames::Bounded;
 use super::turns::messages_of;
-use axum::body::Bytes;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use interweave_wire::frame::{frame_bytes, MAX_FRAME_BYTES};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tokio::time::{sleep, timeout};
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::WebSocketStream;
 
-/// The most bytes that one read of the socket brings. Every connection has such a buffer.
-const READ_BYTES: usize = 16 * 1024;
+/// The most bytes that one read of the socket brings. Every connection has such a buffer, that of a
+/// stranger besides the message that comes in [NET-8].
+const READ_BYTES: usize = 8 * 1024;
 /// The bytes that a client may send before it has logged in: a HELLO, and the WebSocket's own bytes
-/// around it [NET-8].
-const FIRST_BYTES: usize = 20 * 1024;
+/// around it. The library may have a message in parts three times for a moment [NET-8].
+const FIRST_BYTES: usize = 17 * 1024;
 /// Room for one message of ours and for the library's own answers.
 const MAX_WRITE_BYTES: usize = MAX_FRAME_BYTES + 4096;
 
-/// Bounds what the library keeps for a connection.
-pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
-    upgrade
-        .max_message_size(MAX_FRAME_BYTES)
-        .max_frame_size(MAX_FRAME_BYTES)
+pub type WebSocket = WebSocketStream<Bounded<TokioIo<Upgraded>>>;
+
+/// Makes the WebSocket of a connection whose request was answered, and bounds the library's memory.
+pub async fn over(upgraded: Upgraded) -> WebSocket {
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MAX_FRAME_BYTES))
+        .max_frame_size(Some(MAX_FRAME_BYTES))
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(0)
-        .max_write_buffer_size(MAX_WRITE_BYTES)
+        .max_write_buffer_size(MAX_WRITE_BYTES);
+    let stream = Bounded::new(TokioIo::new(upgraded), FIRST_BYTES);
+    WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await
 }
 
 /// Serves the connection until it ends.
 pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, way: Way) {
-    way.leash.hold(FIRST_BYTES);
     let make = |id| ClientSocket::new(id, Sink::Web, way.validity);
     let Some((connection, _serving)) = shell.connect(way.peer, make) else {
         return;
@@ -59,14 +69,14 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, way: Way) {
                     shell.take_turn(connection.id, frame.len(), 1).await;
                     talk.take(&frame).await;
                     if inbound.borrow().is_greeted() {
-                        way.leash.let_go();
+                        socket.get_ref().let_go();
                     }
                     if let Some(mut wanted) = connection.take_wanted() {
                         // The owner knows nothing of the login by which the WebSocket began.
                         if wanted.hello.token.is_empty() {
                             wanted.hello.token = way.shown.text().to_string();
                         }
-                        way.leash.let_go();
+                        socket.get_ref().let_go();
                         relay::of_web(&shell, &connection, &mut socket, *wanted).await;
                         let _ = talk.send_all(&mut socket).await;
                         break;
@@ -85,7 +95,7 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket, way: Way) {
                     let text = "a WebSocket carries frames as binary messages, not text";
                     shell.malformed(connection.id, text.to_string());
                 }
-                Some(Ok(Message::Close(_)) | Err(_)) | None => break,
+                Some(Ok(Message::Close(_) | Message::Frame(_)) | Err(_)) | None => break,
             },
             _ = connection.stuck() => {}
             _ = connection.validity.ended() => break,
@@ -104,9 +114,9 @@ async fn next(
     shell: &Shell,
     connection: u64,
     socket: &mut WebSocket,
-) -> Option<Result<Message, axum::Error>> {
+) -> Option<tungstenite::Result<Message>> {
     shell.rested(connection).await;
-    socket.recv().await
+    socket.next().await
 }
 
 struct Talk<'a> {

@@ -4,14 +4,16 @@ use super::super::client_socket::ClientSocket;
 use super::super::shell::Shell;
 use super::passing::End;
 use super::{begin, Wanted};
-use axum::extract::ws::{Message, WebSocket};
+use crate::net::websocket::WebSocket;
 use bytes::{Buf, Bytes, BytesMut};
+use futures_util::{SinkExt, StreamExt};
 use interweave_wire::frame::{frame_bytes, MAX_FRAME_BYTES};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{duplex, split, AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
 
 /// The bytes that the two threads have between them, in each direction.
 const KEPT_BYTES: usize = 64 << 10;
@@ -69,14 +71,14 @@ impl Pump {
     async fn run(mut self, socket: &mut WebSocket) -> Option<()> {
         loop {
             tokio::select! {
-                message = socket.recv(), if self.coming.is_empty() => match message?.ok()? {
+                message = socket.next(), if self.coming.is_empty() => match message?.ok()? {
                     Message::Binary(frame) if frame_bytes(&frame) == Some(frame.len()) => {
                         self.coming = frame;
                     }
                     Message::Ping(payload) => self.send(socket, Message::Pong(payload)).await?,
                     Message::Pong(_) => {}
-                    // Not one whole frame.
-                    Message::Binary(_) | Message::Text(_) | Message::Close(_) => return None,
+                    // It has ended, or this is not one whole frame.
+                    _ => return None,
                 },
                 taken = self.to_owner.write(&self.coming), if !self.coming.is_empty() => {
                     self.coming.advance(taken.ok()?);
