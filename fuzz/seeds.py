@@ -25,6 +25,10 @@ TARGETS = {
 }
 
 
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
 # heads of HTTP, and what their target's name must not be let in with
 HEADS = {
     "healthz": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -37,9 +41,10 @@ HEADS = {
             b"chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     "foreign": b"GET / HTTP/1.1\r\nHost: a.example\r\nHost: localhost\r\nContent-Length: "
                b"4\r\n\r\nabcd",
-    "upgrade":
-        b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    "upgrade": UPGRADE,
+    # each protocol would be kept
+    "protocols": UPGRADE[:-2] + b"Sec-WebSocket-Protocol: " + b"a," * 1900 + b"\r\n\r\n\0",
+    "announced": UPGRADE + b"\x82\x7f" + struct.pack(">Q", 320 << 10) + b"x" * 9,
     "bearer": b"GET /status?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer iw_"
               + b"0a" * 6 + b"_" + b"5e" * 32 + b"\r\n\r\n",
     "cookie": b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: a=b; iw_login_7748=" + b"0f" * 16
@@ -51,17 +56,18 @@ HEADS = {
               + b"\r\n\r\nGET /login HTTP/1.1\r\nHost: localhost\r\n\r\n",
     # as much as a client may send that has not logged in [NET-8]
     "long-head": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 15000 + b"\r\n\r\n",
-    "many-lines": b"GET /login.js HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 99 + b"\r\n",
+    "many-lines": b"GET /login.js HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 63 + b"\r\n",
+    "too-many-lines": b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 64 + b"\r\n",
     "long-form": b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2048\r\n\r\ntoken="
                  + b"%66" * 680 + b"xy",
 }
 
 
-def web_socket_frame(opcode, payload):
+def web_socket_frame(opcode, payload, is_last=True):
     """A frame of a client, whose mask changes nothing."""
     size = len(payload)
     length = bytes([0x80 | size]) if size < 126 else b"\xfe" + size.to_bytes(2, "big")
-    return bytes([0x80 | opcode]) + length + bytes(4) + payload
+    return bytes([0x80 * is_last | opcode]) + length + bytes(4) + payload
 
 
 # Events of the engine: what, which client, and the numbers that it wants
@@ -172,6 +178,11 @@ def main():
         frame = struct.pack(">IIIIQ", control, 0, 16, 1, 0) + bytes(control - 16)
         write("frames", f"hello-{control}", b"\0" + frame)
         write("websocket", f"hello-{control}", web_socket_frame(2, frame))
+    # parts of a message, which the library collects
+    for name, sizes in ("16000-and-1", (16000, 1, 900)), ("8000-and-8000", (8000, 8000, 900)):
+        parts = (web_socket_frame(2 if at == 0 else 0, bytes(size), False)
+                 for at, size in enumerate(sizes))
+        write("websocket", name, b"".join(parts))
     write("websocket", "half", b"\x82\xff" + struct.pack(">Q", 320 << 10) + bytes(19 << 10))
     for folder in ("good", "malformed"):
         for file in sorted((ROOT / "spec/vectors" / folder).glob("*.json")):

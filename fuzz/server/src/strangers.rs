@@ -10,7 +10,6 @@ use crate::{heap, http, websocket};
 use interweave_access::{Rules, TokenLine, Tokens};
 use interweave_server::net::MemoryServer;
 use interweave_server::session::{Access, Statistics};
-use interweave_wire::frame::MAX_FRAME_BYTES;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
 use std::cell::RefCell;
@@ -18,9 +17,6 @@ use std::sync::LazyLock;
 
 /// The most memory of a client that has not logged in [NET-8].
 const MOST_BYTES: usize = 64 << 10;
-/// Address space that the library of WebSockets may reserve as well: room for the whole frame that
-/// a head announces. The system gives memory only for bytes that come.
-const ANNOUNCED_BYTES: usize = MAX_FRAME_BYTES;
 /// Room for answers, which are the peer's memory and not the server's.
 const ANSWERS: usize = 256 << 10;
 const SEGMENT: &str = "/kept/secret";
@@ -102,13 +98,8 @@ fn kept_by(server: &MemoryServer) -> (usize, usize, usize) {
 }
 
 /// Gives the answers to `check`.
-/// `most`: the most memory. `say`: says the words to the server. It is given room for the answers,
-/// and returns them there.
-fn tried(
-    most: usize,
-    say: impl FnOnce(&MemoryServer, Vec<u8>) -> Vec<u8>,
-    check: impl FnOnce(&[u8]),
-) {
+/// `say`: says the words to the server. It is given room for the answers, and returns them there.
+fn tried(say: impl FnOnce(&MemoryServer, Vec<u8>) -> Vec<u8>, check: impl FnOnce(&[u8])) {
     let mut room = ANSWERED.take();
     room.clear();
     room.reserve(ANSWERS);
@@ -123,7 +114,7 @@ fn tried(
     assert_eq!(before, nothing_new, "connections, sessions and segments");
     assert_eq!(after, nothing_new, "connections, sessions and segments");
     let is_counted = answers.len() <= ANSWERS;
-    assert!(!is_counted || cost <= most, "it costs {cost} bytes");
+    assert!(!is_counted || cost <= MOST_BYTES, "it costs {cost} bytes");
     for secret in [SEGMENT, &TOKENS.0] {
         let shows = |part: &[u8]| part == secret.as_bytes();
         assert!(!answers.windows(secret.len()).any(shows), "it is told");
@@ -143,7 +134,6 @@ fn check_refused(messages: &[Message]) {
 pub fn ask(data: &[u8]) {
     let said = data.to_vec();
     tried(
-        MOST_BYTES,
         |server, room| server.ask(http::said(said, room)),
         |answers| http::check(data, answers),
     );
@@ -152,7 +142,6 @@ pub fn ask(data: &[u8]) {
 pub fn open_web_socket(data: &[u8]) {
     let said = websocket::words(data);
     tried(
-        MOST_BYTES + ANNOUNCED_BYTES,
         |server, room| server.ask(http::said(said, room)),
         |answers| check_refused(&websocket::messages(answers)),
     );
@@ -162,7 +151,6 @@ pub fn open_web_socket(data: &[u8]) {
 pub fn tell(data: &[u8]) {
     let words = data.get(1..).unwrap_or_default();
     tried(
-        MOST_BYTES,
         |server, room| server.tell(words, room).expect("a pair of sockets"),
         |answers| check_refused(&messages(answers)),
     );

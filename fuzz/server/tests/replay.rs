@@ -47,3 +47,20 @@ replayed! {
     websocket of websocket: interweave_fuzz::websocket::run;
     xdr_files of xdr_files: interweave_fuzz::xdr_files::run;
 }
+
+/// Too long for the corpora. The library of WebSockets copied the parts of a message several times.
+#[test]
+fn net_8_the_parts_of_a_message_cost_little() {
+    let frame = |first: u8, payload: u16| {
+        let mut bytes = vec![first, 0xfe];
+        bytes.extend(payload.to_be_bytes());
+        bytes.resize(bytes.len() + 4 + usize::from(payload), 0);
+        bytes
+    };
+    for first in [16_600, 8_000, 1_800] {
+        for second in [1, 3_600, 8_000, 16_700] {
+            let parts = [frame(0x02, first), frame(0x00, second), frame(0x00, 60_000)];
+            interweave_fuzz::strangers::open_web_socket(&parts.concat());
+        }
+    }
+}
