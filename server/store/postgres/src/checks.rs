@@ -76,8 +76,12 @@ const SETTINGS: &[Setting] = &[
 
 const STANDBY: &str = "standby";
 const NAME_A_STANDBY: &str =
-    "name one in postgresql.conf, as in `synchronous_standby_names = 'ANY 1 (*)'`, or start the \
-     server with --store-alone, which keeps one copy";
+    "name one in postgresql.conf, as in `synchronous_standby_names = 'ANY 1 (standby1)'`, with \
+     `application_name=standby1` in its primary_conninfo, or start the server with --store-alone, \
+     which keeps one copy";
+const NAME_NO_RECEIVER: &str =
+    "name the standbys in `synchronous_standby_names` instead of *, so that programs which only \
+     copy the log, as pg_receivewal and pg_basebackup do, do not count as standbys";
 const ATTACH_A_STANDBY: &str =
     "start it, or start the server with --store-alone, which keeps one copy";
 const WAIT_FOR_COMMITS: &str =
@@ -191,15 +195,21 @@ pub async fn standby(connection: &Connection, named: &str) -> Result<Checked, St
         let found = "no standby is synchronous";
         return Ok(Checked::wrong(STANDBY, found, NAME_A_STANDBY));
     }
-    let states = "SELECT sync_state FROM pg_stat_replication";
+    // A program that only copies the log says how much it has, and never applies it.
+    let states = "SELECT sync_state, flush_lsn IS NOT NULL AND replay_lsn IS NULL \
+                  FROM pg_stat_replication";
     let rows = connection.rows(states, &[]).await?;
     let states: Vec<Option<String>> = rows.iter().map(|row| row.get(0)).collect();
-    let is_synced = |state: &Option<String>| {
-        let state = state.as_deref();
+    let synced = rows.iter().filter(|row| {
+        let state: Option<&str> = row.get(0);
         matches!(state, Some("sync" | "quorum"))
-    };
-    Ok(if states.iter().any(is_synced) {
+    });
+    let copies_only: Vec<bool> = synced.map(|row| row.get(1)).collect();
+    Ok(if copies_only.contains(&false) {
         Checked::ok(STANDBY, "a synchronous standby is attached")
+    } else if !copies_only.is_empty() {
+        let found = "what is attached only copies the log, and cannot become the primary";
+        Checked::wrong(STANDBY, found, NAME_NO_RECEIVER)
     } else if states.iter().any(Option::is_none) {
         let found = "this role may not see whether a standby is attached";
         Checked::wrong(STANDBY, found, "run `GRANT pg_read_all_stats TO` it")

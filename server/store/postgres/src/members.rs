@@ -26,16 +26,17 @@ VALUES ($1, $1, 0, false, $2, $3, $4)";
 /// A server that shares with nobody has no address.
 const ALONE: &str = "SELECT epoch FROM {s}.owner WHERE address IS NULL AND NOT is_clean";
 
-/// It waits for the standby, whatever the role's settings are. A primary that was cut off from its
+/// It waits for the standby, and says if the wait was cancelled, whatever the role's settings are.
+/// A primary that was cut off from its
 /// standby could otherwise renew a lease that nobody sees who asks the new primary. The number is
 /// the server's own count of its renewals. The row's may have been lost with a primary, and raised
 /// by one it would be a number that others have seen long ago.
 const RENEW: &str = "
 WITH setting AS MATERIALIZED (
   SELECT set_config('synchronous_commit', 'on', true) || set_config('statement_timeout', '0', true)
-    AS set)
+    || set_config('client_min_messages', 'notice', true) AS set)
 UPDATE {s}.owner SET counter = greatest(counter, $2), is_drained = $3 FROM setting
-WHERE epoch = $1 AND NOT is_clean AND setting.set = 'on0'";
+WHERE epoch = $1 AND NOT is_clean AND setting.set = 'on0notice'";
 
 const OTHERS: &str = "
 SELECT epoch, counter, lease_ms, address, tls_name, is_drained FROM {s}.owner

@@ -5,6 +5,7 @@
 
 use crate::connection::Connection;
 use crate::members;
+use crate::reading;
 use interweave_store::{Elsewhere, Holder, Listed, Page, PageAsked, StoreError, Watch};
 use std::ops::Bound;
 use std::time::Instant;
@@ -17,7 +18,7 @@ SELECT p.path, s.owner, s.incarnation, s.version,
   o.epoch, o.counter, o.lease_ms, o.is_clean, o.address, o.tls_name
 FROM (SELECT path, segment FROM {s}.creation
       WHERE path >= $1 AND path < $2 ORDER BY path LIMIT $3) p
-  JOIN {s}.segment s ON s.id = p.segment LEFT JOIN {s}.owner o ON o.epoch = s.owner
+  LEFT JOIN {s}.segment s ON s.id = p.segment LEFT JOIN {s}.owner o ON o.epoch = s.owner
 ORDER BY p.path";
 
 /// Reads the page, for the server of that epoch.
@@ -41,6 +42,10 @@ pub async fn read(
         .rows_of(statement, &[&first, &end, &most])
         .await?;
     let look = (begun, now());
+    let is_lost = |row: &&Row| row.get::<_, Option<i64>>(1).is_none();
+    if let Some(row) = read.iter().find(is_lost) {
+        return Err(reading::row_is_missing(row.get(0)));
+    }
     let segments = read.iter().map(|row| listed_in(row, epoch, watch, look));
     Ok(Page {
         segments: segments.collect(),

@@ -36,6 +36,21 @@ SELECT l.segment, l.number, l.part, l.parts, l.crc, l.bytes, l.header, {n}
 FROM {s}.log_{n} l JOIN {s}.segment s ON s.id = l.segment
 WHERE {which} AND l.number > s.saved AND NOT s.is_removed";
 
+/// A path whose segment has no row. Both are written and removed together.
+const WITHOUT_ROW: &str = "
+SELECT c.path FROM {s}.creation c
+WHERE NOT EXISTS (SELECT FROM {s}.segment s WHERE s.id = c.segment) LIMIT 1";
+
+/// The damage of a segment of which the database has the path, and not the row.
+pub fn row_is_missing(path: &[u8]) -> StoreError {
+    StoreError::Damaged {
+        file: format!("the row of segment {}", String::from_utf8_lossy(path)),
+        offset: 0,
+        what: "the database has lost it: stop this PostgreSQL, and let its standby take over"
+            .to_string(),
+    }
+}
+
 /// All that was found.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -50,6 +65,9 @@ pub type Claimed = (u64, bool);
 
 /// Reads all segments.
 pub async fn read(connection: &Connection, claimed: Claimed) -> Result<Found, StoreError> {
+    if let Some(row) = connection.rows(WITHOUT_ROW, &[]).await?.first() {
+        return Err(row_is_missing(row.get(0)));
+    }
     let read = read_those(connection, claimed, "true").await;
     read.map_err(|error| outcome::failed(&error))
 }

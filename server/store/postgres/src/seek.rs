@@ -24,7 +24,7 @@ const TRIES: u32 = 8;
 
 const FIND: &str = "
 SELECT s.id, s.epoch, s.owner, o.is_clean, o.address, o.tls_name, o.epoch, o.counter, o.lease_ms
-FROM {s}.creation c JOIN {s}.segment s ON s.id = c.segment
+FROM {s}.creation c LEFT JOIN {s}.segment s ON s.id = c.segment
   LEFT JOIN {s}.owner o ON o.epoch = s.owner
 WHERE c.path = $1";
 
@@ -95,6 +95,12 @@ impl Seeker {
         let asked = now();
         let rows = connection.rows(FIND, &[&path.as_bytes()]).await?;
         let look = (asked, now());
+        if rows
+            .iter()
+            .any(|row| row.get::<_, Option<i64>>(0).is_none())
+        {
+            return Err(reading::row_is_missing(path.as_bytes()));
+        }
         let place = rows.first().map(|row| self.place_in(row, look));
         match place {
             Some(Place {

@@ -29,7 +29,7 @@ impl Target {
     /// Reads `postgres://[USER@]HOST[:PORT]/DATABASE[?sslmode=...&sslrootcert=FILE&schema=NAME]`.
     pub fn parse(url: &str) -> Result<Target, String> {
         let (begin, query) = url.split_once('?').unwrap_or((url, ""));
-        if has_password(begin) || query.split('&').any(|part| part.starts_with("password=")) {
+        if has_password(url) {
             return Err(
                 "a password on the command line can be read by every user of the machine; write \
                  it into the file that PGPASSFILE names (or ~/.pgpass), as \
@@ -103,11 +103,15 @@ impl Target {
     }
 }
 
-fn has_password(begin: &str) -> bool {
-    let after = begin.split_once("://").map_or("", |(_, after)| after);
-    let authority = after.split('/').next().unwrap_or_default();
-    let user = authority.rsplit_once('@').map(|(user, _)| user);
-    user.is_some_and(|user| user.contains(':'))
+/// A password may have any characters. So what is before the last @ counts, also where the URL's
+/// name ends before it.
+fn has_password(url: &str) -> bool {
+    let after = url.split_once("://").map_or("", |(_, after)| after);
+    let login = after.rsplit_once('@').map(|(login, _)| login);
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let mut keys = query.split('&').map(|part| part.split('=').next());
+    login.is_some_and(|login| login.contains(':'))
+        || keys.any(|key| key.is_some_and(|key| key == "password" || key.contains('%')))
 }
 
 /// The parameters of a URL that the client library does not know as PostgreSQL's own clients do.
@@ -197,6 +201,9 @@ mod tests {
             "postgres://me@db/iw?password=secret",
             "postgres://me@db/iw?sslmode=disable&password=secret",
             "postgresql://me:secret@db",
+            "postgres://me:sec/secret@db/iw",
+            "postgres://me:sec?secret@db/iw",
+            "postgres://me@db/iw?%70assword=secret",
         ] {
             let error = Target::parse(url).unwrap_err();
             assert!(error.contains("PGPASSFILE"), "{error}");

@@ -3,6 +3,7 @@
 
 use crate::admin::{Admin, PORT};
 use crate::cluster::{own, run, Cluster};
+use crate::process::Process;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,27 @@ impl Cluster {
         while admin.rows(is_archived, &[&last])[0].get::<_, i64>(0) == 0 {
             std::thread::yield_now();
         }
+    }
+
+    /// Starts a program that copies the primary's log, and waits until it is synchronous.
+    pub fn receive_log(&self) -> Process {
+        let to = self.folder().join("received");
+        std::fs::create_dir(&to).unwrap();
+        own(&to);
+        let mut command = self.command("pg_receivewal");
+        command.arg("-h").arg(self.sockets());
+        command.args(["-p", &PORT.to_string(), "-U", crate::USER]);
+        command
+            .arg("-D")
+            .arg(&to)
+            .args(["--synchronous", "--no-loop"]);
+        let receiver = Process::start(&mut command).unwrap();
+        let is_synced = "SELECT count(*) FROM pg_stat_replication \
+                         WHERE sync_state = 'quorum' AND flush_lsn IS NOT NULL";
+        while self.admin().number(is_synced) == 0 {
+            std::thread::yield_now();
+        }
+        receiver
     }
 
     /// Takes a base backup without the log, while the primary runs.

@@ -1,7 +1,7 @@
 //! The catalogue of a space page by page, of very many segments (spec/space.md).
 
-use crate::session::keep;
-use crate::space::{address, join};
+use crate::session::{keep, open, options};
+use crate::space::{address, join, seek};
 use interweave_postgres_cluster::Cluster;
 use interweave_store::{Holder, Page, PageAsked, SegmentStore, StoreError};
 use interweave_store_postgres::PostgresStore;
@@ -34,6 +34,7 @@ fn paths(page: &Page) -> Vec<&str> {
 fn all_segments_are_listed_page_by_page() {
     let cluster = Cluster::start();
     pages_say_who_has_a_segment(&cluster);
+    a_row_that_is_lost_is_damage(&cluster);
     very_many_segments_cost_no_page_more(&cluster);
 }
 
@@ -65,6 +66,33 @@ fn pages_say_who_has_a_segment(cluster: &Cluster) {
         .unwrap()
         .segments
         .is_empty());
+}
+
+/// Also where PostgreSQL does not notice that a part of a table is gone. [SPACE-34]
+fn a_row_that_is_lost_is_damage(cluster: &Cluster) {
+    let lose = |schema: &str| {
+        cluster.admin().run(&format!(
+            "DELETE FROM {schema}.segment s USING {schema}.creation c
+             WHERE c.segment = s.id AND c.path = convert_to('/segment/1', 'UTF8')"
+        ));
+    };
+    let [one, two] = ["a", "b"].map(|name| join(cluster.sockets(), "lost_rows", name));
+    keep(&one, vec![create(1, Synced), create(2, Synced)]);
+    lose("lost_rows");
+    let listed = page(&one, "/", Bound::Unbounded).map(|_| ());
+    let sought = seek(&two, 1).map(|_| ());
+    seek(&two, 2).unwrap();
+    let (alone, _) = open(cluster, "lost_rows_alone");
+    keep(&alone, vec![create(1, Synced)]);
+    Box::new(alone).close(true).unwrap();
+    lose("lost_rows_alone");
+    let options = options(cluster.sockets(), "lost_rows_alone");
+    let started = PostgresStore::open(options).map(|_| ());
+    for found in [listed, sought, started] {
+        let error = found.unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+        assert!(error.to_string().contains("/segment/1"), "{error}");
+    }
 }
 
 /// As many as IW_SEGMENTS says (make/test_postgres.sh has no need of more than the default).

@@ -52,7 +52,7 @@ impl Faults {
         self.state().cancel = Some(cancel);
     }
 
-    /// Has the database refuse the next BEGIN. The statements after it then run outside of a
+    /// Has the database refuse the next BEGIN of an append. The statements after it then run outside of a
     /// transaction.
     pub fn fail_begin(&self) {
         self.state().fails_begin = true;
@@ -280,7 +280,8 @@ impl Way {
                 self.shared.cluster.lock().unwrap().resume_standby();
                 resumes = false;
             }
-            if self.shared.faults.fails(kind, &bytes) {
+            // Only the connection of appends has prepared one; checkpoints begin, too.
+            if !appending.is_empty() && self.shared.faults.fails(kind, &bytes) {
                 server.write_all(NO_STATEMENT)?;
                 continue;
             }

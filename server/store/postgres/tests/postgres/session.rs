@@ -19,7 +19,7 @@ pub fn options(sockets: &Path, schema: &str) -> Options {
     Options::new(Target::parse(&url).unwrap())
 }
 
-fn open(cluster: &Cluster, schema: &str) -> (PostgresStore, Vec<RecoveredSegment>) {
+pub fn open(cluster: &Cluster, schema: &str) -> (PostgresStore, Vec<RecoveredSegment>) {
     PostgresStore::open(options(cluster.sockets(), schema)).unwrap()
 }
 
@@ -74,6 +74,7 @@ fn starts_and_ends_of_sessions() {
     a_pooler_that_shares_connections_is_refused(&cluster);
     a_commit_that_is_terminated_is_unknown_until_it_is_settled(&mut cluster);
     a_settle_that_does_not_reach_the_standby_decides_nothing(&mut cluster);
+    a_program_that_copies_the_log_is_not_a_standby(&mut cluster);
     a_store_continues_after_a_restart_of_the_database(&mut cluster);
     lost_commits_stop_the_store(&mut cluster);
 }
@@ -86,7 +87,7 @@ fn a_start_names_what_is_wrong(cluster: &Cluster) {
     cluster.set("synchronous_standby_names", "''");
     let text = refusal(of_primary());
     assert!(
-        text.contains("synchronous_standby_names = 'ANY 1 (*)'"),
+        text.contains("synchronous_standby_names = 'ANY 1 (standby1)'"),
         "{text}"
     );
     let mut alone = of_primary();
@@ -107,6 +108,17 @@ fn a_start_names_what_is_wrong(cluster: &Cluster) {
         cluster.set(name, "on");
     }
     drop(PostgresStore::open(of_primary()).unwrap());
+}
+
+/// With `ANY 1 (*)` PostgreSQL also waits for such a program instead of the standby.
+fn a_program_that_copies_the_log_is_not_a_standby(cluster: &mut Cluster) {
+    cluster.kill_standby();
+    let receiver = cluster.receive_log();
+    let text = refusal(options(cluster.sockets(), "receivers"));
+    assert!(text.contains("only copies the log"), "{text}");
+    drop(receiver);
+    cluster.start_standby();
+    drop(open(cluster, "receivers"));
 }
 
 fn a_newer_schema_is_refused(cluster: &Cluster) {
