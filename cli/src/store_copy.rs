@@ -1,7 +1,7 @@
 //! `interweave backup` and `restore`: copies of an embedded store.
 
 use std::io::{stderr, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use interweave_store::{backup, restore, Report, StoreError, Wanted};
@@ -56,7 +56,24 @@ pub struct RestoreArgs {
     json: bool,
 }
 
+/// Refuses a database: it would pass for the name of a directory.
+fn only_directories(places: [&Path; 2]) -> Result<(), Failure> {
+    let is_database = |place: &&Path| {
+        let text = place.to_string_lossy();
+        text.starts_with("postgres://") || text.starts_with("postgresql://")
+    };
+    match places.into_iter().find(is_database) {
+        None => Ok(()),
+        Some(_) => Err(Failure::new(
+            "this copies stores in directories; for a store on PostgreSQL use PostgreSQL's own \
+             tools (pg_basebackup; docs/operations.md, \"Backup and a point in time\")"
+                .to_string(),
+        )),
+    }
+}
+
 pub fn run_backup(args: BackupArgs) -> Result<(), Failure> {
+    only_directories([&args.from, &args.to])?;
     let wanted = match args.whole_segments {
         true => Wanted::WholeSegments,
         false => Wanted::Everything,
@@ -73,6 +90,7 @@ pub fn run_backup(args: BackupArgs) -> Result<(), Failure> {
 }
 
 pub fn run_restore(args: RestoreArgs) -> Result<(), Failure> {
+    only_directories([&args.from, &args.to])?;
     let report = restore(&args.from, &args.to, &mut progress("restore"))
         .map_err(|error| Failure::new(error.to_string()))?;
     say(&report, args.json);

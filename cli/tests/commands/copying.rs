@@ -417,3 +417,15 @@ fn an_export_into_a_closed_pipe_fails() {
     drop(child.stdout.take());
     assert_eq!(child.wait().expect("its end").code(), Some(1));
 }
+
+/// A database's URL would pass for the name of a directory.
+#[test]
+fn backup_and_restore_refuse_a_database() {
+    let directory = Directory::new();
+    let here = directory.path().join("copy").display().to_string();
+    let database = "postgres://me@db.example/interweave";
+    for words in [["backup", database, &here], ["restore", &here, database]] {
+        let said = refused(&words);
+        assert!(said.contains("PostgreSQL's own tools"), "{said}");
+    }
+}

@@ -105,7 +105,7 @@ fn doctor_names_the_line_to_change(cluster: &Cluster) {
             "synchronous_standby_names",
             "''",
             "standby",
-            "synchronous_standby_names = 'ANY 1 (*)'",
+            "synchronous_standby_names = 'ANY 1 (standby1)'",
         ),
     ] {
         let right: String = cluster
