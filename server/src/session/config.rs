@@ -10,6 +10,7 @@ pub struct Config {
     pub lease_ms: u32,
     /// How long renewals keep a writer lock at most [LOCK-3].
     pub max_hold_ms: u32,
+    /// How often a client hears from the server at least.
     pub heartbeat_ms: u32,
     /// How long a connection may take to say hello.
     pub hello_ms: u32,
@@ -82,6 +83,16 @@ impl Default for Config {
             identity: Identity::default(),
             label: concat!("interweave ", env!("CARGO_PKG_VERSION")).to_string(),
         }
+    }
+}
+
+impl Config {
+    /// A client takes its copy for the newest for two heartbeats after it has heard of the server
+    /// [FRESH-3]. In a space these are within the lease [SPACE-2].
+    pub(super) fn bound_heartbeat(mut self) -> Self {
+        let most = self.space_lease_ms.map_or(u32::MAX, |lease| lease / 8);
+        self.heartbeat_ms = self.heartbeat_ms.min(most.max(1));
+        self
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Engine {
 impl Engine {
     /// Makes an engine without segments. [`Engine::recover`] brings the segments of the store.
     pub fn new(config: Config) -> Self {
-        let config = Arc::new(config);
+        let config = Arc::new(config.bound_heartbeat());
         Engine {
             wire: Wire::new(config.clone()),
             journal: Journal::default(),

@@ -26,6 +26,8 @@ const AGAIN: u64 = 16;
 #[derive(Debug)]
 pub struct Space {
     lease_ns: u64,
+    /// A renewal gives standing for so long.
+    standing_ns: u64,
     /// The server has standing until then [SPACE-2].
     until_ns: u64,
     /// When the next renewal is asked for. None: one is on its way.
@@ -47,8 +49,10 @@ pub struct Space {
 impl Space {
     /// Of a server that has joined a space. It has no standing yet.
     pub fn begin(config: &Config) -> Option<Space> {
+        let lease_ns = ns(config.space_lease_ms?);
         Some(Space {
-            lease_ns: ns(config.space_lease_ms?),
+            lease_ns,
+            standing_ns: lease_ns / 10 * 9 - 2 * ns(config.heartbeat_ms),
             until_ns: 0,
             renews_ns: Some(0),
             seeking: BTreeMap::new(),
@@ -146,7 +150,7 @@ impl Engine {
         };
         match result {
             Ok(()) => {
-                let until_ns = asked_ns + space.lease_ns / 10 * 9;
+                let until_ns = asked_ns + space.standing_ns;
                 if until_ns > now_ns {
                     space.until_ns = until_ns;
                 }

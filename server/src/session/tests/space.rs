@@ -102,13 +102,16 @@ fn space_2_a_server_without_standing_serves_nobody() {
 }
 
 #[test]
-fn space_2_standing_ends_nine_tenths_of_a_lease_after_the_renewal_was_asked_for() {
+fn space_2_standing_ends_two_heartbeats_before_nine_tenths_of_a_lease() {
     let mut world = member();
     world.hello(1);
     // The next renewal is asked for, and its answer does not come.
     world.pass(u64::from(SPACE_LEASE_MS) / 4);
     assert_eq!(world.renewals, 1);
-    world.pass(u64::from(SPACE_LEASE_MS) / 10 * 9 - u64::from(SPACE_LEASE_MS) / 4 - 1);
+    let heartbeat_ms = u64::from(world.engine.config().heartbeat_ms);
+    assert_eq!(heartbeat_ms, u64::from(SPACE_LEASE_MS) / 8);
+    let standing_ms = u64::from(SPACE_LEASE_MS) / 10 * 9 - 2 * heartbeat_ms;
+    world.pass(standing_ms - u64::from(SPACE_LEASE_MS) / 4 - 1);
     assert!(world.closed.is_empty());
     world.pass(1);
     assert_eq!(world.closed, [1]);
