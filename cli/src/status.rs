@@ -89,7 +89,7 @@ fn print_all(server: &str, list: &MemberList) {
     let mut table = Table::new(&[
         "SERVER", "NUMBER", "STATE", "LEASE", "SEGMENTS", "RULES", "",
     ]);
-    for member in &list.members {
+    for member in present(&list.members) {
         let told = |number: u64| match list.tells_all {
             true => number.to_string(),
             false => "-".to_string(),
@@ -145,10 +145,24 @@ fn store_text(store: &StoreState) -> String {
     format!("{kind}, primary {primary}, timeline {timeline}, {standbys}")
 }
 
+/// Whether that is an earlier start of a server that is here again, and owns nothing. Its row stays
+/// until somebody has use for it.
+fn is_past(member: &MemberInfo, all: &[MemberInfo]) -> bool {
+    let is_successor = |other: &MemberInfo| {
+        let is_here = !matches!(other.state, MemberState::Over | MemberState::Ended);
+        is_here && other.number > member.number && other.address == member.address
+    };
+    member.state == MemberState::Over && member.segments == 0 && all.iter().any(is_successor)
+}
+
+fn present(all: &[MemberInfo]) -> impl Iterator<Item = &MemberInfo> {
+    all.iter().filter(|member| !is_past(member, all))
+}
+
 /// A line for everything that is not as it should be.
 fn troubles(list: &MemberList) -> Vec<String> {
     let mut all = Vec::new();
-    for member in &list.members {
+    for member in present(&list.members) {
         let MemberInfo {
             address,
             number,
@@ -226,4 +240,37 @@ fn as_json(server: &str, list: &MemberList, troubles: &[String]) -> Json {
         ("rules_version", Json::from(list.rules_version)),
         ("store", store),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(number: u64, address: &str, state: MemberState, segments: u64) -> MemberInfo {
+        MemberInfo {
+            number,
+            address: address.to_string(),
+            tls_name: String::new(),
+            lease_ms: 10_000,
+            state,
+            is_asked: number == 1,
+            segments,
+            rules_version: 0,
+        }
+    }
+
+    #[test]
+    fn an_earlier_start_without_segments_is_not_shown() {
+        let over = MemberState::Over;
+        let all = [
+            member(1, "a:1", MemberState::Standing, 2),
+            member(2, "b:1", over, 0),
+            member(3, "b:1", MemberState::Standing, 0),
+            member(4, "c:1", over, 0),
+            member(5, "d:1", over, 1),
+            member(6, "d:1", MemberState::Standing, 0),
+        ];
+        let shown: Vec<u64> = present(&all).map(|member| member.number).collect();
+        assert_eq!(shown, [1, 3, 4, 5, 6]);
+    }
 }

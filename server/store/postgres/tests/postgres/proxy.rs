@@ -52,8 +52,8 @@ impl Faults {
         self.state().cancel = Some(cancel);
     }
 
-    /// Has the database refuse the next BEGIN of an append. The statements after it then run outside of a
-    /// transaction.
+    /// Has the database refuse the next BEGIN of an append. The statements after it then run
+    /// outside of a transaction.
     pub fn fail_begin(&self) {
         self.state().fails_begin = true;
     }

@@ -111,6 +111,7 @@ fn a_store_that_servers_share() {
     roll::servers_are_seen_as_they_come_and_go(&cluster);
     roll::a_server_that_has_its_store_alone_sees_the_database(&cluster);
     a_lease_is_renewed_on_the_standby(&mut cluster);
+    a_renewal_whose_wait_is_cancelled_is_none(&mut cluster);
     roll::a_missing_standby_is_told(&cluster);
 }
 
@@ -309,4 +310,21 @@ fn a_lease_is_renewed_on_the_standby(cluster: &mut Cluster) {
     cluster
         .admin()
         .run("ALTER ROLE iw RESET synchronous_commit");
+}
+
+/// Also where the role's settings switch warnings off. [SPACE-2]
+fn a_renewal_whose_wait_is_cancelled_is_none(cluster: &mut Cluster) {
+    let set = |what: &str| cluster.admin().run(&format!("ALTER ROLE iw {what}"));
+    set("SET client_min_messages TO error");
+    let one = join(cluster.sockets(), "cancelled", "a");
+    set("RESET client_min_messages");
+    cluster.pause_standby();
+    let (done, renewed) = channel();
+    one.renew(false, Box::new(move |r| done.send(r).unwrap_or(())));
+    let waiting = cluster.admin().waiting();
+    let cancel = format!("SELECT pg_cancel_backend({waiting}::int)");
+    cluster.admin().run(&cancel);
+    let error = renewed.recv().unwrap().unwrap_err().to_string();
+    assert!(error.contains("not renewed on the standby"), "{error}");
+    cluster.resume_standby();
 }
