@@ -3,6 +3,7 @@
 
   make/mutants/rust.py server/store              all changes
   make/mutants/rust.py server/store --every 5    each fifth
+  make/mutants/rust.py server/store --every 5 --from 2    each fifth, from the third on
   make/mutants/rust.py server/store --list       lists all changes, and tries none
   make/mutants/rust.py server/store --again      those that no test saw the last time
   make/mutants/rust.py server/store --reach      lists those that no test reaches: minutes
@@ -245,7 +246,7 @@ def is_caught(number, tests):
 def wanted(copy, options):
     """The numbers of the changes that are to be tried, mixed: those tried when a run is stopped are
     a sample of all."""
-    numbers = list(copy.changes)[::options.every]
+    numbers = list(copy.changes)[options.start::options.every]
     if options.again:
         before = (copy.folder / "unseen.txt").read_text(encoding="utf-8").splitlines()
         numbers = [number for number in numbers if copy.changes[number] in before]
@@ -257,6 +258,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("room", type=lambda text: text.rstrip("/"))
     arguments.add_argument("--every", type=int, default=1)
+    arguments.add_argument("--from", type=int, default=0, dest="start")
     arguments.add_argument("--list", action="store_true")
     arguments.add_argument("--again", action="store_true")
     arguments.add_argument("--reach", action="store_true")
