@@ -120,8 +120,12 @@ impl Engine {
                 // The store may have found damage meanwhile.
                 let removing = |s: &&mut SegmentState| s.life == Life::Removing;
                 if let Some(s) = self.segments.if_still_there(number).filter(removing) {
+                    let is_damaged = matches!(before, Life::Damaged(_));
                     s.life = before;
                     s.lock.reopen();
+                    if is_damaged {
+                        self.segments.note_damaged(number);
+                    }
                 }
                 let rejection = storing::rejection(&error);
                 self.wire.refuse(connection, stream, &rejection);

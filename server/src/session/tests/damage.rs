@@ -49,6 +49,33 @@ fn log_12_while_a_damaged_segment_has_no_name_nothing_is_made_in_its_place() {
 }
 
 #[test]
+fn log_12_each_damaged_segment_without_a_name_is_to_be_removed() {
+    let mut before = World::new(true);
+    let (mut first, _) = found(&mut before, false, Durability::Synced);
+    first.path = String::new();
+    first.damage = Some("log-1.iwl, byte 99: a bad checksum".to_string());
+    let mut second = first.clone();
+    second.segment_id = 2;
+    let mut world = World::with(Config {
+        stored: true,
+        first_fence: FIRST_FENCE + (1 << 32),
+        ..Config::default()
+    });
+    world.engine.recover(0, vec![first, second]);
+    world.drain();
+    world.hello(1);
+    for id in [1, 2] {
+        let refused = world.ask(1, open("/list", Durability::Synced));
+        assert_eq!(refused.error(), ErrorCode::Damaged, "{id}");
+        let path = format!("/.damaged/{id}");
+        let removing = world.send(1, Request::RemoveSegment(RemoveSegment { path }));
+        world.store_all();
+        assert_eq!(world.answer(removing).type_, MessageType::Done);
+    }
+    world.open(1, "/list", Durability::Synced);
+}
+
+#[test]
 fn damage_that_is_found_while_a_segment_is_removed_outlasts_the_failed_removal() {
     let mut world = World::new(true);
     let segment = world.clients(1, Durability::Synced);
@@ -68,6 +95,24 @@ fn damage_that_is_found_while_a_segment_is_removed_outlasts_the_failed_removal()
     assert_eq!(world.answer(removing).error(), ErrorCode::StoreFull);
     let again = world.ask(1, open("/list", Durability::Synced));
     assert_eq!(again.error(), ErrorCode::Damaged);
+    assert_eq!(world.engine.health().damaged_paths, ["/list"]);
+}
+
+#[test]
+fn damage_that_a_release_finds_is_told_by_health() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let releasing = world.release(1, segment, &grant, 1);
+    let damage = StoreError::Damaged {
+        file: "log-1.iwl".to_string(),
+        offset: 99,
+        what: "a bad checksum".to_string(),
+    };
+    let release = world.asked.remove(0);
+    world.stored(&release, Err(damage));
+    assert_eq!(world.answer(releasing).error(), ErrorCode::Damaged);
+    assert_eq!(world.engine.health().damaged_paths, ["/list"]);
 }
 
 #[test]
