@@ -129,6 +129,21 @@ fn net_2_from_half_of_the_bound_on_whoever_has_not_taken_all_is_slow() {
 }
 
 #[test]
+fn net_2_a_byte_less_than_half_of_the_bound_makes_nobody_slow() {
+    let (mut world, segment) = world_of(3);
+    notifications::subscribe(&mut world, 2, segment, 1 << 20);
+    for (sequence, waiting, pushed) in [(1, MOST / 2 - 1, 1), (2, MOST / 2, 0)] {
+        world
+            .engine
+            .backlog(world.now_ns(), 3, backlog(waiting - 1));
+        world.engine.backlog(world.now_ns(), 2, backlog(1));
+        world.write(1, segment, sequence);
+        let pushes = world.notifications(2, MessageType::Push);
+        assert_eq!(pushes.len(), pushed, "{waiting}");
+    }
+}
+
+#[test]
 fn net_3_whoever_takes_nothing_for_a_lease_is_closed_however_much_it_talks() {
     let (mut world, _) = world_of(3);
     world.stuck = vec![2, 3];

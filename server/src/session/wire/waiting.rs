@@ -40,7 +40,7 @@ impl Wire {
     /// Whether the connection is sent no diffs until it has caught up. When memory is short, that
     /// holds for each connection that has not taken all.
     pub(super) fn is_slow(&self, c: &Connection) -> bool {
-        let short = self.waiting_bytes > self.config.waiting_bytes / 2;
+        let short = self.waiting_bytes >= self.config.waiting_bytes / 2;
         c.backlog.all > self.config.slow_bytes || (short && c.backlog.all > 0)
     }
 
