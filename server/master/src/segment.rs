@@ -90,6 +90,14 @@ pub struct Overhead {
     pub metadata_bytes: u64,
 }
 
+impl Overhead {
+    pub fn total(&self) -> u64 {
+        let of_blocks = self.block_bytes + self.version_bytes;
+        let of_diffs = self.shared_bytes + self.cache_bytes;
+        of_blocks + of_diffs + self.metadata_bytes
+    }
+}
+
 /// One block, for readers.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockInfo<'a> {

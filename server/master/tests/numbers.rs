@@ -1,6 +1,6 @@
 //! The numbers that a segment says of itself: for limits, lists and metrics.
 
-use interweave_master::{Rejection, Segment, Tuning};
+use interweave_master::{Overhead, Rejection, Segment, Tuning};
 use interweave_wire::protocol::ErrorCode;
 use interweave_wire::value::put_run;
 use interweave_wire::{Diff, DiffBuilder};
@@ -427,4 +427,16 @@ fn live_blocks_may_be_listed_in_ranges_that_touch() {
     }
     assert_eq!(copy.apply(&diff.finish()), Ok(1));
     assert_eq!(copy.block_count(), 2);
+}
+
+#[test]
+fn the_memory_beyond_the_data_is_the_sum_of_its_kinds() {
+    let overhead = Overhead {
+        block_bytes: 1,
+        version_bytes: 20,
+        shared_bytes: 300,
+        cache_bytes: 4000,
+        metadata_bytes: 50_000,
+    };
+    assert_eq!(overhead.total(), 54_321);
 }

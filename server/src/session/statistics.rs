@@ -252,14 +252,9 @@ impl Engine {
 
 impl Totals {
     fn add(&mut self, s: &SegmentState) {
-        let overhead = s.master.overhead_bytes();
         self.blocks += s.master.block_count();
         self.wire_bytes += s.master.wire_bytes();
-        self.overhead_bytes += overhead.block_bytes
-            + overhead.version_bytes
-            + overhead.shared_bytes
-            + overhead.cache_bytes
-            + overhead.metadata_bytes;
+        self.overhead_bytes += s.master.overhead_bytes().total();
         self.clients += s.users.clients.len() as u64;
         self.subscribers += s.users.subscribers.len() as u64;
         self.writer_locked += u64::from(s.lock.is_write_locked());
