@@ -353,6 +353,30 @@ mod tests {
     }
 
     #[test]
+    fn an_account_gets_no_number_that_is_taken_and_not_0() {
+        let (mut accounts, alice) = accounts_of("");
+        assert_eq!(alice, 1);
+        accounts.last_number = u32::MAX;
+        let bob = Identity::parse("bob").unwrap();
+        assert_eq!(accounts.enter(&bob, limits(""), 0, SECOND).unwrap(), 2);
+    }
+
+    #[test]
+    fn lim_2_an_account_that_has_something_is_not_forgotten() {
+        let (mut accounts, alice) = accounts_of("");
+        accounts.made(alice, 10);
+        for other in 0..1000 {
+            let identity = Identity::User(other);
+            let number = accounts.enter(&identity, limits(""), 0, SECOND).unwrap();
+            accounts.leave(number);
+        }
+        assert!(
+            accounts.identity(alice).is_some(),
+            "a connection and a segment"
+        );
+    }
+
+    #[test]
     fn lim_6_new_limits_hold_for_accounts_that_are_there() {
         let (mut accounts, number) = accounts_of("limit * segments 1");
         accounts.made(number, 10);

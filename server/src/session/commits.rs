@@ -112,7 +112,7 @@ mod tests {
         let newest = 200_000;
         for version in 1..=newest {
             commits.add(version, time_of(version));
-            assert!(commits.len() <= MOST);
+            assert!(commits.later.0.len() < MOST);
         }
         let now = time_of(newest);
         for version in 1..=newest {
@@ -124,6 +124,20 @@ mod tests {
             );
         }
         assert_eq!(commits.at_ns(newest + 1), None);
+    }
+
+    #[test]
+    fn memory_is_bounded_also_if_no_version_can_stand_for_another() {
+        // The time since a version is more than a sixteenth longer than since the next one.
+        let ages = std::iter::successors(Some(1000), |age: &u64| Some(age + age / 12));
+        let ages: Vec<u64> = ages.take(300).collect();
+        let now = ages[299];
+        let mut commits = Commits::begin(0, 0);
+        for (version, age) in ages.iter().rev().enumerate() {
+            commits.add(version as u64 + 1, now - age);
+            assert!(commits.later.0.len() < MOST, "{version}");
+        }
+        assert_eq!(commits.at_ns(300), Some(now - 1000));
     }
 
     #[test]

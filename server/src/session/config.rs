@@ -100,3 +100,23 @@ impl Config {
 pub(super) fn ns(ms: u32) -> u64 {
     u64::from(ms) * 1_000_000
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// [LOCK-12] [LOG-18] [NET-2] [NOT-7]
+    #[test]
+    fn the_bounds_are_those_that_the_rules_name() {
+        const MIB: u64 = 1_048_576;
+        let config = Config::default();
+        assert_eq!(config.waiting_bytes as u64, 256 * MIB);
+        assert_eq!(config.sending_bytes, 2048 * MIB);
+        assert_eq!(config.receiving_bytes, 5120 * MIB);
+        assert_eq!(config.whole_bytes, MIB);
+        assert!((1..MIB).contains(&config.piece_bytes));
+        // The largest segment goes over the wire as a whole.
+        assert_eq!(config.max_quota_bytes, 16_384 * MIB);
+        assert!(config.max_diff_bytes > config.max_quota_bytes);
+    }
+}

@@ -352,3 +352,40 @@ fn fitted(mut list: PlaceList) -> PlaceList {
     }
     list
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use interweave_store::Elsewhere;
+    use interweave_wire::protocol::xdr::to_bytes;
+
+    /// Places with texts of these lengths: the path, the address and the TLS name.
+    fn places(count: usize, lengths: [usize; 3]) -> PlaceList {
+        let [path, address, tls_name] = lengths.map(|length| "x".repeat(length));
+        let place = place_of(Listed {
+            path,
+            incarnation: 1,
+            version: 1,
+            holder: Holder::Other(Elsewhere { address, tls_name }),
+        });
+        PlaceList {
+            places: vec![place; count],
+            more: false,
+        }
+    }
+
+    #[test]
+    fn frame_1_a_list_of_long_texts_ends_where_a_control_part_is_full() {
+        for lengths in [[1000, 0, 0], [700, 255, 0], [700, 0, 255]] {
+            let list = fitted(places(128, lengths));
+            assert!(list.more);
+            let bytes = to_bytes(&list).len();
+            let each = bytes / list.places.len();
+            let most = MAX_CONTROL_BYTES as usize - 64;
+            assert!(bytes <= most, "{lengths:?}: {bytes}");
+            assert!(bytes + 2 * each > most, "{lengths:?}: {bytes}");
+            let list = fitted(places(50, lengths));
+            assert!(!list.more && list.places.len() == 50, "{lengths:?}");
+        }
+    }
+}

@@ -330,6 +330,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn not_7_diffs_of_64_kib_or_more_are_lent() {
+        for (bytes, is_lent) in [(LENT_BYTES - 1, false), (LENT_BYTES, true)] {
+            let bulk = Gathered::from(Bytes::from(vec![0; bytes]));
+            let message = ServerMessage::with_bulk(1, MessageType::Push, 1, &(), bulk);
+            assert_eq!(message.lent, is_lent, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_at_a_character_and_only_if_it_is_too_long() {
+        for (most, cut) in [(5, "aé12"), (4, "aé1"), (2, "a"), (0, "")] {
+            assert_eq!(shortened("aé12".to_string(), most), cut, "{most}");
+        }
+    }
+
+    #[test]
     fn a_backlog_is_what_was_added_and_not_taken() {
         let mut backlog = Backlog::default();
         for (kind, bytes) in [

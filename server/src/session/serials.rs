@@ -168,8 +168,8 @@ impl SegmentState {
         if !self.lock.holds(at.session, r.fence) {
             return Err(fenced(&self.path, r.fence));
         }
-        if u64::from(r.count) > SERIAL_STEP / 2 {
-            let most = SERIAL_STEP / 2;
+        let most = SERIAL_STEP / 2;
+        if u64::from(r.count) > most {
             let text = format!("{} serials were asked for; ask for at most {most}", r.count);
             return Err(Rejection::new(ErrorCode::TooLarge, text));
         }

@@ -203,6 +203,8 @@ fn rule_7_new_rules_take_back_locks_waits_and_subscriptions() {
     assert_eq!(lost[0].body::<WriterLost>().fence, grant.fence);
     assert_eq!(world.answer(waits).error(), ErrorCode::Denied);
     assert_eq!(world.notifications(1, MessageType::NotRecent).len(), 1);
+    let unasked = world.notifications(2, MessageType::NotRecent);
+    assert!(unasked.is_empty(), "2 has no subscription");
     let read = acquire_reader(segment, stamp(0, 0), CoherenceModel::Full);
     assert_eq!(world.ask(1, read).error(), ErrorCode::Denied);
 
@@ -252,6 +254,49 @@ fn rule_7_a_subscription_that_rests_continues_when_the_client_asks_again() {
     assert_eq!(world.ask(2, read).type_, MessageType::ReaderAcquired);
     world.write(1, segment, 5);
     assert_eq!(told(&mut world), (0, 1));
+}
+
+/// Its own release was on its way to the log when it lost the right to read.
+#[test]
+fn rule_7_a_client_that_may_not_read_is_pushed_nothing_though_its_version_moves_on() {
+    let mut world = World::new(true);
+    let both = "allow cert:writer all /**\nallow cert:other all /**\nend\n";
+    world.engine.set_access(world.now_ns(), access(both));
+    enter(&mut world, 1, "writer");
+    enter(&mut world, 2, "other");
+    let segment = world.open(1, "/list", Durability::Synced);
+    world.open(2, "/list", Durability::Synced);
+    super::notifications::subscribe(&mut world, 2, segment, 1 << 20);
+    let grant = world.lock(2, segment);
+    let releasing = world.release(2, segment, &grant, 1);
+    let taken = access("allow cert:writer all /**\nend\n");
+    world.engine.set_access(world.now_ns(), taken);
+    world.store_all();
+    assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
+    assert_eq!(world.write(1, segment, 1), 2);
+    assert!(world.notifications(2, MessageType::Push).is_empty());
+}
+
+#[test]
+fn rule_7_a_slow_reader_that_may_not_read_a_segment_any_more_is_told_of_the_others() {
+    let mut world = ruled("allow cert:writer all /**\nallow cert:reader read /**\nend\n");
+    enter(&mut world, 2, "reader");
+    let both = ["/list", "/other"].map(|path| {
+        let segment = world.open(1, path, Durability::Memory);
+        world.ask(2, open_to_read(path));
+        super::notifications::subscribe(&mut world, 2, segment, 1 << 20);
+        segment
+    });
+    super::notifications::stall(&mut world, 2);
+    world.write(1, both[0], 1);
+    world.write(1, both[1], 2);
+    let taken = access("allow cert:writer all /**\nallow cert:reader read /other\nend\n");
+    world.engine.set_access(world.now_ns(), taken);
+    world.engine.backlog(world.now_ns(), 2, backlog(0));
+    world.drain();
+    let pushed = world.notifications(2, MessageType::Push);
+    let pushed: Vec<u32> = pushed.iter().map(|p| p.body::<Push>().segment).collect();
+    assert_eq!(pushed, [both[1]]);
 }
 
 #[test]

@@ -73,6 +73,15 @@ fn audit_1_opens_creations_and_removals_name_the_line_that_allowed_them() {
 }
 
 #[test]
+fn audit_4_a_line_about_a_refusal_is_not_one_that_may_be_dropped() {
+    let mut world = audited(RULES);
+    world.open(1, "/lab/x", Durability::Memory);
+    world.ask(1, open("/other", Durability::Memory));
+    let stays: Vec<_> = world.audited.iter().map(|a| a.must_stay()).collect();
+    assert_eq!(stays, [false, true]);
+}
+
+#[test]
 fn audit_1_every_refusal_makes_a_line_with_its_rule() {
     let mut world = audited(RULES);
     let segment = world.open(1, "/lab/x", Durability::Memory);

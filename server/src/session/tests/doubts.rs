@@ -54,8 +54,10 @@ fn store_18_a_release_in_doubt_is_acknowledged_once_the_store_says_that_it_is_th
     let waiting = world.send(2, acquire_writer(segment, 60_000));
     assert!(world.try_answer(releasing).is_none());
     assert_eq!(world.newest(2, segment).number, 0, "it does not show");
+    assert_eq!(world.engine.statistics().store_undecided, 1);
     let end = at(&world, 1);
     settle(&mut world, Ok(vec![(id, end)]));
+    assert_eq!(world.engine.statistics().store_undecided, 0);
     assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
     assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
     assert_eq!(world.newest(2, segment).number, 1);
@@ -98,6 +100,25 @@ fn store_18_the_store_is_asked_until_it_can_tell() {
         assert!(world.try_answer(releasing).is_none());
         assert_eq!(world.engine.lost_store(), None);
     }
+    let end = at(&world, 1);
+    settle(&mut world, Ok(vec![(id, end)]));
+    assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
+}
+
+#[test]
+fn store_18_of_a_release_in_doubt_the_store_decides_about_the_logged_segments_alone() {
+    let mut world = World::new(true);
+    world.hello(1);
+    let logged = world.open(1, "/a", Durability::Synced);
+    let memory = world.open(1, "/b", Durability::Memory);
+    let (grant, other) = (world.lock(1, logged), world.lock(1, memory));
+    let (request, bulk) = super::releases::release_both((logged, &grant), (memory, &other), 1);
+    let releasing = world.send_with(1, request, bulk);
+    let asked = world.asked.remove(0);
+    let id = id_of(&asked);
+    world.stored(&asked, unknown());
+    assert_eq!(world.settling, [[id]]);
+    assert_eq!(world.engine.wire.counters.doubts, 1);
     let end = at(&world, 1);
     settle(&mut world, Ok(vec![(id, end)]));
     assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);

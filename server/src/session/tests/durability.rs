@@ -367,6 +367,25 @@ fn a_memory_segment_that_the_store_had_no_room_for_is_logged_later() {
 }
 
 #[test]
+fn log_8_a_creation_logs_a_bound_of_the_serials_that_are_given_out() {
+    for durable in [Durability::Memory, Durability::Synced] {
+        let mut world = World::new(true);
+        world.hello(1);
+        world.send(1, open("/list", durable));
+        let [Asked::Append(_, group, asked)] = &world.asked[..] else {
+            panic!("one append: {:?}", world.asked);
+        };
+        assert_eq!(*asked, durable, "what the creation survives");
+        let LogBody::Serials(below) = group[1].body else {
+            panic!("{group:?}");
+        };
+        world.store_all();
+        let grant = world.lock(1, 1);
+        assert!(grant.first_serial + u64::from(grant.serial_count) <= below);
+    }
+}
+
+#[test]
 fn log_8_serials_beyond_the_logged_bound_wait_for_the_log() {
     let mut world = World::new(true);
     let segment = world.clients(1, Durability::Synced);
@@ -550,6 +569,10 @@ fn log_8_a_start_logs_no_bound_of_serials_and_the_first_writer_waits_for_it() {
     world.hello(1);
     let opening = world.send(1, open("/list", Durability::Synced));
     let opened: SegmentOpened = world.answer(opening).body();
+    let segment = opened.segment;
+    let strict = acquire_reader(segment, stamp(0, 0), CoherenceModel::Strict);
+    assert_eq!(world.ask(1, strict).type_, MessageType::ReaderAcquired);
+    world.ask(1, Request::ReleaseReader(ReleaseReader { segment }));
     let locking = world.send(1, acquire_writer(opened.segment, 0));
     assert!(world.try_answer(locking).is_none(), "the log knows no more");
     let [Asked::Append(_, group, _)] = &world.asked[..] else {

@@ -1,6 +1,7 @@
 //! Readers that do not read, or slowly: one copy of a diff for all, and a bound of all [NOT-7].
 
 use super::*;
+use crate::session::wire::{Shelf, LENT_BYTES};
 
 const COUNT: u64 = 100_000;
 const BIG_BYTES: u64 = 4 * COUNT;
@@ -128,4 +129,55 @@ fn not_7_a_connection_that_takes_what_it_is_sent_is_closed_last() {
     write_big(&mut world, segment, 3);
     held.push(ask_for_all(&mut world, 4, segment));
     assert_eq!(world.closed, [3]);
+}
+
+#[test]
+fn not_7_a_diff_that_is_being_sent_is_not_taken_for_one_to_a_newer_version() {
+    let (mut world, segment) = world_of(3, u64::MAX);
+    let _still_sent = ask_for_all(&mut world, 2, segment);
+    write_big(&mut world, segment, 2);
+    for reader in [3, 4] {
+        let answer = ask_for_all(&mut world, reader, segment);
+        let diff = interweave_wire::Diff::parse(&answer.bulk).expect("a diff");
+        assert_eq!((diff.from, diff.to), (0, 2), "reader {reader}");
+    }
+}
+
+#[test]
+fn not_7_a_diff_that_was_taken_makes_way_for_one_that_is_shared_again() {
+    let (mut world, segment) = world_of(3, u64::MAX);
+    drop(ask_for_all(&mut world, 2, segment));
+    assert_eq!(lent_bytes(&world), 0);
+    let both = [3, 4].map(|reader| ask_for_all(&mut world, reader, segment));
+    assert_eq!(lent_bytes(&world), both[0].bulk.len() as u64, "one copy");
+}
+
+#[test]
+fn not_7_diffs_of_64_kib_or_more_count() {
+    for (bytes, counted) in [(LENT_BYTES - 1, 0), (LENT_BYTES, LENT_BYTES)] {
+        let mut world = World::new(false);
+        let diff = Gathered::from(Bytes::from(vec![0; bytes]));
+        let mut shelf = Shelf::default();
+        let sent = world.engine.wire.lend(1, &mut shelf, (0, 1), &diff);
+        assert_eq!(lent_bytes(&world), counted as u64);
+        assert_eq!(sent.len(), bytes);
+    }
+}
+
+#[test]
+fn not_7_exactly_as_much_as_the_bound_may_be_on_its_way() {
+    let mut world = World::with(Config {
+        sending_bytes: 2 * LENT_BYTES as u64,
+        ..Config::default()
+    });
+    let diff = Gathered::from(Bytes::from(vec![0; LENT_BYTES]));
+    let mut held = Vec::new();
+    for (connection, closed) in [(1, &[][..]), (2, &[]), (3, &[1])] {
+        world.hello(connection);
+        let mut shelf = Shelf::default();
+        let wire = &mut world.engine.wire;
+        held.push(wire.lend(connection, &mut shelf, (0, 1), &diff));
+        world.drain();
+        assert_eq!(world.closed, closed, "{connection}");
+    }
 }

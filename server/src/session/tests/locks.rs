@@ -31,6 +31,45 @@ fn a_lock_that_is_not_free_is_waited_for_or_not() {
 }
 
 #[test]
+fn a_lock_that_a_strict_reader_holds_is_not_waited_for_by_a_try() {
+    let mut world = World::new(true);
+    let segment = world.clients(2, Durability::Synced);
+    let strict = acquire_reader(segment, stamp(0, 0), CoherenceModel::Strict);
+    assert_eq!(world.ask(1, strict).type_, MessageType::ReaderAcquired);
+    let tried = world.ask(2, acquire_writer(segment, 0));
+    assert_eq!(tried.error(), ErrorCode::TimedOut);
+}
+
+#[test]
+fn coh_6_under_diff_a_copy_is_updated_once_more_than_x_per_cent_of_the_units_changed() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let write = |world: &mut World, sequence, diff_of: &dyn Fn(&WriterAcquired) -> Bytes| {
+        let grant = world.lock(1, segment);
+        let diff = diff_of(&grant);
+        let request = release_writer(segment, &grant, sequence, diff.len());
+        let stream = world.send_with(1, request, diff);
+        assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
+        grant.first_serial
+    };
+    let block = write(&mut world, 1, &|grant| {
+        let mut diff = DiffBuilder::new(0, 1);
+        diff.add_block(grant.first_serial, INT, 100, "");
+        diff.finish()
+    });
+    let have = world.newest(2, segment);
+    // Two per cent are allowed, and each write changes one unit of 100.
+    for (sequence, is_updated) in [(2, false), (3, false), (4, true)] {
+        write(&mut world, sequence, &|grant| {
+            access::value_diff(grant, block, 7)
+        });
+        let read = acquire_reader(segment, have.clone(), CoherenceModel::Diff);
+        let read: ReaderAcquired = world.ask(2, read).body();
+        assert_eq!(read.updated, is_updated, "{sequence}");
+    }
+}
+
+#[test]
 fn a_waiting_request_is_cancelled() {
     let mut world = World::new(false);
     let segment = world.clients(2, Durability::Memory);

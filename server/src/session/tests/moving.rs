@@ -1,10 +1,11 @@
 //! A segment moves from one server of a space to another one (spec/space.md).
 
+use super::durability::found;
 use super::keeping::{hello_keeping, kept, recalls};
 use super::space::{claimed, elsewhere, member, sought, PATH};
 use super::*;
-use crate::session::Read;
-use interweave_store::{Elsewhere, Given, Sought, StoreError};
+use crate::session::{Found, Read, Rebuilt};
+use interweave_store::{Elsewhere, Given, Since, Sought, StoreError};
 use interweave_wire::fields::field;
 use interweave_wire::protocol::{FieldKey, MovingField};
 
@@ -229,15 +230,23 @@ fn space_20_requests_wait_while_the_store_gives_the_segment_away() {
         push: false,
         push_bytes: 0,
     });
-    world.ask(2, subscribe);
-    world.send(9, hand_over(10_000));
+    world.ask(2, subscribe.clone());
+    let handing = world.send(9, hand_over(10_000));
     let told = world.notifications(2, MessageType::NotRecent);
     assert_eq!(told.len(), 1, "its copy is not confirmed any more");
     let reading = world.send(2, acquire_reader(number, stamp(0, 0), CoherenceModel::Full));
     assert!(world.try_answer(reading).is_none());
+    let mut strict = subscribe;
+    if let Request::Subscribe(request) = &mut strict {
+        request.model = CoherenceModel::Strict;
+    }
+    let refused = world.send(2, strict);
     given(&mut world, Ok(Given::Not("it has ended".to_string())));
+    assert_eq!(world.answer(handing).error(), ErrorCode::BadArgument);
     let acquired = world.answer(reading);
     assert_eq!(acquired.type_, MessageType::ReaderAcquired);
+    assert_eq!(world.answer(refused).error(), ErrorCode::BadValue);
+    assert_eq!(world.engine.wire.counters.errors, 2);
     assert!(world.closed.is_empty());
     world.lock(1, number);
 }
@@ -278,6 +287,7 @@ fn space_22_a_segment_of_which_nobody_knows_whether_it_was_given_is_sought_again
     let opening = world.send(3, open(PATH, Durability::Synced));
     given(&mut world, Err(StoreError::Io("no connection".to_string())));
     assert_eq!(world.answer(handing).error(), ErrorCode::StoreFull);
+    assert_eq!(world.engine.wire.counters.store_errors, 1);
     assert!(world.try_answer(opening).is_none());
     sought(&mut world, Ok(claimed(Durability::Synced)));
     let opened = world.answer(opening);
@@ -348,22 +358,80 @@ fn space_21_a_request_during_a_reading_is_answered_by_the_next_one() {
 }
 
 #[test]
-fn space_18_a_segment_that_nobody_asks_for_any_more_is_let_go() {
+fn space_18_a_segment_is_read_on_four_times_a_second_for_ten_seconds() {
     let mut world = member();
     world.hello(9);
     world.send(9, follow());
-    followed(&mut world, Read::Bytes(10));
-    for _ in 0..60 {
-        world.pass_talking(500, &[9]);
-        if world.renewals > 0 {
-            super::space::renew(&mut world, Ok(()));
-        }
-        if !world.follows.is_empty() {
-            followed(&mut world, Read::Bytes(0));
+    let mut readings = 0;
+    while world.unfollowed.is_empty() {
+        followed(&mut world, Read::Bytes(10));
+        readings += 1;
+        for ms in [249, 1] {
+            assert!(world.follows.is_empty(), "not yet");
+            world.engine.heard(world.now_ns(), 9);
+            world.pass(ms);
+            if world.renewals > 0 {
+                super::space::renew(&mut world, Ok(()));
+            }
         }
     }
+    assert_eq!(readings, 40);
     assert_eq!(world.unfollowed, [PATH]);
     assert!(world.follows.is_empty());
+}
+
+/// However much the owner writes, it is answered some time.
+#[test]
+fn space_18_a_request_is_answered_after_a_reading_that_brings_little() {
+    const LITTLE: u64 = 1 << 20;
+    for (bytes, readings) in [(LITTLE, 1), (LITTLE + 1, 16)] {
+        let mut world = member();
+        world.hello(9);
+        let asked = world.send(9, follow());
+        for reading in 1..=readings {
+            assert!(world.try_answer(asked).is_none(), "{reading}");
+            followed(&mut world, Read::Bytes(bytes));
+        }
+        let answer: SegmentFollowed = world.answer(asked).body();
+        assert_eq!(answer.read_bytes, readings * bytes);
+    }
+}
+
+#[test]
+fn space_21_a_claimed_segment_is_what_was_read_before_with_what_came_since() {
+    let mut before = World::new(true);
+    let (mut read, newest) = found(&mut before, false, Durability::Synced);
+    let later = read.releases.split_off(1);
+    let with = |segment_id, releases: &[(LogRelease, Bytes)]| {
+        let since = Since {
+            segment_id,
+            epoch: 77,
+            releases: releases.to_vec(),
+            serials_below: 1 << 20,
+            clean: true,
+        };
+        Rebuilt::of(read.clone()).with(since)
+    };
+    let id = read.segment_id;
+    assert!(with(id + 1, &later).is_none(), "of another segment");
+    assert!(with(id, &later[1..]).is_none(), "a release is missing");
+    let whole = with(id, &later).expect("that fits");
+
+    let mut world = member();
+    world.hello(1);
+    let opening = world.send(1, open(PATH, Durability::Synced));
+    assert_eq!(world.seeking, [PATH]);
+    let now_ns = world.now_ns();
+    let whole = Found::Here(Box::new(whole));
+    world.engine.sought(now_ns, PATH, Ok(whole));
+    world.drain();
+    world.store_all();
+    let opened: SegmentOpened = world.answer(opening).body();
+    assert_eq!(opened.newest, newest, "no version was lost");
+    let locking = world.send(1, acquire_writer(opened.segment, 60_000));
+    world.store_all();
+    let grant: WriterAcquired = world.answer(locking).body();
+    assert_eq!(grant.fence, (77 << 32) + 1, "of the claim");
 }
 
 #[test]

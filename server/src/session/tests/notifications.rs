@@ -55,6 +55,33 @@ fn not_1_one_notification_until_the_copy_moves_on() {
 }
 
 #[test]
+fn not_1_a_client_that_says_that_it_has_the_newest_version_is_told_of_the_next() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    world.write(1, segment, 1);
+    let old = world.newest(2, segment);
+    subscribe_at(&mut world, 2, segment, old.clone(), 0);
+    let read = |world: &mut World, have, model| {
+        let read = world.ask(2, acquire_reader(segment, have, model));
+        assert!(!read.body::<ReaderAcquired>().updated);
+    };
+    let told = |world: &mut World| world.notifications(2, MessageType::NotRecent).len();
+    world.write(1, segment, 2);
+    assert_eq!(told(&mut world), 1);
+    read(&mut world, old, CoherenceModel::Delta);
+    world.write(1, segment, 3);
+    assert_eq!(
+        told(&mut world),
+        0,
+        "what this read allows the subscription does not"
+    );
+    let newest = world.newest(1, segment);
+    read(&mut world, newest, CoherenceModel::Full);
+    world.write(1, segment, 4);
+    assert_eq!(told(&mut world), 1);
+}
+
+#[test]
 fn not_2_a_pushed_copy_counts_as_the_newest() {
     let mut world = World::new(false);
     let segment = world.clients(2, Durability::Memory);
@@ -194,7 +221,7 @@ fn not_2_what_was_pushed_to_a_waiting_writer_is_not_sent_again() {
 }
 
 /// Says that the connection's socket takes nothing.
-fn stall(world: &mut World, connection: u64) {
+pub fn stall(world: &mut World, connection: u64) {
     let bytes = 10 * world.engine.config().slow_bytes;
     world
         .engine
@@ -254,12 +281,53 @@ fn not_6_a_slow_reader_that_leaves_a_segment_is_told_of_the_others() {
 }
 
 #[test]
-fn a_slow_reader_is_sent_no_heartbeats_on_top() {
+fn not_6_a_combined_diff_begins_at_the_version_that_the_slow_reader_has() {
     let mut world = World::new(false);
-    world.hello(1);
-    stall(&mut world, 1);
-    world.pass(5_000);
-    assert!(world.notifications(1, MessageType::Heartbeat).is_empty());
+    let segment = world.clients(2, Durability::Memory);
+    world.write(1, segment, 1);
+    let have = world.newest(2, segment);
+    subscribe_at(&mut world, 2, segment, have.clone(), 1 << 20);
+    stall(&mut world, 2);
+    world.write(1, segment, 2);
+    world.write(1, segment, 3);
+    world.engine.backlog(world.now_ns(), 2, backlog(0));
+    world.drain();
+    let pushed = world.notifications(2, MessageType::Push);
+    assert_eq!(pushed[0].body::<Push>().from, have, "its chain, too");
+}
+
+#[test]
+fn not_6_a_reader_is_slow_beyond_the_bound_until_half_of_that_is_left() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    subscribe(&mut world, 2, segment, 1 << 20);
+    let most = world.engine.config().slow_bytes;
+    let waits = |world: &mut World, bytes| {
+        world.engine.backlog(world.now_ns(), 2, backlog(bytes));
+        world.drain();
+    };
+    waits(&mut world, most);
+    world.write(1, segment, 1);
+    assert_eq!(pushes(&mut world, 2), [(0, 1)]);
+    waits(&mut world, most + 1);
+    world.write(1, segment, 2);
+    waits(&mut world, most / 2 + 1);
+    assert!(pushes(&mut world, 2).is_empty());
+    waits(&mut world, most / 2);
+    assert_eq!(pushes(&mut world, 2), [(1, 2)]);
+}
+
+#[test]
+fn a_slow_reader_is_sent_no_heartbeats_on_top() {
+    let most = World::new(false).engine.config().slow_bytes;
+    for (bytes, is_slow) in [(most, false), (most + 1, true)] {
+        let mut world = World::new(false);
+        world.hello(1);
+        world.engine.backlog(world.now_ns(), 1, backlog(bytes));
+        world.pass(5_000);
+        let beats = world.notifications(1, MessageType::Heartbeat);
+        assert_eq!(beats.is_empty(), is_slow, "{bytes}");
+    }
 }
 
 #[test]

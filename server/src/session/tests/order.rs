@@ -222,7 +222,7 @@ fn what_the_store_is_asked_comes_before_what_peers_are_sent() {
 
 #[test]
 fn the_shell_is_told_when_many_readers_are_yet_to_be_told() {
-    for (readers, is_many) in [(1, false), (READERS, true)] {
+    for (readers, is_many) in [(1, false), (2, false), (3, true), (READERS, true)] {
         let mut world = World::new(false);
         let segment = world.clients(1 + readers, Durability::Memory);
         for reader in 2..=1 + readers {

@@ -122,6 +122,14 @@ fn a_segment_that_is_removed_is_not_saved_any_more() {
     assert!(world.engine.is_idle());
 }
 
+#[test]
+fn a_large_memory_segment_is_saved_each_minute_that_it_changes() {
+    let (mut world, _) = large(Durability::Memory);
+    world.pass_talking(60_000, &[1]);
+    world.want(&[]);
+    assert_eq!(world.in_pieces().2.at.number, 100);
+}
+
 /// No log has its contents, so it was unsaved when the checkpoint began.
 #[test]
 fn a_memory_segment_that_is_removed_is_not_saved_at_the_end() {

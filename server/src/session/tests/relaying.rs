@@ -154,6 +154,7 @@ fn space_50_a_connection_that_cannot_be_passed_on_is_told_and_closed() {
     world.drain();
     assert_eq!(world.answer(stream).error(), ErrorCode::Unreachable);
     assert_eq!(world.closed, [1]);
+    assert_eq!(world.engine.wire.counters.errors, 1);
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn lock_7_several_segments_are_released_together_or_not_at_all() {
 }
 
 /// A release of /a and /b, whose numbers these are.
-fn release_both(
+pub fn release_both(
     (a, grant_a): (u32, &WriterAcquired),
     (b, grant_b): (u32, &WriterAcquired),
     sequence: u64,
@@ -400,6 +400,16 @@ fn lock_12_bulk_beyond_what_the_quota_could_hold_is_not_kept() {
 }
 
 #[test]
+fn lock_4_bulk_that_was_not_kept_under_a_lost_lock_is_fenced() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    let mut grant = world.lock(1, segment);
+    grant.fence += 1;
+    let refused = release_dropped(&mut world, segment, &grant, 100);
+    assert_eq!(refused, ErrorCode::Fenced);
+}
+
+#[test]
 fn lock_12_of_one_lock_one_release_is_kept_at_a_time() {
     let mut world = World::new(false);
     let segment = world.clients(1, Durability::Memory);
@@ -522,6 +532,7 @@ fn lock_12_a_release_that_announces_all_room_keeps_nobody_out() {
     let answer = senders.world.answer(stream);
     assert_eq!(answer.type_, MessageType::WriterReleased);
     assert!(senders.comes(1, 9 * MIB), "what was whole takes no room");
+    assert!(senders.world.closed.is_empty() && senders.world.refused_bulk.is_empty());
 }
 
 #[test]
@@ -549,21 +560,41 @@ fn lock_12_a_release_that_has_stalled_makes_room() {
 }
 
 impl Senders {
+    /// So much time passes, in which all keep their locks.
+    fn passes(&mut self, ms: u64) {
+        self.world.pass_talking(ms, &[1, 2, 3]);
+        for connection in [1, 2, 3] {
+            let (segment, grant) = &self.locks[connection - 1];
+            let (segment, fence) = (*segment, grant.fence);
+            let renew = Request::RenewWriter(RenewWriter { segment, fence });
+            self.world.ask(connection as u64, renew);
+        }
+    }
+
     /// Three leases pass. In each, a chunk or more comes of the releases of these connections.
     fn trickles(&mut self, connections: &[u64]) {
         for _ in 0..10 {
-            self.world.pass_talking(3_000, &[1, 2, 3]);
+            self.passes(3_000);
             for &connection in connections {
                 assert!(self.comes(connection, MIB / 8));
             }
-            for connection in [1, 2, 3] {
-                let (segment, grant) = &self.locks[connection - 1];
-                let (segment, fence) = (*segment, grant.fence);
-                let renew = Request::RenewWriter(RenewWriter { segment, fence });
-                self.world.ask(connection as u64, renew);
-            }
         }
     }
+}
+
+#[test]
+fn lock_12_a_release_of_which_exactly_a_chunk_came_in_a_lease_has_not_stalled() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 10 * MIB));
+    assert!(senders.comes(1, 8 * MIB));
+    senders.passes(6_000);
+    assert!(senders.comes(1, u64::from(MAX_CHUNK_BYTES)));
+    senders.passes(6_000);
+    assert!(!senders.begins(2, 6 * MIB), "more than a half");
+    senders.passes(6_000);
+    assert!(senders.begins(2, 6 * MIB), "nothing more came");
+    senders.world.drain();
+    assert_eq!(senders.world.refused_bulk, [1]);
 }
 
 #[test]
@@ -581,6 +612,32 @@ fn lock_12_a_slow_release_beyond_its_share_makes_room_for_one_within() {
     assert!(senders.comes(2, 4 * MIB));
     assert!(!senders.comes(1, 0), "so 1 frees its memory");
     assert!(senders.world.closed.is_empty());
+}
+
+#[test]
+fn lock_12_a_release_of_exactly_a_share_is_within_it() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(3, 5 * MIB), "nothing of it comes: no share");
+    assert!(senders.begins(1, 10 * MIB));
+    assert!(senders.comes(1, 8 * MIB));
+    senders.trickles(&[1]);
+    assert!(!senders.begins(2, 5 * MIB + 1));
+    assert!(senders.begins(2, 5 * MIB));
+    senders.world.drain();
+    assert_eq!(senders.world.refused_bulk, [1]);
+}
+
+#[test]
+fn lock_12_of_two_sessions_with_slow_releases_the_one_with_more_bytes_makes_room() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(1, 10 * MIB));
+    assert!(senders.begins(3, 10 * MIB));
+    assert!(senders.comes(1, 5 * MIB));
+    assert!(senders.comes(3, 2 * MIB));
+    senders.trickles(&[1, 3]);
+    assert!(senders.begins(2, 3 * MIB));
+    senders.world.drain();
+    assert_eq!(senders.world.refused_bulk, [1]);
 }
 
 #[test]

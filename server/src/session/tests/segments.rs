@@ -113,6 +113,40 @@ fn segments_are_listed_by_prefix_in_order_page_by_page() {
 }
 
 #[test]
+fn a_list_begins_behind_the_path_that_it_names() {
+    let mut world = World::new(false);
+    world.hello(1);
+    for path in ["/a", "/a/b", "/c"] {
+        world.open(1, path, Durability::Memory);
+    }
+    for (after, expected) in [("", &["/a", "/a/b"][..]), ("/a", &["/a/b"])] {
+        let page: SegmentList = world.ask(1, list("/a", after)).body();
+        let paths: Vec<_> = page.segments.iter().map(|s| s.path.as_str()).collect();
+        assert_eq!(paths, expected, "after {after}");
+    }
+}
+
+#[test]
+fn a_client_that_closes_or_goes_is_not_counted_any_more() {
+    let mut world = World::new(false);
+    let segment = world.clients(4, Durability::Memory);
+    for connection in [2, 3, 4] {
+        super::notifications::subscribe(&mut world, connection, segment, 0);
+    }
+    let counted = |world: &mut World| {
+        let known: SegmentList = world.ask(1, list("/", "")).body();
+        (known.segments[0].clients, known.segments[0].subscribers)
+    };
+    assert_eq!(counted(&mut world), (4, 3));
+    world.ask(2, Request::CloseSegment(CloseSegment { segment }));
+    assert_eq!(counted(&mut world), (3, 2));
+    world.engine.disconnected(world.now_ns(), 3);
+    assert_eq!(counted(&mut world), (2, 1));
+    world.ask(4, Request::Unsubscribe(Unsubscribe { segment }));
+    assert_eq!(counted(&mut world), (2, 0));
+}
+
+#[test]
 fn closing_gives_up_locks_and_waits() {
     let mut world = World::new(false);
     let segment = world.clients(3, Durability::Memory);
@@ -160,7 +194,8 @@ fn removing_tells_everybody_and_a_new_one_is_another_incarnation() {
     assert_eq!(world.ask(2, close()).error(), ErrorCode::NotOpen);
     let anew = world.open(2, "/list", Durability::Synced);
     assert_ne!(anew, segment);
-    assert_ne!(world.newest(2, anew).incarnation, before.incarnation);
+    let incarnation = world.newest(2, anew).incarnation;
+    assert!(FIRST_FENCE < before.incarnation && before.incarnation < incarnation);
 }
 
 #[test]

@@ -284,6 +284,34 @@ fn ses_3_a_heartbeat_comes_when_there_is_nothing_else_to_say() {
 }
 
 #[test]
+fn ses_3_a_heartbeat_comes_after_three_quarters_of_its_time_in_silence() {
+    let mut world = World::new(false);
+    world.hello(1);
+    world.pass(700);
+    world.ask(1, Request::Ping);
+    let beats = |world: &mut World| world.notifications(1, MessageType::Heartbeat).len();
+    for _ in 0..3 {
+        world.pass(749);
+        assert_eq!(beats(&mut world), 0);
+        world.pass(1);
+        assert_eq!(beats(&mut world), 1);
+    }
+}
+
+#[test]
+fn a_connection_has_a_bounded_number_of_segments_open() {
+    let mut world = World::new(false);
+    world.hello(1);
+    let wire = &mut world.engine.wire;
+    for number in 1..=131_072 {
+        assert!(matches!(wire.open(1, number, false), Ok(true)));
+    }
+    let refused = wire.open(1, 131_073, false).expect_err("one too many");
+    assert_eq!(refused.code, ErrorCode::TooLarge);
+    assert!(matches!(wire.open(1, 131_072, false), Ok(false)));
+}
+
+#[test]
 fn a_silent_connection_is_closed_after_the_lease() {
     let mut world = World::new(false);
     world.hello(1);
@@ -310,8 +338,9 @@ fn bulk_is_admitted_only_under_a_lock_that_is_held() {
     let segment = world.clients(2, Durability::Memory);
     let grant = world.lock(1, segment);
     let release = release_writer(segment, &grant, 1, 10);
-    assert!(world.engine.admits(1, &release, 10));
     assert!(!world.engine.admits(2, &release, 10), "another's lock");
+    assert!(!world.engine.admits(3, &release, 10), "nobody's");
+    assert!(world.engine.admits(1, &release, 10));
     let most = world.engine.config().receiving_bytes;
     assert!(!world.engine.admits(1, &release, most + 1));
     assert!(!world.engine.admits(1, &Request::Ping, 10));
@@ -344,6 +373,7 @@ fn conn_5_a_server_that_stops_refuses_waits_saves_and_says_goodbye() {
     };
     assert_eq!(checkpoint.head.at.number, 1);
     assert_eq!(checkpoint.head.path, "/list");
+    assert_eq!(checkpoint.head.next_serial, 257, "two grants had 128 each");
     world.store_all();
     assert!(world.engine.is_idle() && world.engine.is_saved());
 }

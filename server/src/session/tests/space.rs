@@ -527,6 +527,18 @@ fn space_34_a_list_has_the_segments_of_all_servers_in_order() {
 }
 
 #[test]
+fn space_35_a_segment_of_this_server_is_here_also_at_the_end_of_a_page() {
+    let mut world = owner_of(&["/b", "/d"]);
+    let asked = world.send(1, list_places("/", ""));
+    let both = ["/b", "/d"].map(|path| listed(path, Holder::Asked));
+    page(&mut world, both.to_vec(), false);
+    page(&mut world, Vec::new(), true);
+    let list: PlaceList = world.answer(asked).body();
+    let here = ["/b", "/d"].map(|path| (path, SegmentPlace::Here));
+    assert_eq!(shown(&list), here);
+}
+
+#[test]
 fn space_34_a_list_goes_on_page_by_page_until_it_is_full() {
     let mut world = owner_of(&["/own/1", "/own/2"]);
     let asked = world.send(1, list_places("/", ""));
@@ -627,6 +639,9 @@ fn space_44_a_server_whose_rules_are_unread_lets_nobody_in() {
     assert_eq!(refused.error(), ErrorCode::Stopping);
     assert!(refused.body::<PlainError>().text.contains("no route"));
     assert_eq!(world.closed, [2], "the session of the other one continues");
+    assert!(world.engine.lacks_rules());
     world.engine.note_rules(world.now_ns(), 4, None);
+    assert!(!world.engine.lacks_rules());
+    assert_eq!(world.engine.rules_version(), 4);
     world.hello(3);
 }

@@ -142,6 +142,85 @@ fn requests_beyond_a_limit_and_rests_are_counted() {
     assert_eq!(grown(&world, &mut counters), ["rests 1"]);
 }
 
+/// Also if the answer has waited for the store.
+#[test]
+fn requests_that_the_store_cannot_answer_are_counted_as_errors() {
+    type Answer = fn(&mut Engine, u64, StoreError);
+    let path = "/far".to_string();
+    let refused: [(Request, Answer); 4] = [
+        (
+            Request::ListMembers(ListMembers { after: 0 }),
+            |engine, now_ns, error| engine.members_found(now_ns, 1, Err(error)),
+        ),
+        (
+            Request::ListPlaces(ListPlaces {
+                prefix: "/".to_string(),
+                after: String::new(),
+            }),
+            |engine, now_ns, error| engine.page_read(now_ns, 1, Err(error)),
+        ),
+        (
+            Request::FollowSegment(FollowSegment { path }),
+            |engine, now_ns, error| engine.followed(now_ns, "/far", Err(error)),
+        ),
+        (open("/far", Durability::Synced), |engine, now_ns, error| {
+            engine.sought(now_ns, "/far", Err(error))
+        }),
+    ];
+    let mut world = super::space::member();
+    world.hello(1);
+    let mut counters = world.engine.statistics().counters;
+    for (request, answer) in refused {
+        let stream = world.send(1, request.clone());
+        let now_ns = world.now_ns();
+        let error = StoreError::Io("no connection".to_string());
+        answer(&mut world.engine, now_ns, error);
+        world.drain();
+        assert_eq!(world.answer(stream).error(), ErrorCode::StoreFull);
+        let expected = ["requests 1", "errors 1"];
+        assert_eq!(grown(&world, &mut counters), expected, "{request:?}");
+    }
+}
+
+#[test]
+fn grants_that_clients_keep_and_give_back_are_counted() {
+    let mut world = World::new(false);
+    super::keeping::hello_keeping(&mut world, 1, [0; 16]);
+    world.hello(2);
+    let segment = world.open(1, "/list", Durability::Memory);
+    world.open(2, "/list", Durability::Memory);
+    let mut counters = world.engine.statistics().counters;
+    super::keeping::kept(&mut world, segment);
+    assert!(grown(&world, &mut counters).contains(&"kept 1".to_string()));
+    world.send(2, acquire_writer(segment, 60_000));
+    assert_eq!(grown(&world, &mut counters), ["requests 1", "recalls 1"]);
+}
+
+#[test]
+fn who_writes_waits_and_reads_is_named_as_it_calls_itself() {
+    let mut world = World::new(false);
+    let mut segment = 0;
+    for (connection, client) in [(1, "writer"), (2, "waiter")] {
+        let (now_ns, id) = (world.now_ns(), session_of(connection));
+        let engine = &mut world.engine;
+        engine.connected(now_ns, connection, id, Peer::default());
+        let said = Hello {
+            client: client.to_string(),
+            ..hello([0; 16])
+        };
+        world.ask(connection, Request::Hello(said));
+        segment = world.open(connection, "/list", Durability::Memory);
+    }
+    world.lock(1, segment);
+    world.send(2, acquire_writer(segment, 60_000));
+    let (now_ns, engine) = (world.now_ns(), &world.engine);
+    let known = engine.segment_statistics(now_ns, Bound::Unbounded, 1);
+    assert_eq!(known[0].writer.as_deref(), Some("writer"));
+    assert_eq!(known[0].waiting, ["waiter"]);
+    let readers: Vec<_> = known[0].readers.iter().map(|r| r.label.as_str()).collect();
+    assert_eq!(readers, ["writer", "waiter"]);
+}
+
 #[test]
 fn totals_are_the_sums_of_all_segments() {
     let mut world = World::new(false);
@@ -164,14 +243,10 @@ fn totals_are_the_sums_of_all_segments() {
     let end = engine.add_to_totals(&mut totals, Bound::Excluded("/other"), 5);
     assert_eq!(end, None);
     let known = engine.segment_statistics(world.now_ns(), Bound::Unbounded, 5);
-    let overhead = |o: &interweave_master::Overhead| {
-        let of_versions = o.version_bytes + o.shared_bytes + o.cache_bytes;
-        o.block_bytes + of_versions + o.metadata_bytes
-    };
     let expected = Totals {
         blocks: 3,
         wire_bytes: known.iter().map(|s| s.wire_bytes).sum(),
-        overhead_bytes: known.iter().map(|s| overhead(&s.overhead)).sum(),
+        overhead_bytes: known.iter().map(|s| s.overhead.total()).sum(),
         clients: 4,
         subscribers: 1,
         writer_locked: 1,
