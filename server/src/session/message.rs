@@ -339,6 +339,18 @@ mod tests {
     }
 
     #[test]
+    fn net_2_replies_notifications_and_lent_diffs_wait_as_such() {
+        let kinds = |stream, bytes| {
+            let bulk = Gathered::from(Bytes::from(vec![0; bytes]));
+            ServerMessage::with_bulk(1, MessageType::Push, stream, &(), bulk).kinds()
+        };
+        assert_eq!(kinds(7, 1), (Kind::Reply, Kind::Reply));
+        let notification = (Kind::Notification, Kind::Notification);
+        assert_eq!(kinds(NOTIFICATION | 7, 1), notification);
+        assert_eq!(kinds(7, LENT_BYTES), (Kind::Reply, Kind::Lent));
+    }
+
+    #[test]
     fn a_text_is_cut_at_a_character_and_only_if_it_is_too_long() {
         for (most, cut) in [(5, "aé12"), (4, "aé1"), (2, "a"), (0, "")] {
             assert_eq!(shortened("aé12".to_string(), most), cut, "{most}");

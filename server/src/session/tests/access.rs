@@ -278,6 +278,26 @@ fn rule_7_a_client_that_may_not_read_is_pushed_nothing_though_its_version_moves_
 }
 
 #[test]
+fn rule_7_a_release_that_the_store_refuses_leaves_the_lock_to_nobody_who_may_not_change() {
+    let mut world = World::new(true);
+    let both = "allow cert:writer all /**\nallow cert:other all /**\nend\n";
+    world.engine.set_access(world.now_ns(), access(both));
+    enter(&mut world, 1, "writer");
+    enter(&mut world, 2, "other");
+    let segment = world.open(1, "/list", Durability::Synced);
+    world.open(2, "/list", Durability::Synced);
+    let grant = world.lock(2, segment);
+    let releasing = world.release(2, segment, &grant, 1);
+    let waiting = world.send(1, acquire_writer(segment, 60_000));
+    let taken = access("allow cert:writer all /**\nallow cert:other read /**\nend\n");
+    world.engine.set_access(world.now_ns(), taken);
+    let release = world.asked.remove(0);
+    world.stored(&release, Err(StoreError::Full("no room".to_string())));
+    assert_eq!(world.answer(releasing).error(), ErrorCode::StoreFull);
+    assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
+}
+
+#[test]
 fn rule_7_a_slow_reader_that_may_not_read_a_segment_any_more_is_told_of_the_others() {
     let mut world = ruled("allow cert:writer all /**\nallow cert:reader read /**\nend\n");
     enter(&mut world, 2, "reader");
@@ -374,6 +394,22 @@ fn rule_7_whoever_may_still_read_waits_on_for_a_read_lock_alone() {
 }
 
 #[test]
+fn rule_7_a_strict_reader_that_may_not_read_any_more_keeps_no_writer_waiting() {
+    let mut world = ruled("allow cert:writer all /**\nallow cert:reader read /**\nend\n");
+    let segment = world.open(1, "/list", Durability::Memory);
+    enter(&mut world, 2, "reader");
+    world.ask(2, open_to_read("/list"));
+    let strict = acquire_reader(segment, stamp(0, 0), CoherenceModel::Strict);
+    assert_eq!(world.ask(2, strict).type_, MessageType::ReaderAcquired);
+    let writes = world.send(1, acquire_writer(segment, 60_000));
+    assert!(world.try_answer(writes).is_none());
+    let taken = access("allow cert:writer all /**\nend\n");
+    world.engine.set_access(world.now_ns(), taken);
+    world.drain();
+    assert_eq!(world.answer(writes).type_, MessageType::WriterAcquired);
+}
+
+#[test]
 fn rule_7_what_is_still_allowed_stays() {
     let mut world = ruled(RULES);
     let segment = world.open(1, "/lab/x", Durability::Memory);
@@ -425,6 +461,7 @@ fn acc_8_a_token_that_is_not_valid_is_answered_late_and_closes() {
     assert_eq!(refused.error(), ErrorCode::Denied);
     assert!(world.sent.is_empty(), "{:?}", world.sent);
     assert_eq!(world.closed, [1]);
+    assert_eq!(world.engine.wire.counters.logins_refused, 1);
     assert!(!format!("{refused:?}").contains("5e5f"));
 }
 

@@ -58,6 +58,7 @@ fn store_18_a_release_in_doubt_is_acknowledged_once_the_store_says_that_it_is_th
     let end = at(&world, 1);
     settle(&mut world, Ok(vec![(id, end)]));
     assert_eq!(world.engine.statistics().store_undecided, 0);
+    assert!(world.settling.is_empty(), "there is nothing more to decide");
     assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
     assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
     assert_eq!(world.newest(2, segment).number, 1);

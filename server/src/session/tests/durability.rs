@@ -585,6 +585,34 @@ fn log_8_a_start_logs_no_bound_of_serials_and_the_first_writer_waits_for_it() {
 }
 
 #[test]
+fn log_8_where_the_log_took_no_bound_of_serials_the_next_writer_asks_again() {
+    let mut before = World::new(true);
+    let (segment, _) = found(&mut before, false, Durability::Synced);
+    let (mut world, _) = starting(segment);
+    world.hello(1);
+    let opening = world.send(1, open("/list", Durability::Synced));
+    let number = world.answer(opening).body::<SegmentOpened>().segment;
+    let asked = world.asked.remove(0);
+    world.stored(&asked, full());
+    let locking = world.send(1, acquire_writer(number, 60_000));
+    assert_eq!(world.asked.len(), 1);
+    world.store_all();
+    assert_eq!(world.answer(locking).type_, MessageType::WriterAcquired);
+}
+
+#[test]
+fn lock_6_where_all_serials_are_given_out_a_writer_is_refused() {
+    let mut before = World::new(true);
+    let (mut segment, _) = found(&mut before, false, Durability::Synced);
+    segment.serials_below = 1 << 48;
+    let (mut world, _) = restarted(segment);
+    world.hello(1);
+    let number = world.open(1, "/list", Durability::Synced);
+    let refused = world.ask(1, acquire_writer(number, 60_000));
+    assert_eq!(refused.error(), ErrorCode::TooLarge);
+}
+
+#[test]
 fn lock_10_after_a_restart_old_fences_are_refused_and_releases_remembered() {
     let mut before = World::new(true);
     let (segment, stamp) = found(&mut before, false, Durability::Synced);

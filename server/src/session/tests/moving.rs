@@ -183,6 +183,8 @@ fn space_19_an_owner_whose_segment_is_found_damaged_says_so() {
     world.stored(&release, Err(damage));
     assert_eq!(world.answer(handing).error(), ErrorCode::Damaged);
     assert!(world.gives.is_empty() && world.engine.is_idle());
+    let again = world.ask(2, open(PATH, Durability::Synced));
+    assert_eq!(again.error(), ErrorCode::Damaged);
 }
 
 #[test]
@@ -202,6 +204,20 @@ fn space_19_an_owner_whose_writer_does_not_end_in_time_grants_again() {
     let granted = world.answer(waiting);
     assert_eq!(granted.type_, MessageType::WriterAcquired);
     assert!(world.gives.is_empty() && world.closed.is_empty());
+}
+
+#[test]
+fn space_19_a_server_that_stops_hands_nothing_over() {
+    let mut world = member();
+    let number = owner(&mut world);
+    let grant = world.lock(1, number);
+    let handing = world.send(9, hand_over(10_000));
+    world.engine.stop(world.now_ns());
+    world.drain();
+    assert_eq!(world.answer(handing).error(), ErrorCode::Stopping);
+    world.release(1, number, &grant, 1);
+    world.store_all();
+    assert!(world.gives.is_empty());
 }
 
 #[test]

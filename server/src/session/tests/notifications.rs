@@ -257,10 +257,19 @@ fn not_6_whatever_else_is_sent_to_a_slow_reader_comes_after_the_news() {
 }
 
 #[test]
-fn not_6_a_slow_reader_that_leaves_a_segment_is_told_of_the_others() {
-    for closes in [true, false] {
+fn not_6_a_slow_reader_that_leaves_a_segment_or_reads_it_is_told_of_the_others() {
+    use MessageType::{Done, ReaderAcquired};
+    let segment = 1;
+    for (request, answer) in [
+        (Request::CloseSegment(CloseSegment { segment }), Done),
+        (Request::Unsubscribe(Unsubscribe { segment }), Done),
+        (
+            acquire_reader(segment, stamp(0, 0), CoherenceModel::Full),
+            ReaderAcquired,
+        ),
+    ] {
         let mut world = World::new(false);
-        let segment = world.clients(2, Durability::Memory);
+        assert_eq!(world.clients(2, Durability::Memory), segment);
         let other = world.open(1, "/other", Durability::Memory);
         world.open(2, "/other", Durability::Memory);
         for segment in [segment, other] {
@@ -269,11 +278,7 @@ fn not_6_a_slow_reader_that_leaves_a_segment_is_told_of_the_others() {
         stall(&mut world, 2);
         world.write(1, segment, 1);
         world.write(1, other, 2);
-        let leave = match closes {
-            true => Request::CloseSegment(CloseSegment { segment }),
-            false => Request::Unsubscribe(Unsubscribe { segment }),
-        };
-        assert_eq!(world.ask(2, leave).type_, MessageType::Done);
+        assert_eq!(world.ask(2, request).type_, answer);
         let told = world.notifications(2, MessageType::NotRecent);
         let told: Vec<u32> = told.iter().map(|n| n.body::<NotRecent>().segment).collect();
         assert_eq!(told, [other]);

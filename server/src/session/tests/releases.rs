@@ -504,6 +504,21 @@ fn lock_12_bulk_under_way_is_bounded_and_what_cannot_be_committed_makes_room() {
 }
 
 #[test]
+fn lock_12_a_connection_of_whose_bulk_nothing_came_makes_no_room() {
+    let mut senders = Senders::with_room(10 * MIB);
+    assert!(senders.begins(2, 6 * MIB));
+    assert!(senders.begins(3, 10 * MIB));
+    assert!(senders.comes(3, 8 * MIB));
+    let (segment, grant) = &senders.locks[1];
+    let (segment, fence) = (*segment, grant.fence);
+    let abort = Request::AbortWriter(AbortWriter { segment, fence });
+    senders.world.ask(2, abort);
+    assert!(!senders.begins(1, 6 * MIB));
+    senders.world.drain();
+    assert!(senders.world.closed.is_empty());
+}
+
+#[test]
 fn lock_12_the_bound_of_bulk_is_exact_and_one_frame_does_not_count() {
     let frame = u64::from(MAX_CHUNK_BYTES);
     let mut senders = Senders::with_room(10 * MIB);
@@ -531,7 +546,8 @@ fn lock_12_a_release_that_announces_all_room_keeps_nobody_out() {
     let stream = senders.world.release(2, segment, &grant, 1);
     let answer = senders.world.answer(stream);
     assert_eq!(answer.type_, MessageType::WriterReleased);
-    assert!(senders.comes(1, 9 * MIB), "what was whole takes no room");
+    assert!(senders.comes(1, 8 * MIB), "what was whole takes no room");
+    assert!(senders.comes(1, MIB));
     assert!(senders.world.closed.is_empty() && senders.world.refused_bulk.is_empty());
 }
 

@@ -1,5 +1,6 @@
 //! Opening, listing, closing, removing.
 
+use super::durability::{found, restarted};
 use super::*;
 
 #[test]
@@ -272,4 +273,19 @@ fn a_creation_that_is_logged_late_does_not_bring_back_a_segment_that_is_going() 
     assert_eq!(again.error(), ErrorCode::Removed);
     world.store_all();
     assert_eq!(world.answer(removing).type_, MessageType::Done);
+}
+
+#[test]
+fn the_id_of_a_segment_that_the_store_has_is_not_given_again() {
+    let mut before = World::new(true);
+    let (mut segment, _) = found(&mut before, true, Durability::Synced);
+    let id = FIRST_FENCE + (1 << 32) + 1;
+    segment.segment_id = id;
+    let (mut world, _) = restarted(segment);
+    world.hello(1);
+    world.send(1, open("/other", Durability::Synced));
+    let [Asked::Append(_, group, _)] = &world.asked[..] else {
+        panic!("one append: {:?}", world.asked);
+    };
+    assert!(group[0].segment_id > id);
 }

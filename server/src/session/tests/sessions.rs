@@ -344,6 +344,7 @@ fn bulk_is_admitted_only_under_a_lock_that_is_held() {
     let most = world.engine.config().receiving_bytes;
     assert!(!world.engine.admits(1, &release, most + 1));
     assert!(!world.engine.admits(1, &Request::Ping, 10));
+    assert!(release.takes_bulk() && !Request::Ping.takes_bulk());
     let nothing = Request::ReleaseWriter(ReleaseWriter {
         sequence: 1,
         parts: Vec::new(),
@@ -429,6 +430,19 @@ fn ses_2_a_session_is_resumed_after_the_server_was_busy_for_longer_than_its_leas
     assert_eq!(world.open(4, "/list", Durability::Memory), segment);
     let stream = world.release(4, segment, &grant, 1);
     assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
+}
+
+#[test]
+fn ses_2_a_session_ends_though_the_server_was_busy_during_its_lease() {
+    let mut world = World::new(false);
+    world.hello(1);
+    world.engine.disconnected(world.now_ns(), 1);
+    world.pass(3_000);
+    be_absent(&mut world, 5_000);
+    world.pass(u64::from(LEASE_MS) - 3_001);
+    assert_eq!(world.engine.statistics().sessions, 1);
+    world.pass(1);
+    assert_eq!(world.engine.statistics().sessions, 0);
 }
 
 #[test]

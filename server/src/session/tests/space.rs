@@ -600,6 +600,25 @@ fn space_34_a_list_shows_what_may_be_read_and_passes_over_folders() {
 }
 
 #[test]
+fn space_34_what_follows_a_folder_that_is_passed_over_is_shown_once() {
+    let mut world = member();
+    let rules = access("allow cert:reader read /a0\nend\n");
+    world.engine.set_access(world.now_ns(), rules);
+    enter(&mut world, 1, "reader");
+    let asked = world.send(1, list_places("/", ""));
+    let mut all: Vec<Listed> = (0..9)
+        .map(|at| listed(&format!("/a/{at}"), at_b()))
+        .collect();
+    // The first path behind the folder.
+    all.push(listed("/a0", at_b()));
+    page(&mut world, all, false);
+    let what = page(&mut world, Vec::new(), true);
+    assert_eq!(what.from, Bound::Excluded("/a0".to_string()));
+    let list: PlaceList = world.answer(asked).body();
+    assert_eq!(shown(&list), [("/a0", SegmentPlace::Elsewhere)]);
+}
+
+#[test]
 fn space_37_a_list_that_the_store_cannot_give_is_refused() {
     let mut world = owner_of(&["/own"]);
     let asked = world.send(1, list_places("/", ""));
