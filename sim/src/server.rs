@@ -189,6 +189,8 @@ impl Server {
     ) -> Server {
         let config = Config {
             space_lease_ms: Some(member.lease_ms()),
+            // Short ones leave the standing as long as they can, which is what tries the lease.
+            heartbeat_ms: member.lease_ms() / 20,
             ..config(&*store, plan.lease_ms)
         };
         let works = (store, Works::Member(Box::new(member)), Vec::new());

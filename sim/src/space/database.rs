@@ -130,6 +130,8 @@ pub struct Database {
     /// The longest time that a part of the log takes to the standby; None: it does not arrive.
     pub lag_ns: Option<u64>,
     usual_lag_ns: u64,
+    /// A standby is attached as soon as the primary is up again.
+    is_standby_due: bool,
     /// The segments of which everybody sees that they are removed, and those of them that were not
     /// told yet, by their paths.
     removed: BTreeSet<u64>,
@@ -168,6 +170,7 @@ impl Database {
             paused: BTreeSet::new(),
             lag_ns: Some(lag_ns),
             usual_lag_ns: lag_ns,
+            is_standby_due: false,
             removed: BTreeSet::new(),
             untold: Vec::new(),
             unremoved: Vec::new(),
@@ -573,6 +576,9 @@ impl Database {
             self.nodes[primary].start();
             self.note_removals(primary);
             self.ship(env, primary);
+            if self.is_standby_due {
+                self.attach(env);
+            }
         }
     }
 
@@ -615,9 +621,11 @@ impl Database {
         }
     }
 
-    /// A new standby is attached to a primary that has none.
+    /// A new standby is attached to a primary that has none, or will be when the primary is up.
     pub fn attach(&mut self, env: &mut Env) {
-        let Some(primary) = self.primary().filter(|n| self.nodes[*n].is_up) else {
+        let primary = self.primary().filter(|n| self.nodes[*n].is_up);
+        self.is_standby_due = primary.is_none();
+        let Some(primary) = primary else {
             return;
         };
         if self.nodes[primary].standby.is_none() {
