@@ -141,6 +141,8 @@ impl SegmentRow {
     pub fn save(&mut self, saved: Arc<Saved>) {
         let number = saved.head.at.number;
         self.version = self.version.max(number);
+        // Its record may have been refused: then the checkpoint alone says it.
+        self.incarnation = self.incarnation.max(saved.head.at.incarnation);
         self.releases.retain(|r| r.0.version > number);
         self.saved = Some(saved);
     }
