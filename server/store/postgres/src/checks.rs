@@ -75,6 +75,10 @@ const SETTINGS: &[Setting] = &[
 ];
 
 const STANDBY: &str = "standby";
+/// Of pg_stat_replication: commits wait for it, and it can become the primary. A program that only
+/// copies the log says how much it has, and never applies it.
+pub const IS_STANDBY: &str = "sync_state IN ('sync', 'quorum') \
+     AND NOT (flush_lsn IS NOT NULL AND replay_lsn IS NULL)";
 const NAME_A_STANDBY: &str =
     "name one in postgresql.conf, as in `synchronous_standby_names = 'ANY 1 (standby1)'`, with \
      `application_name=standby1` in its primary_conninfo, or start the server with --store-alone, \
@@ -195,22 +199,19 @@ pub async fn standby(connection: &Connection, named: &str) -> Result<Checked, St
         let found = "no standby is synchronous";
         return Ok(Checked::wrong(STANDBY, found, NAME_A_STANDBY));
     }
-    // A program that only copies the log says how much it has, and never applies it.
-    let states = "SELECT sync_state, flush_lsn IS NOT NULL AND replay_lsn IS NULL \
-                  FROM pg_stat_replication";
-    let rows = connection.rows(states, &[]).await?;
-    let states: Vec<Option<String>> = rows.iter().map(|row| row.get(0)).collect();
-    let synced = rows.iter().filter(|row| {
-        let state: Option<&str> = row.get(0);
-        matches!(state, Some("sync" | "quorum"))
-    });
-    let copies_only: Vec<bool> = synced.map(|row| row.get(1)).collect();
-    Ok(if copies_only.contains(&false) {
+    let counts = format!(
+        "SELECT count(*) FILTER (WHERE {IS_STANDBY}),
+           count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')),
+           count(*) FILTER (WHERE sync_state IS NULL) FROM pg_stat_replication"
+    );
+    let row = connection.one(&counts, &[]).await?;
+    let [standbys, synced, unknown]: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
+    Ok(if standbys > 0 {
         Checked::ok(STANDBY, "a synchronous standby is attached")
-    } else if !copies_only.is_empty() {
+    } else if synced > 0 {
         let found = "what is attached only copies the log, and cannot become the primary";
         Checked::wrong(STANDBY, found, NAME_NO_RECEIVER)
-    } else if states.iter().any(Option::is_none) {
+    } else if unknown > 0 {
         let found = "this role may not see whether a standby is attached";
         Checked::wrong(STANDBY, found, "run `GRANT pg_read_all_stats TO` it")
     } else {

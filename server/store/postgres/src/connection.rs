@@ -12,10 +12,7 @@ use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
 /// A server that stands still in a transaction is cut off after this time, so that it keeps no
 /// other owner from its rows. No promise rests on it.
-///
-/// A cancelled wait for the standby is told by a warning, which the role's settings may switch off.
-const SESSION: &str = "SET idle_in_transaction_session_timeout = '10s'; \
-                       SET client_min_messages = notice";
+const SESSION: &str = "SET idle_in_transaction_session_timeout = '10s'";
 
 /// The messages that the server sent unasked.
 #[derive(Debug, Default)]

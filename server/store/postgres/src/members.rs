@@ -27,10 +27,10 @@ VALUES ($1, $1, 0, false, $2, $3, $4)";
 const ALONE: &str = "SELECT epoch FROM {s}.owner WHERE address IS NULL AND NOT is_clean";
 
 /// It waits for the standby, and says if the wait was cancelled, whatever the role's settings are.
-/// A primary that was cut off from its
-/// standby could otherwise renew a lease that nobody sees who asks the new primary. The number is
-/// the server's own count of its renewals. The row's may have been lost with a primary, and raised
-/// by one it would be a number that others have seen long ago.
+/// Otherwise a primary that was cut off from its standby could renew a lease, and nobody who asks
+/// the new primary would see that. The number is the server's own count of its renewals. The row's
+/// number may have been lost with a primary. Raised by one, it would be a number that others have
+/// seen long ago.
 const RENEW: &str = "
 WITH setting AS MATERIALIZED (
   SELECT set_config('synchronous_commit', 'on', true) || set_config('statement_timeout', '0', true)

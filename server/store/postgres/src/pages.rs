@@ -42,9 +42,8 @@ pub async fn read(
         .rows_of(statement, &[&first, &end, &most])
         .await?;
     let look = (begun, now());
-    let is_lost = |row: &&Row| row.get::<_, Option<i64>>(1).is_none();
-    if let Some(row) = read.iter().find(is_lost) {
-        return Err(reading::row_is_missing(row.get(0)));
+    for row in &read {
+        reading::expect_row(row, 1, row.get(0))?;
     }
     let segments = read.iter().map(|row| listed_in(row, epoch, watch, look));
     Ok(Page {

@@ -42,12 +42,20 @@ SELECT c.path FROM {s}.creation c
 WHERE NOT EXISTS (SELECT FROM {s}.segment s WHERE s.id = c.segment) LIMIT 1";
 
 /// The damage of a segment of which the database has the path, and not the row.
-pub fn row_is_missing(path: &[u8]) -> StoreError {
+fn row_is_missing(path: &[u8]) -> StoreError {
     StoreError::Damaged {
         file: format!("the row of segment {}", String::from_utf8_lossy(path)),
         offset: 0,
         what: "the database has lost it: stop this PostgreSQL, and let its standby take over"
             .to_string(),
+    }
+}
+
+/// Refuses a path whose segment has no row. `column`: of the row that is joined to the path.
+pub fn expect_row(joined: &Row, column: usize, path: &[u8]) -> Result<(), StoreError> {
+    match joined.get::<_, Option<i64>>(column) {
+        Some(_) => Ok(()),
+        None => Err(row_is_missing(path)),
     }
 }
 

@@ -47,7 +47,7 @@ const NODE: &str = "
 SELECT CASE family(inet_server_addr()) WHEN 4 THEN host(inet_server_addr())
     WHEN 6 THEN '[' || host(inet_server_addr()) || ']' END || ':' || inet_server_port(),
   current_setting('port'), current_setting('synchronous_standby_names'),
-  (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))";
+  (SELECT count(*) FROM pg_stat_replication WHERE {is_standby})";
 
 /// Calls the roll for the server that is asked.
 pub async fn call(
@@ -129,7 +129,8 @@ async fn store(
     wants_standby: bool,
     status: &StoreStatus,
 ) -> Result<StoreState, StoreError> {
-    let row = connection.one(NODE, &[]).await?;
+    let sql = NODE.replace("{is_standby}", checks::IS_STANDBY);
+    let row = connection.one(&sql, &[]).await?;
     let (address, port): (Option<String>, String) = (row.get(0), row.get(1));
     let (named, standbys): (String, i64) = (row.get(2), row.get(3));
     let standby = match wants_standby {

@@ -95,21 +95,16 @@ impl Seeker {
         let asked = now();
         let rows = connection.rows(FIND, &[&path.as_bytes()]).await?;
         let look = (asked, now());
-        if rows
-            .iter()
-            .any(|row| row.get::<_, Option<i64>>(0).is_none())
-        {
-            return Err(reading::row_is_missing(path.as_bytes()));
-        }
-        let place = rows.first().map(|row| self.place_in(row, look));
-        match place {
-            Some(Place {
-                owner: Owner::Alone,
-                ..
-            }) => Err(StoreError::Io(format!(
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        reading::expect_row(row, 0, path.as_bytes())?;
+        let place = self.place_in(row, look);
+        match place.owner {
+            Owner::Alone => Err(StoreError::Io(format!(
                 "segment {path} is owned by a server that shares the store with nobody; stop it"
             ))),
-            place => Ok(place),
+            _ => Ok(Some(place)),
         }
     }
 

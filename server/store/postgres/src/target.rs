@@ -103,8 +103,8 @@ impl Target {
     }
 }
 
-/// A password may have any characters. So what is before the last @ counts, also where the URL's
-/// name ends before it.
+/// A password may have any characters, also those at which the URL's login ends. So all text before
+/// the last @ counts as the login.
 fn has_password(url: &str) -> bool {
     let after = url.split_once("://").map_or("", |(_, after)| after);
     let login = after.rsplit_once('@').map(|(login, _)| login);
