@@ -247,6 +247,12 @@ pub fn milliseconds(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Whether the store's name is that of a database, and not of a directory.
+pub fn is_database(store: &str) -> bool {
+    let scheme = store.split_once("://").map(|(scheme, _)| scheme);
+    matches!(scheme, Some("postgres" | "postgresql"))
+}
+
 /// A number of bytes, with K, M or G for powers of 1024.
 fn bytes(text: &str) -> Result<u64, String> {
     let (digits, unit) = match text.as_bytes().last() {
@@ -392,15 +398,14 @@ impl Serve {
 
     fn open_store(&self) -> Result<Opened, String> {
         let store = self.store.as_deref().unwrap_or_default();
-        let scheme = store.split_once("://").map(|(scheme, _)| scheme);
-        if matches!(scheme, Some("postgres" | "postgresql")) {
+        if is_database(store) {
             return self.open_postgres(store);
         }
         self.space.check_alone()?;
         if self.store_alone {
             return Err("--store-alone is for a store on PostgreSQL; leave it out".to_string());
         }
-        if let Some(scheme) = scheme {
+        if let Some((scheme, _)) = store.split_once("://") {
             return Err(format!(
                 "--store {scheme}://...: a store is a directory, `memory`, or a database as \
                  postgres://USER@HOST/DATABASE"

@@ -9,6 +9,7 @@ use interweave_wire::Json;
 
 use crate::failure::Failure;
 use crate::output::{counted, object, print_json, size_text, text};
+use crate::serve::is_database;
 
 const BACKUP_EXAMPLES: &str = "\
 Examples:
@@ -58,18 +59,17 @@ pub struct RestoreArgs {
 
 /// Refuses a database: it would pass for the name of a directory.
 fn only_directories(places: [&Path; 2]) -> Result<(), Failure> {
-    let is_database = |place: &&Path| {
-        let text = place.to_string_lossy();
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
-    };
-    match places.into_iter().find(is_database) {
-        None => Ok(()),
-        Some(_) => Err(Failure::new(
-            "this copies stores in directories; for a store on PostgreSQL use PostgreSQL's own \
-             tools (pg_basebackup; docs/operations.md, \"Backup and a point in time\")"
-                .to_string(),
-        )),
+    if !places
+        .iter()
+        .any(|place| is_database(&place.to_string_lossy()))
+    {
+        return Ok(());
     }
+    Err(Failure::new(
+        "this copies stores in directories; for a store on PostgreSQL use PostgreSQL's own tools \
+         (pg_basebackup; docs/operations.md, \"The store on PostgreSQL\")"
+            .to_string(),
+    ))
 }
 
 pub fn run_backup(args: BackupArgs) -> Result<(), Failure> {
