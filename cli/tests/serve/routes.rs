@@ -196,3 +196,14 @@ pub fn is_refused(mut stream: impl Read + Write, words: &[u8]) -> bool {
     let read = stream.read_to_end(&mut answer);
     (sent.is_err() || read.is_err()) && answer.is_empty()
 }
+
+/// The request's own lines are among the 64.
+#[test]
+fn net_8_a_request_has_at_most_64_fields() {
+    const OWN_FIELDS: usize = 3;
+    let server = Server::in_memory(&[]);
+    let asked = |lines: &str| ask(&server, "GET /healthz", lines, "").status;
+    let fields = |count: usize| "X: y\r\n".repeat(count - OWN_FIELDS);
+    assert_eq!(asked(&fields(64)), 200);
+    assert_eq!(asked(&fields(65)), 431);
+}

@@ -16,7 +16,7 @@ const SERVERS: usize = 3;
 pub const LEASE: &str = "1";
 const WRITERS: usize = 8;
 const SEGMENTS: usize = 16;
-/// Reads so soon after a disturbance, which makes segments change their owner, are counted apart.
+/// Reads are counted apart for so long after a disturbance, because it makes owners change.
 const SOON: Duration = Duration::from_secs(5);
 
 /// A segment, as its writer and the reader tell of it.
@@ -48,8 +48,10 @@ pub struct World {
     pub spots: Vec<Spot>,
     servers: Vec<Address>,
     is_over: AtomicBool,
+    /// When the last disturbance began.
     disturbed: Mutex<Instant>,
     reads: AtomicU64,
+    /// The reads within `SOON` of a disturbance.
     reads_soon: AtomicU64,
 }
 
@@ -75,9 +77,9 @@ impl World {
         }
     }
 
-    /// No read is older than what was acknowledged before it was asked for.
-    /// `reader`: readers begin at segments of their own, so that not all of them wait for the
-    /// owner of one.
+    /// A read is never older than the version that was acknowledged before the read was asked for.
+    /// `reader`: its number. Each reader begins at another segment, so that not all of them wait
+    /// for one owner.
     fn read(&self, reader: usize) {
         let order = (0..SEGMENTS).map(|n| (n + reader * SEGMENTS / readers()) % SEGMENTS);
         let mut wanderers: Vec<_> = order.map(|s| (&self.spots[s], self.wanderer(s))).collect();
@@ -100,8 +102,8 @@ impl World {
         }
     }
 
-    /// Owners change from now on.
-    fn is_disturbed(&self) {
+    /// A disturbance begins now.
+    fn note_disturbance(&self) {
         *self.disturbed.lock().expect("nobody has failed") = Instant::now();
     }
 
@@ -230,7 +232,7 @@ pub fn campaign(
         world.wait_for_all();
         for number in 0..count {
             world.forget_pauses();
-            world.is_disturbed();
+            world.note_disturbance();
             disturb(number, &mut cluster, &mut servers, &world);
             world.wait_for_all();
             pauses.extend(world.spots.iter().map(Spot::take_pause).max());
