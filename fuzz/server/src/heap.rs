@@ -145,7 +145,7 @@ pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     count(0, 0);
     let peak = PEAK.get();
     IS_WATCHED.set(false);
-    // What is left of the work counts as a whole from here on.
+    // Large blocks that outlive the work count as a whole from here on.
     for block in LARGE.replace([NONE; MOST_LARGE]) {
         count(block.bytes, 0);
     }

@@ -1,9 +1,9 @@
 //! The stream below a WebSocket whose client has not logged in yet.
 //!
-//! When the head of a frame comes, the library reserves room for the whole frame, and moves there
-//! what it has. Together with the parts of a message that came before, that would cost more than a
-//! stranger may [NET-8]. So a head that announces more than the client may still send is not given
-//! to the library.
+//! When the head of a frame comes, the library reserves room for the whole frame, and moves the
+//! bytes that it has there. The earlier parts of the message stay. Both together would cost more
+//! than a stranger may [NET-8]. So this stream gives the library no head that announces more bytes
+//! than the client may still send.
 
 use super::leash::{Leash, Leashed};
 use std::io;

@@ -13,9 +13,10 @@ pub struct Removing {
     is_shared: bool,
     /// The segment that the present request removes.
     present: Option<usize>,
-    /// Those whose removals the store has not answered, by ticket. Each with its number there.
+    /// The segments whose removals the store has not answered, by ticket. Each has its number in
+    /// the store beside it.
     asked: BTreeMap<u64, (u64, usize)>,
-    /// Those of which the store does not know whether they were removed, by their numbers there.
+    /// The segments whose removals are in doubt, by their numbers in the store.
     doubted: BTreeMap<u64, usize>,
 }
 

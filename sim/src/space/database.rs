@@ -451,7 +451,7 @@ impl Database {
         };
         let (session, node) = (t.session, t.node);
         self.nodes[node].shown.apply(&changes);
-        // What is written to a primary that was cut off is lost with it.
+        // Rows that are written to a primary that was cut off are lost with that primary.
         let is_newest = self.primary() == Some(node);
         for change in changes.iter().filter(|_| is_newest) {
             if let Change::Segment(id, row) = change {
