@@ -19,6 +19,7 @@ mod outlook;
 mod pages;
 mod passfile;
 mod reading;
+mod renewals;
 mod roll;
 mod rules;
 mod saver;

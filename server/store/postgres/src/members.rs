@@ -1,9 +1,8 @@
-//! The servers that share the store: how one joins, renews its lease, and finds another one over
-//! (spec/space.md).
+//! The servers that share the store: how one joins, and finds another one over (spec/space.md).
 //!
-//! Each server has a row with a counter, and raises it. No clock of the database counts: whoever
-//! finds the same counter a whole lease after it has seen it, by its own clock, may take the other
-//! one's segments.
+//! Each server has a row with a counter, and raises it (renewals.rs). No clock of the database
+//! counts: whoever finds the same counter a whole lease after it has seen it, by its own clock, may
+//! take the other one's segments.
 
 use crate::claim::{self, Claim};
 use crate::connection::Connection;
@@ -26,19 +25,8 @@ VALUES ($1, $1, 0, false, $2, $3, $4)";
 /// A server that shares with nobody has no address.
 const ALONE: &str = "SELECT epoch FROM {s}.owner WHERE address IS NULL AND NOT is_clean";
 
-/// It waits for the standby, and says if the wait was cancelled, whatever the role's settings are.
-/// Otherwise a primary that was cut off from its standby could renew a lease, and nobody who asks
-/// the new primary would see that. The number is the server's own count of its renewals. The row's
-/// number may have been lost with a primary. Raised by one, it would be a number that others have
-/// seen long ago.
-const RENEW: &str = "
-WITH setting AS MATERIALIZED (
-  SELECT set_config('synchronous_commit', 'on', true) || set_config('statement_timeout', '0', true)
-    || set_config('client_min_messages', 'notice', true) AS set)
-UPDATE {s}.owner SET counter = greatest(counter, $2), is_drained = $3 FROM setting
-WHERE epoch = $1 AND NOT is_clean AND setting.set = 'on0notice'";
-
-const OTHERS: &str = "
+/// The other servers, as a renewal sees them.
+pub const OTHERS: &str = "
 SELECT epoch, counter, lease_ms, address, tls_name, is_drained FROM {s}.owner
 WHERE address IS NOT NULL AND NOT is_clean AND epoch <> $1 ORDER BY epoch";
 
@@ -77,43 +65,11 @@ async fn try_to_join(connection: &Connection, member: &Member) -> Result<Claim, 
     Ok(claim)
 }
 
-/// A renewal: the number of those that were asked for, with this one, and whether the server was
-/// drained.
-pub type Renewal = (i64, bool);
-
-/// Looks at the others' counters, and raises this server's.
-pub async fn renew(
-    connection: &Connection,
-    (epoch, (count, is_drained)): (u64, Renewal),
-    watch: &Watch,
-    now: impl Fn() -> Instant,
-) -> Result<(), StoreError> {
-    let epoch = epoch as i64;
-    let asked = now();
-    let others = connection.rows(OTHERS, &[&epoch]).await?;
-    let answered = now();
-    let mut epochs = Vec::new();
-    for row in others {
-        let (epoch, counter, lease) = seen_in(&row, 0);
-        watch.saw((epoch, counter), lease, (asked, answered));
-        epochs.push(epoch);
-    }
-    watch.forget_all_but(&epochs);
-    let notices = connection.notices.count();
-    let columns = (epoch, count, is_drained);
-    let renewed = connection
-        .execute(RENEW, &[&columns.0, &columns.1, &columns.2])
-        .await?;
-    match (connection.notices.since(notices), renewed) {
-        (Some(notice), _) => Err(StoreError::Io(format!(
-            "the lease is not renewed on the standby: {notice}"
-        ))),
-        (None, 0) => Err(StoreError::Fenced(
-            "it has found this server over, because its lease was not renewed in time".to_string(),
-        )),
-        (None, _) => Ok(()),
-    }
-}
+/// The same, but for earlier starts of this server, which clients must not be sent to.
+const OTHER_ADDRESSES: &str = "
+SELECT epoch, counter, lease_ms, address, tls_name, is_drained FROM {s}.owner
+WHERE address IS NOT NULL AND NOT is_clean AND epoch <> $1
+  AND address IS DISTINCT FROM (SELECT address FROM {s}.owner WHERE epoch = $1) ORDER BY epoch";
 
 /// The other servers that are not over and were not drained, as clients reach them [SPACE-24].
 pub async fn others(
@@ -123,7 +79,7 @@ pub async fn others(
     now: impl Fn() -> Instant,
 ) -> Result<Vec<Elsewhere>, StoreError> {
     let asked = now();
-    let rows = connection.rows(OTHERS, &[&(epoch as i64)]).await?;
+    let rows = connection.rows(OTHER_ADDRESSES, &[&(epoch as i64)]).await?;
     let look = (asked, now());
     let mut others = Vec::new();
     for row in rows {

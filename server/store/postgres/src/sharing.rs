@@ -9,7 +9,7 @@ use crate::checks;
 use crate::connection::Connection;
 use crate::follow::{self, Copies};
 use crate::give;
-use crate::members;
+use crate::renewals::Renewals;
 use crate::seek::{Found, Seeker};
 use crate::shared::Shared;
 use crate::store::Options;
@@ -147,26 +147,42 @@ struct Server {
 impl Server {
     async fn renew_all(&self, mut asked: UnboundedReceiver<(bool, Answer)>) {
         let mut connection = None;
-        let mut count = 0;
+        let address = self
+            .options
+            .member
+            .as_ref()
+            .map(|member| &*member.at.address);
+        let Seeker { epoch, watch, .. } = &self.seeker;
+        let mut renewals = Renewals::new(*epoch, address.unwrap_or_default(), watch);
         while let Some((is_drained, answer)) = asked.recv().await {
-            count += 1;
-            let renewed = self.renew(&mut connection, (count, is_drained)).await;
+            renewals.begin();
+            let renewed = self.renew(&mut connection, &mut renewals, is_drained).await;
             if let Err(error) = &renewed {
                 connection = None;
                 self.shared.note(error);
             }
             answer.give(renewed);
+            // After the answer, because it may take a while.
+            let swept = match &connection {
+                Some(connection) => renewals.sweep(connection).await,
+                None => Ok(()),
+            };
+            if let Err(error) = swept {
+                connection = None;
+                self.shared.note(&error);
+            }
         }
     }
 
     async fn renew(
         &self,
         connection: &mut Option<Connection>,
-        renewal: members::Renewal,
+        renewals: &mut Renewals,
+        is_drained: bool,
     ) -> Result<(), StoreError> {
         let connection = self.connected(connection).await?;
-        let Seeker { epoch, watch, .. } = &self.seeker;
-        members::renew(connection, (*epoch, renewal), watch, || self.shared.now()).await
+        let now = || self.shared.now();
+        renewals.renew(connection, is_drained, now).await
     }
 
     async fn seek_all(&self, mut asked: UnboundedReceiver<Asked>) {

@@ -40,6 +40,15 @@ pub fn nobody_is_sent_to_a_drained_server(cluster: &Cluster) {
     assert!(is_at(look_for(&two, 1, false), "a"));
 }
 
+/// [SPACE-17] [SPACE-24]
+pub fn a_drained_server_sends_nobody_to_its_earlier_start(cluster: &Cluster) {
+    let sockets = cluster.sockets();
+    let _earlier = join_for_long(sockets, "earlier", "a");
+    let again = join_for_long(sockets, "earlier", "a");
+    let sought = look_for(&again, 1, false);
+    assert!(matches!(sought, Ok(Sought::Absent)), "{sought:?}");
+}
+
 /// [SPACE-20] [SPACE-24] [SPACE-31]
 pub fn a_drained_server_is_given_nothing_and_keeps_what_it_has(cluster: &Cluster) {
     let sockets = cluster.sockets();

@@ -96,6 +96,8 @@ fn a_store_that_servers_share() {
     a_server_that_renews_is_not_over(&cluster);
     a_server_that_is_over_loses_its_segments_and_stops(&cluster);
     a_server_that_is_started_again_is_not_sent_to_itself(&cluster);
+    of_two_living_servers_with_one_address_the_later_stops(&cluster);
+    rows_of_servers_that_are_gone_and_own_nothing_are_swept_away(&cluster);
     a_server_whose_records_are_gone_does_not_end_as_if_nothing_were_lost(&cluster);
     a_renewal_that_was_lost_has_a_number_that_does_not_come_again(&cluster);
     one_of_several_makes_the_tables(&cluster);
@@ -106,6 +108,7 @@ fn a_store_that_servers_share() {
     given::a_segment_is_given_to_members_alone(&cluster);
     given::a_segment_is_whole_at_a_server_that_had_been_late(&cluster);
     drains::nobody_is_sent_to_a_drained_server(&cluster);
+    drains::a_drained_server_sends_nobody_to_its_earlier_start(&cluster);
     drains::a_drained_server_is_given_nothing_and_keeps_what_it_has(&cluster);
     a_server_that_shares_and_one_that_does_not(&cluster);
     roll::servers_are_seen_as_they_come_and_go(&cluster);
@@ -200,6 +203,48 @@ fn a_server_that_is_started_again_is_not_sent_to_itself(cluster: &Cluster) {
     let again = join(cluster.sockets(), "again", "a");
     assert!(matches!(seek(&again, 1), Ok(Sought::Earlier)));
     take_over(&again, 1);
+}
+
+/// [SPACE-66]
+fn of_two_living_servers_with_one_address_the_later_stops(cluster: &Cluster) {
+    let one = join(cluster.sockets(), "twins", "a");
+    let two = join(cluster.sockets(), "twins", "a");
+    let refused = loop {
+        renew(&one).unwrap();
+        if let Err(error) = renew(&two) {
+            break error;
+        }
+    };
+    assert!(matches!(refused, StoreError::Fenced(_)), "{refused:?}");
+    let text = refused.to_string();
+    assert!(text.contains("--advertise a.example:7747"), "{text}");
+    for _ in 0..3 {
+        renew(&one).unwrap();
+    }
+}
+
+/// [SPACE-4]
+fn rows_of_servers_that_are_gone_and_own_nothing_are_swept_away(cluster: &Cluster) {
+    let [owner, idle, ended] = ["a", "b", "c"].map(|name| join(cluster.sockets(), "sweep", name));
+    let gone = [&idle, &ended].map(|store| store.owner_epoch() as i64);
+    let owning = owner.owner_epoch() as i64;
+    keep(&owner, vec![create(1, Synced)]);
+    Box::new(ended).close(true).unwrap();
+    let looks = join_for_long(cluster.sockets(), "sweep", "d");
+    let count = |epoch: i64| {
+        let sql = format!("SELECT count(*) FROM sweep.owner WHERE epoch = {epoch}");
+        cluster.admin().number(&sql)
+    };
+    while gone.iter().any(|&epoch| count(epoch) > 0) {
+        renew(&looks).unwrap();
+    }
+    assert!(matches!(renew(&idle), Err(StoreError::Fenced(_))));
+    assert_eq!(count(owning), 1, "it owns a segment");
+    here(seek(&looks, 1));
+    assert_eq!(count(owning), 0);
+    // Its own row stays.
+    renew(&looks).unwrap();
+    assert_eq!(count(looks.owner_epoch() as i64), 1);
 }
 
 /// [STORE-2] [LOG-7]
