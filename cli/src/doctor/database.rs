@@ -47,6 +47,16 @@ pub const CHECKS: &[Check] = &[
         run: |subject| checked(subject, "standby"),
     },
     Check {
+        name: "standby-names",
+        looks_at: "whether synchronous_standby_names lets a program that copies the log count",
+        run: |subject| checked(subject, "standby-names"),
+    },
+    Check {
+        name: "read-write",
+        looks_at: "default_transaction_read_only: whether this user may write",
+        run: |subject| checked(subject, "read-write"),
+    },
+    Check {
         name: "pooler",
         looks_at: "whether a session keeps its process",
         run: |subject| checked(subject, "pooler"),

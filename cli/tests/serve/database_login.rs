@@ -27,7 +27,12 @@ struct Passwords(PathBuf);
 
 impl Passwords {
     fn write(&self, password: &str, mode: u32) {
-        std::fs::write(&self.0, format!("*:5432:postgres:keeper:{password}\n")).unwrap();
+        self.write_for("*", password, mode);
+    }
+
+    fn write_for(&self, host: &str, password: &str, mode: u32) {
+        let line = format!("{host}:5432:postgres:keeper:{password}\n");
+        std::fs::write(&self.0, line).unwrap();
         std::fs::set_permissions(&self.0, Permissions::from_mode(mode)).unwrap();
     }
 
@@ -64,6 +69,11 @@ fn a_password_goes_over_an_encrypted_connection_alone() {
     passwords.write(ESCAPED, 0o600);
     assert_eq!(passwords.problems(&store), []);
     keeps_a_release(&Server::with_passwords(&passwords.0, &store));
+    // The first host has no line, and is not there.
+    passwords.write_for(&address, ESCAPED, 0o600);
+    let both = format!("postgres://keeper@127.0.0.3,{address}/postgres?schema=kept{trusted}");
+    assert_eq!(passwords.problems(&both), []);
+    passwords.write(ESCAPED, 0o600);
     let refused = |store: &str, words: &str| {
         let (check, text) = passwords.problem(store);
         assert_eq!(check, "database", "{text}");

@@ -83,6 +83,7 @@ const NAME_A_STANDBY: &str =
     "name one in postgresql.conf, as in `synchronous_standby_names = 'ANY 1 (standby1)'`, with \
      `application_name=standby1` in its primary_conninfo, or start the server with --store-alone, \
      which keeps one copy";
+const STANDBY_NAMES: &str = "standby-names";
 const NAME_NO_RECEIVER: &str =
     "name the standbys in `synchronous_standby_names` instead of *, so that programs which only \
      copy the log, as pg_receivewal and pg_basebackup do, do not count as standbys";
@@ -91,8 +92,13 @@ const ATTACH_A_STANDBY: &str =
 const WAIT_FOR_COMMITS: &str =
     "write `synchronous_commit = on` into postgresql.conf, or ALTER ROLE ... RESET \
      synchronous_commit";
+const LET_IT_WRITE: &str =
+    "run ALTER ROLE ... RESET default_transaction_read_only, or ALTER DATABASE ... RESET it, or \
+     write `default_transaction_read_only = off` into postgresql.conf";
 /// The check of a pooler takes no longer.
 const POOLER_TIME: Duration = Duration::from_secs(10);
+/// In the words of a pgbouncer that shares connections statement by statement.
+const REFUSES_TRANSACTIONS: &str = "statement pooling mode";
 const LEAVE_THE_POOLER: &str =
     "name the port of PostgreSQL itself in --store, or a pool with `pool_mode = session`";
 const NAME_THE_NEW_PRIMARY: &str =
@@ -127,6 +133,7 @@ pub async fn connect(options: &Options, newest: &AtomicI64) -> Result<Connection
 pub async fn inspect(target: &Target, is_alone: bool) -> Result<Vec<Checked>, StoreError> {
     let connection = Connection::open(target).await?;
     let mut all = database(&connection, is_alone).await?;
+    all.push(standby_names(&connection, is_alone).await?);
     let is_primary = all.iter().any(|c| c.name == "primary" && c.mend.is_none());
     match schema::state(&connection).await {
         Ok(found) => {
@@ -186,12 +193,32 @@ async fn database(connection: &Connection, is_alone: bool) -> Result<Vec<Checked
         "off" | "local" => Checked::wrong("synchronous-commit", found, WAIT_FOR_COMMITS),
         _ => Checked::ok("synchronous-commit", found),
     });
+    let is = setting("default_transaction_read_only").await?;
+    let found = format!("default_transaction_read_only is {is}");
+    all.push(match &*is {
+        "off" => Checked::ok("read-write", found),
+        _ => Checked::wrong("read-write", found, LET_IT_WRITE),
+    });
     let named = setting("synchronous_standby_names").await?;
     all.push(match is_alone {
         true => Checked::ok(STANDBY, "none is wanted: the store has one copy"),
         false => standby(connection, &named).await?,
     });
     Ok(all)
+}
+
+/// With `*` a program that only copies the log acknowledges commits while the standby stands still.
+/// A start does not refuse that, because a standby is attached.
+async fn standby_names(connection: &Connection, is_alone: bool) -> Result<Checked, StoreError> {
+    let select = "SELECT current_setting('synchronous_standby_names')";
+    let named: String = connection.one(select, &[]).await?.get(0);
+    Ok(match named.contains('*') && !is_alone {
+        true => {
+            let found = format!("`synchronous_standby_names = '{named}'` names every program");
+            Checked::wrong(STANDBY_NAMES, found, NAME_NO_RECEIVER)
+        }
+        false => Checked::ok(STANDBY_NAMES, "each synchronous standby has its name"),
+    })
 }
 
 pub async fn standby(connection: &Connection, named: &str) -> Result<Checked, StoreError> {
@@ -247,13 +274,15 @@ async fn pooler(connection: &Connection, target: &Target) -> Result<Checked, Sto
         Ok::<_, StoreError>(processes)
     };
     let shares = match tokio::time::timeout(POOLER_TIME, rounds).await {
-        Ok(processes) => shares_connections(&processes?),
+        Ok(Ok(processes)) => shares_connections(&processes),
+        Ok(Err(error)) if error.to_string().contains(REFUSES_TRANSACTIONS) => true,
+        Ok(Err(error)) => return Err(error),
         Err(_) => true,
     };
     Ok(match shares {
         true => Checked::wrong(
             "pooler",
-            "a pooler that gives each transaction another connection is in between",
+            "a pooler that gives each transaction or statement another connection is in between",
             LEAVE_THE_POOLER,
         ),
         false => Checked::ok("pooler", "each session has a process of its own"),

@@ -11,8 +11,9 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
 /// A server that stands still in a transaction is cut off after this time, so that it keeps no
-/// other owner from its rows. No promise rests on it.
-const SESSION: &str = "SET idle_in_transaction_session_timeout = '10s'";
+/// other owner from its rows. A time limit of the role for statements would cut off the reading of
+/// large segments. No promise rests on either.
+const SESSION: &str = "SET idle_in_transaction_session_timeout = '10s'; SET statement_timeout = 0";
 
 /// The messages that the server sent unasked.
 #[derive(Debug, Default)]

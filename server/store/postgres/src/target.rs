@@ -82,22 +82,28 @@ impl Target {
         user.or_else(of_environment).unwrap_or_default()
     }
 
-    /// The configuration with the password that the file of passwords has for it.
+    /// The configuration with the password that the file of passwords has for it: that of the first
+    /// host with one. The hosts are a primary and its standbys, which have the same users.
     pub(crate) fn with_password(&self) -> Result<Config, String> {
         let mut config = self.config.clone();
         let user = self.user();
-        let host = match config.get_hosts().first() {
-            Some(Host::Tcp(host)) => host.clone(),
-            _ => "localhost".to_string(),
-        };
-        let login = Login {
-            host: &host,
-            port: config.get_ports().first().copied().unwrap_or(DEFAULT_PORT),
-            database: config.get_dbname().unwrap_or(&user),
-            user: &user,
-        };
-        if let Some(password) = passfile::look_up(&login)? {
-            config.password(password);
+        let ports = config.get_ports();
+        for (index, host) in config.get_hosts().iter().enumerate() {
+            // One port may stand for all hosts.
+            let port = ports.get(index).or(ports.first());
+            let login = Login {
+                host: match host {
+                    Host::Tcp(host) => host,
+                    Host::Unix(_) => "localhost",
+                },
+                port: port.copied().unwrap_or(DEFAULT_PORT),
+                database: config.get_dbname().unwrap_or(&user),
+                user: &user,
+            };
+            if let Some(password) = passfile::look_up(&login)? {
+                config.password(password);
+                break;
+            }
         }
         Ok(config)
     }

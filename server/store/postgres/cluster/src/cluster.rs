@@ -19,7 +19,7 @@ min_wal_size = 2MB
 max_wal_size = 64MB
 wal_keep_size = 64MB
 wal_retrieve_retry_interval = 100ms
-synchronous_standby_names = 'ANY 1 (*)'
+synchronous_standby_names = 'ANY 1 (standby1)'
 ";
 
 /// Where Debian and others have the programs.
@@ -222,7 +222,9 @@ impl Cluster {
             .arg("-h")
             .arg(self.sockets())
             .args(["-p", &PORT.to_string(), "-U", USER]);
+        // With -R the standby's own connections have the name, too.
         command
+            .args(["-d", "application_name=standby1"])
             .arg("-D")
             .arg(&standby.data)
             .args(["-R", "-X", "stream", "-c", "fast", "-N"]);
