@@ -69,8 +69,14 @@ fn drained_servers_send_nobody_to_each_other(one: &Member, two: &Member) {
 fn without_a_standby_no_server_is_ready(cluster: &mut Cluster, one: &Member) {
     one.server.answers("/readyz", (200, "ready"));
     cluster.kill_standby();
-    one.server.answers("/readyz", (503, "no standing"));
-    one.server.answers("/healthz", (503, "no standing"));
+    let status = "no standing: the database has no synchronous standby (STORE_ALONE)";
+    one.server.answers("/readyz", (503, status));
+    one.server.answers("/healthz", (503, status));
+    let (is_ok, text) = interweave(&["ls", &one.own_url("")]);
+    assert!(
+        !is_ok && text.contains("(STORE_ALONE), so this server's lease"),
+        "{text}"
+    );
     commands_pass_by_a_server_that_answers_stopping(one);
     cluster.start_standby();
     one.server.answers("/readyz", (200, "ready"));

@@ -9,7 +9,11 @@ use crate::session::{Counters, SegmentStatistics, Statistics, Totals};
 use interweave_store::{StoreError, StoreStatus};
 use interweave_wire::protocol::{MemberList, MemberState};
 use interweave_wire::Json;
+use std::borrow::Cow;
 use std::fmt::Write;
+
+/// A few words for a person.
+type Status = Cow<'static, str>;
 
 /// Returns whether the server can read and write, and a line of JSON about it. The line counts
 /// damaged segments. The server is well in spite of them, because it serves the others. Without
@@ -17,27 +21,28 @@ use std::fmt::Write;
 pub fn health(shell: &Shell, tells_all: bool) -> (bool, String) {
     let store = shell.store_status();
     let health = shell.health();
-    let (status, why) = match (
+    let (status, why): (Status, _) = match (
         shell.failure(),
         shell.lost_store().or(store.stopped.clone()),
     ) {
-        (Some(text), _) => ("failed: the server is ending", Some(text)),
-        (None, Some(error @ StoreError::Fenced(_))) => ("fenced", Some(error.to_string())),
+        (Some(text), _) => ("failed: the server is ending".into(), Some(text)),
+        (None, Some(error @ StoreError::Fenced(_))) => ("fenced".into(), Some(error.to_string())),
         (None, Some(error)) => {
             let status = "store stopped: reads continue, writes are refused";
-            (status, Some(error.to_string()))
+            (status.into(), Some(error.to_string()))
         }
         (None, None) if shell.is_stopping() => {
-            ("stopping", Some("the server was told to stop".to_string()))
+            let why = "the server was told to stop";
+            ("stopping".into(), Some(why.to_string()))
         }
         (None, None) => match cannot_write(shell, &store) {
             Some((status, why)) => (status, Some(why)),
-            None if health.damaged > 0 => ("ok, but for damaged segments", None),
-            None => ("ok", None),
+            None if health.damaged > 0 => ("ok, but for damaged segments".into(), None),
+            None => ("ok".into(), None),
         },
     };
     let is_well = why.is_none();
-    let mut members = vec![("status", Json::from(status))];
+    let mut members = vec![("status", Json::from(&*status))];
     if !tells_all {
         let object: Json = members.into_iter().collect();
         return (is_well, format!("{object}\n"));
@@ -60,7 +65,7 @@ pub fn health(shell: &Shell, tells_all: bool) -> (bool, String) {
 }
 
 /// Why a server that lives writes nothing at present: the status, and what the store says.
-fn cannot_write(shell: &Shell, store: &StoreStatus) -> Option<(&'static str, String)> {
+fn cannot_write(shell: &Shell, store: &StoreStatus) -> Option<(Status, String)> {
     let full = store.full.as_ref().map(|full| &full.text);
     let all = [
         (full, "store full: reads continue, writes are refused"),
@@ -72,25 +77,30 @@ fn cannot_write(shell: &Shell, store: &StoreStatus) -> Option<(&'static str, Str
     ];
     let said = all
         .into_iter()
-        .find_map(|(why, status)| Some((status, why?.clone())));
-    if shell.has_standing() {
+        .find_map(|(why, status)| Some((Status::from(status), why?.clone())));
+    let Some(hindrance) = shell.hindrance() else {
         return said;
-    }
-    let status = "no standing: the lease is not renewed, so nobody is served";
-    Some((status, said.map_or(String::new(), |(_, why)| why)))
+    };
+    let status = format!(
+        "no standing: {}, so the lease is not renewed and nobody is served",
+        hindrance.text()
+    );
+    Some((status.into(), said.map_or(String::new(), |(_, why)| why)))
 }
 
 /// Returns whether clients are to be sent to this server, and a line of JSON about it.
 pub fn readiness(shell: &Shell) -> (bool, String) {
     let store = shell.store_status();
     let is_lost = shell.lost_store().or(store.stopped.clone()).is_some();
-    let status = match (shell.failure(), is_lost, shell.is_stopping()) {
-        (Some(_), ..) => "failed: the server is ending",
-        (None, true, _) => "store stopped",
-        (None, false, true) => "stopping",
-        (None, false, false) => cannot_write(shell, &store).map_or(READY, |(status, _)| status),
+    let status: Status = match (shell.failure(), is_lost, shell.is_stopping()) {
+        (Some(_), ..) => "failed: the server is ending".into(),
+        (None, true, _) => "store stopped".into(),
+        (None, false, true) => "stopping".into(),
+        (None, false, false) => {
+            cannot_write(shell, &store).map_or(READY.into(), |(status, _)| status)
+        }
     };
-    let object: Json = [("status", Json::from(status))].into_iter().collect();
+    let object: Json = [("status", Json::from(&*status))].into_iter().collect();
     (status == READY, format!("{object}\n"))
 }
 

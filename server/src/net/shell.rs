@@ -17,8 +17,8 @@ use super::replicas::Replicas;
 use super::spinning::Spinning;
 use super::turns::Turns;
 use crate::session::{
-    Act, Audited, Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics,
-    Statistics, Totals,
+    Act, Audited, Effect, Engine, Health, Hindrance, Incoming, NumberMap, Request,
+    SegmentStatistics, Statistics, Totals,
 };
 use interweave_access::{Access, Identity, Peer};
 use interweave_store::{AccessSource, SegmentStore, StoreError, StoreStatus};
@@ -521,7 +521,13 @@ impl Shell {
     }
 
     pub fn request(&self, connection: u64, incoming: Incoming) {
-        self.event(|engine, now_ns| engine.request(now_ns, connection, incoming));
+        let hindrance = self.hindrance();
+        self.event(|engine, now_ns| {
+            if let Some(hindrance) = hindrance {
+                engine.hindered_by(hindrance);
+            }
+            engine.request(now_ns, connection, incoming);
+        });
     }
 
     pub fn malformed(&self, connection: u64, text: String) {
@@ -641,6 +647,19 @@ impl Shell {
     /// Whether the server may serve: always, unless it shares its store.
     pub fn has_standing(&self) -> bool {
         self.engine.borrow().has_standing()
+    }
+
+    /// What keeps the server from its standing, as the store says it. None: it has standing.
+    pub fn hindrance(&self) -> Option<Hindrance> {
+        if self.has_standing() {
+            return None;
+        }
+        let status = self.store_status();
+        Some(match (status.alone, status.away) {
+            (Some(_), _) => Hindrance::Alone,
+            (None, Some(_)) => Hindrance::Away,
+            (None, None) => Hindrance::Unknown,
+        })
     }
 
     pub fn is_stopping(&self) -> bool {

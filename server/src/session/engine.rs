@@ -336,10 +336,8 @@ impl Engine {
         stream: u32,
         hello: &Hello,
     ) -> Result<(), (Rejection, bool)> {
-        if !self.has_standing() {
-            let text = "this server cannot reach its store, so it may not serve now; connect to \
-                        another one of its space, or again in a moment";
-            return Err((Rejection::new(ErrorCode::Stopping, text), true));
+        if let Some(hindrance) = self.hindrance() {
+            return Err((hindrance.rejection(), true));
         }
         if let Some(unread) = &self.shared_rules.unread {
             return Err((unread.clone(), true));

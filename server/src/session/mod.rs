@@ -88,6 +88,6 @@ pub use number_map::NumberMap;
 pub use part_chains::PartChains;
 pub use recovery::Rebuilt;
 pub use relaying::unreachable;
-pub use space::Found;
+pub use space::{Found, Hindrance};
 pub use statistics::{Counters, Health, OpenClient, SegmentStatistics, Statistics, Totals};
 pub use wire::Origin;

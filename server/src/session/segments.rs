@@ -197,8 +197,8 @@ impl Segments {
         };
         let text = format!(
             "segment {path} was to be created; it may be one of {} damaged segments whose names \
-             are lost: restore a backup (interweave restore), or remove those that are not \
-             missed, first {first} (interweave rm)",
+             are lost: restore a backup of the store, or remove those that are not missed, first \
+             {first} (interweave rm)",
             self.nameless.len()
         );
         Err(Rejection::new(ErrorCode::Damaged, text))
@@ -251,7 +251,7 @@ pub fn removed(path: &str) -> Rejection {
 pub fn damaged(path: &str, what: &str) -> Rejection {
     let text = format!(
         "segment {path} is stopped because its stored bytes are damaged: {what}; restore a backup \
-         (interweave restore) or remove the segment"
+         of the store, or remove the segment (interweave rm)"
     );
     Rejection::new(ErrorCode::Damaged, text)
 }

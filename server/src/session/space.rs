@@ -32,6 +32,8 @@ pub struct Space {
     until_ns: u64,
     /// When the next renewal is asked for. None: one is on its way.
     renews_ns: Option<u64>,
+    /// Tells clients why there is no standing.
+    hindrance: Hindrance,
     /// The requests that wait for the store to say where the segment of a path is.
     seeking: BTreeMap<String, Vec<(At, Incoming)>>,
     /// The segments of other servers that are followed, by their paths.
@@ -46,6 +48,36 @@ pub struct Space {
     draining: Vec<At>,
 }
 
+/// What keeps a server from renewing its lease, as the store says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hindrance {
+    /// The database has no synchronous standby.
+    Alone,
+    /// The database does not answer, or a check of its settings fails.
+    Away,
+    Unknown,
+}
+
+impl Hindrance {
+    pub fn text(self) -> &'static str {
+        match self {
+            Hindrance::Alone => "the database has no synchronous standby (STORE_ALONE)",
+            Hindrance::Away => "the database cannot be reached, or a setting of it is wrong",
+            Hindrance::Unknown => "the store has not answered in time",
+        }
+    }
+
+    /// The answer to HELLO without standing [SPACE-2].
+    pub(super) fn rejection(self) -> Rejection {
+        let text = format!(
+            "{}, so this server's lease is not renewed and it serves nobody; connect to another \
+             server of its space, or again in a moment",
+            self.text()
+        );
+        Rejection::new(ErrorCode::Stopping, text)
+    }
+}
+
 impl Space {
     /// Of a server that has joined a space. It has no standing yet.
     pub fn begin(config: &Config) -> Option<Space> {
@@ -55,6 +87,7 @@ impl Space {
             standing_ns: lease_ns / 10 * 9 - 2 * ns(config.heartbeat_ms),
             until_ns: 0,
             renews_ns: Some(0),
+            hindrance: Hindrance::Unknown,
             seeking: BTreeMap::new(),
             following: BTreeMap::new(),
             handing: BTreeSet::new(),
@@ -115,6 +148,19 @@ impl Engine {
     /// Whether the server may be asked for segments [SPACE-2].
     pub fn has_standing(&self) -> bool {
         self.space.as_ref().is_none_or(Space::has_standing)
+    }
+
+    /// What keeps this server from its standing. None: it has standing.
+    pub(super) fn hindrance(&self) -> Option<Hindrance> {
+        let space = self.space.as_ref().filter(|space| !space.has_standing());
+        space.map(|space| space.hindrance)
+    }
+
+    /// Takes note of what the store says about renewals that are not answered.
+    pub fn hindered_by(&mut self, hindrance: Hindrance) {
+        if let Some(space) = &mut self.space {
+            space.hindrance = hindrance;
+        }
     }
 
     /// Asks for a renewal that is due, and ends a standing that was not renewed.

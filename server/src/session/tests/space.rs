@@ -2,7 +2,7 @@
 
 use super::access::{access, enter};
 use super::*;
-use crate::session::Found;
+use crate::session::{Found, Hindrance};
 use interweave_store::{
     unshared, Elsewhere, End, Holder, Listed, Page, PageAsked, RecoveredSegment, Sought,
     StoreError, StoreStatus,
@@ -91,14 +91,27 @@ fn open_only() -> Request {
 #[test]
 fn space_2_a_server_without_standing_serves_nobody() {
     let mut world = joined();
-    world
-        .engine
-        .connected(world.now_ns(), 1, session_of(1), Peer::default());
-    let refused = world.ask(1, Request::Hello(hello([0; 16])));
-    assert_eq!(refused.error(), ErrorCode::Stopping);
-    assert_eq!(world.closed, [1]);
+    for (connection, hindrance, words) in [
+        (1, None, "has not answered in time"),
+        (2, Some(Hindrance::Alone), "STORE_ALONE"),
+        (3, Some(Hindrance::Away), "cannot be reached"),
+    ] {
+        if let Some(hindrance) = hindrance {
+            world.engine.hindered_by(hindrance);
+        }
+        let now_ns = world.now_ns();
+        let session = session_of(connection);
+        world
+            .engine
+            .connected(now_ns, connection, session, Peer::default());
+        let refused = world.ask(connection, Request::Hello(hello([0; 16])));
+        assert_eq!(refused.error(), ErrorCode::Stopping);
+        let text = refused.body::<PlainError>().text;
+        assert!(text.contains(words), "{text}");
+        assert_eq!(world.closed.last(), Some(&connection));
+    }
     renew(&mut world, Ok(()));
-    world.hello(2);
+    world.hello(4);
 }
 
 #[test]
