@@ -11,8 +11,12 @@ cargo test --release --locked --quiet -p interweave-store -- --ignored log_14_a_
 echo "== 200 kills of the server under a writer"
 IW_KILLS=200 cargo test --release --locked --quiet -p interweave-cli -- killed_under_a_writer
 echo "== 50 kills each of owner, primary, both, and standby, under 8 writers over TLS"
-IW_KILLS=50 cargo test --release --locked --quiet -p interweave-cli --test space -- kills:: \
+IW_LEASE=2 IW_SUBSCRIBERS=4 IW_TEST_AGENT="$(realpath "$BUILD/release/native/abi/test_agent")" \
+  IW_KILLS=50 cargo test --release --locked --quiet -p interweave-cli --test space -- kills:: \
   --nocapture --test-threads 1
+echo "== takeovers of 64 MiB"
+IW_TAKEOVER_MIB=64 IW_KILLS=20 cargo test --release --locked --quiet -p interweave-cli \
+  --test space -- takeover:: --nocapture
 echo "== 50 moves, 9 upgrades and 50 deaths in the middle of moves, under the same writers"
 IW_MOVES=50 IW_UPGRADES=9 cargo test --release --locked --quiet -p interweave-cli --test space \
   -- moves:: --nocapture --test-threads 1

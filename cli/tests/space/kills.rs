@@ -3,17 +3,18 @@
 
 use crate::clients::PATIENT;
 use crate::member::{new_port, Member};
+use crate::native_agent::NativeAgent;
+use crate::subscriber::Subscriber;
 use crate::wanderer::Wanderer;
 use interweave_postgres_cluster::Cluster;
 use interweave_wire::mip::Address;
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const SERVERS: usize = 3;
-/// Of servers whose death is to be seen soon. A busy machine may keep a server from renewing it.
-pub const LEASE: &str = "1";
 const WRITERS: usize = 8;
 const SEGMENTS: usize = 16;
 /// Reads are counted apart for so long after a disturbance, because it makes owners change.
@@ -53,6 +54,8 @@ pub struct World {
     reads: AtomicU64,
     /// The reads within `SOON` of a disturbance.
     reads_soon: AtomicU64,
+    /// The reads of subscribers.
+    reads_subscribed: AtomicU64,
 }
 
 impl World {
@@ -90,6 +93,22 @@ impl World {
                     assert!(version >= floor, "{}: {version} after {floor}", spot.path);
                     self.count_read();
                 }
+            }
+        }
+    }
+
+    /// Reads a segment in the client library in C++. Its copy is subscribed to soon, and most reads
+    /// ask no server. An open copy is never older than what was acknowledged.
+    fn read_subscribed(&self, program: &OsString, segment: usize) {
+        let mut subscriber = Subscriber::start(program, &self.servers);
+        let spot = &self.spots[segment];
+        while !self.is_over() && !subscriber.opens(&spot.path) {}
+        while !self.is_over() {
+            let floor = spot.acknowledged.load(Ordering::SeqCst);
+            if let Some(version) = subscriber.read() {
+                assert!(version >= floor, "{}: {version} after {floor}", spot.path);
+                self.reads_subscribed.fetch_add(1, Ordering::Relaxed);
+                self.count_read();
             }
         }
     }
@@ -146,7 +165,7 @@ pub fn number(name: &str, default: usize) -> usize {
 }
 
 /// IW_KILLS: how many.
-fn kills(default: usize) -> usize {
+pub fn kills(default: usize) -> usize {
     number("IW_KILLS", default)
 }
 
@@ -159,6 +178,20 @@ fn reads_wanted() -> u64 {
 /// IW_READERS: how many readers look at all segments.
 fn readers() -> usize {
     number("IW_READERS", 1)
+}
+
+/// IW_SUBSCRIBERS: how many segments are read by a subscriber each. The program of the subscribers
+/// has to be built (make/test_rust.sh).
+fn subscribers() -> usize {
+    number("IW_SUBSCRIBERS", 0).min(SEGMENTS)
+}
+
+/// IW_LEASE: the lease of servers that are killed, in seconds. A busy machine may keep a server
+/// from renewing a short one.
+pub fn lease() -> &'static str {
+    static LEASE: LazyLock<String> =
+        LazyLock::new(|| std::env::var("IW_LEASE").unwrap_or("1".to_string()));
+    &LEASE
 }
 
 /// The servers of a space.
@@ -217,6 +250,7 @@ pub fn campaign(
         disturbed: Mutex::new(Instant::now()),
         reads: AtomicU64::new(0),
         reads_soon: AtomicU64::new(0),
+        reads_subscribed: AtomicU64::new(0),
     };
     let mut pauses = Vec::new();
     thread::scope(|scope| {
@@ -230,6 +264,14 @@ pub fn campaign(
             scope.spawn(move || world.read(reader));
         }
         world.wait_for_all();
+        // All segments are there.
+        if subscribers() > 0 {
+            let program = NativeAgent::program().expect("IW_TEST_AGENT names the program");
+            for segment in 0..subscribers() {
+                let (world, program) = (&world, program.clone());
+                scope.spawn(move || world.read_subscribed(&program, segment));
+            }
+        }
         for number in 0..count {
             world.forget_pauses();
             world.note_disturbance();
@@ -248,10 +290,12 @@ fn report((kind, count): (&str, usize), world: &World, mut pauses: Vec<Duration>
     let written = written.map(|s| s.acknowledged.load(Ordering::SeqCst));
     let reads = world.reads.load(Ordering::SeqCst);
     let soon = world.reads_soon.load(Ordering::SeqCst);
+    let subscribed = world.reads_subscribed.load(Ordering::SeqCst);
     pauses.sort_unstable();
     let (median, worst) = (pauses[pauses.len() / 2], pauses[pauses.len() - 1]);
     println!(
-        "{count} {kind}: {} releases, {reads} reads, {soon} of them within {} s; lost 0, double 0, \
+        "{count} {kind}: {} releases, {reads} reads ({soon} within {} s, {subscribed} by \
+         subscribers); lost 0, double 0, \
          stale 0; longest pause of a segment: median {} ms, worst {} ms",
         written.sum::<u64>(),
         SOON.as_secs(),
@@ -264,7 +308,7 @@ fn report((kind, count): (&str, usize), world: &World, mut pauses: Vec<Duration>
 fn killed_owners() {
     let mut killed = None;
     campaign(
-        ("kills of owners", "owners", LEASE),
+        ("kills of owners", "owners", lease()),
         kills(3),
         |number, cluster, servers, world| {
             if let Some(index) = killed {
@@ -282,7 +326,7 @@ fn killed_owners() {
 /// The primary of the database is killed, the standby takes over, and gets a standby of its own.
 #[test]
 fn killed_primaries() {
-    let space = ("kills of primaries", "primaries", LEASE);
+    let space = ("kills of primaries", "primaries", lease());
     campaign(space, kills(3), |_, cluster, servers, _| {
         servers.fail_over(cluster);
     });
@@ -292,7 +336,7 @@ fn killed_primaries() {
 /// renew its lease closes connections. No server ends.
 #[test]
 fn killed_standbys() {
-    let space = ("standbys", "standbys", LEASE);
+    let space = ("standbys", "standbys", lease());
     campaign(space, kills(3), |_, cluster, servers, _| {
         cluster.kill_standby();
         cluster.start_standby();
@@ -304,7 +348,7 @@ fn killed_standbys() {
 
 #[test]
 fn killed_owners_with_primaries() {
-    let space = ("kills of owners and primaries", "together", LEASE);
+    let space = ("kills of owners and primaries", "together", lease());
     campaign(space, kills(3), |number, cluster, servers, _| {
         servers.members[number % SERVERS].server.kill();
         servers.fail_over(cluster);

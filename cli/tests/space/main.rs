@@ -1,6 +1,7 @@
 //! Servers that share a database of PostgreSQL (spec/space.md): a primary and a standby, servers as
 //! processes, clients over their sockets.
 
+mod ballast;
 // Each target uses a part of them.
 #[allow(dead_code)]
 #[path = "../serve/clients.rs"]
@@ -18,6 +19,8 @@ mod rules;
 #[allow(dead_code)]
 #[path = "../serve/server.rs"]
 mod server;
+mod subscriber;
+mod takeover;
 mod wanderer;
 #[allow(dead_code)]
 #[path = "../serve/web_socket.rs"]

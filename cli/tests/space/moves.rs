@@ -2,13 +2,12 @@
 //! acknowledged is lost, nothing is applied twice, no read is stale, and writers wait for a moment
 //! only.
 
-use crate::kills::{campaign, number, LEASE};
+use crate::ballast::load;
+use crate::kills::{campaign, lease, number};
 use crate::member::{interweave, new_port, Member};
 use crate::wanderer::Wanderer;
 use interweave_postgres_cluster::Cluster;
-use interweave_server::client::{Client, Copy, OpenOptions};
-use interweave_wire::protocol::{Durability, ListedPlace, Primitive, SegmentPlace};
-use interweave_wire::DiffBuilder;
+use interweave_wire::protocol::{ListedPlace, SegmentPlace};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -66,7 +65,7 @@ fn servers_are_upgraded_one_after_the_other_under_writers_and_readers() {
 #[test]
 fn servers_die_in_the_middle_of_moves() {
     let moves = number("IW_MOVES", 4);
-    let space = ("moves with deaths", "deaths", LEASE);
+    let space = ("moves with deaths", "deaths", lease());
     let mut killed = None;
     campaign(space, moves, |number, cluster, servers, world| {
         if let Some(index) = killed {
@@ -147,26 +146,6 @@ fn write_until(writer: &mut Wanderer, is_over: &AtomicBool) -> Vec<Instant> {
         }
     }
     written
-}
-
-/// Adds blocks with so many ints. Returns the version.
-fn load(client: &mut Client, path: &str, count: usize) -> u64 {
-    const AT_ONCE: usize = 16 << 18;
-    let options = OpenOptions::creating(Durability::Synced);
-    let mut copy = Copy::open(client, path, &options).expect("it is there");
-    for sequence in 0..count.div_ceil(AT_ONCE) {
-        let lock = copy.lock(client, crate::clients::PATIENT, sequence as u64 + 1);
-        let lock = lock.expect("the lock");
-        let base = lock.grant.now.number;
-        let mut diff = DiffBuilder::new(base, base + 1);
-        let serial = lock.grant.first_serial;
-        let ints = AT_ONCE.min(count - sequence * AT_ONCE);
-        diff.add_block(serial, Primitive::Int as u32, ints as u64, "");
-        diff.set(serial, ints as u64, &vec![0x5a; 4 * ints]);
-        let released = copy.release(client, &lock, diff.finish());
-        released.expect("it is kept");
-    }
-    copy.stamp().number
 }
 
 /// The longest pause of the writer during each move and after it.

@@ -1,7 +1,7 @@
 //! A program with the client library in C++ whose URL names several servers of a space [MIP-7]. It
 //! takes part only if it has been built.
 
-use crate::kills::LEASE;
+use crate::kills::lease;
 use crate::member::{new_port, Member};
 use crate::native_agent::NativeAgent;
 use interweave_postgres_cluster::Cluster;
@@ -16,7 +16,7 @@ fn a_program_continues_at_the_next_host_of_its_url() {
     let cluster = Cluster::start();
     let plain = [(); 2].map(|()| Member::start(&cluster, ("native_hosts", new_port()), &[]));
     let secure =
-        [(); 2].map(|()| Member::secure(&cluster, ("native_hosts_tls", new_port()), LEASE));
+        [(); 2].map(|()| Member::secure(&cluster, ("native_hosts_tls", new_port()), lease()));
     continue_at_the_next(&program, "iw", plain);
     continue_at_the_next(&program, "iws", secure);
 }

@@ -1,7 +1,7 @@
 //! A program with the client library in C++ has one copy of a segment, by whatever URL of its space
 //! it opens it. It takes part only if it has been built.
 
-use crate::kills::LEASE;
+use crate::kills::lease;
 use crate::member::{new_port, Member};
 use crate::native_agent::NativeAgent;
 use crate::server::{Directory, Server};
@@ -17,7 +17,7 @@ fn the_urls_of_a_segment_lead_to_one_copy() {
     };
     let cluster = Cluster::start();
     let plain = [(); 2].map(|()| Member::start(&cluster, ("one_copy", new_port()), &[]));
-    let secure = [(); 2].map(|()| Member::secure(&cluster, ("one_copy_tls", new_port()), LEASE));
+    let secure = [(); 2].map(|()| Member::secure(&cluster, ("one_copy_tls", new_port()), lease()));
     for [one, two] in [&plain, &secure] {
         pointers_lead_to_one_copy(&program, one, two);
     }
