@@ -8,6 +8,7 @@ use crate::subscriber::Subscriber;
 use crate::wanderer::Wanderer;
 use interweave_postgres_cluster::Cluster;
 use interweave_wire::mip::Address;
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
@@ -20,6 +21,11 @@ const SEGMENTS: usize = 16;
 /// Reads are counted apart for so long after a disturbance, because it makes owners change.
 const SOON: Duration = Duration::from_secs(5);
 
+/// Longer than any copy may be old.
+const REMEMBERED: Duration = Duration::from_secs(20);
+/// A busy machine may bring a message late.
+const LATE: Duration = Duration::from_secs(1);
+
 /// A segment, as its writer and the reader tell of it.
 pub struct Spot {
     pub path: String,
@@ -27,15 +33,45 @@ pub struct Spot {
     acknowledged: AtomicU64,
     /// When it was written last, and the longest pause since somebody asked.
     written: Mutex<(Instant, Duration)>,
+    /// When the versions of the last seconds were acknowledged.
+    recent: Mutex<VecDeque<(Instant, u64)>>,
 }
 
 impl Spot {
+    fn new(path: String) -> Spot {
+        Spot {
+            path,
+            acknowledged: AtomicU64::new(0),
+            written: Mutex::new((Instant::now(), Duration::ZERO)),
+            recent: Mutex::default(),
+        }
+    }
+
     fn was_written(&self, version: u64) {
         self.acknowledged.store(version, Ordering::SeqCst);
+        self.remember(version);
         let mut written = self.written.lock().expect("no writer has failed");
         let now = Instant::now();
         written.1 = written.1.max(now - written.0);
         written.0 = now;
+    }
+
+    fn remember(&self, version: u64) {
+        let mut recent = self.recent.lock().expect("no writer has failed");
+        recent.push_back((Instant::now(), version));
+        while recent[0].0.elapsed() > REMEMBERED {
+            recent.pop_front();
+        }
+    }
+
+    /// For how long a newer version than that had been acknowledged then.
+    fn age(&self, version: u64, then: Instant) -> Duration {
+        let recent = self.recent.lock().expect("no writer has failed");
+        // After a pause the versions before are forgotten.
+        let newer = recent.iter().find(|(_, newer)| *newer > version);
+        newer.map_or(Duration::ZERO, |(at, _)| {
+            then.saturating_duration_since(*at)
+        })
     }
 
     /// The longest pause between two releases since the last call.
@@ -54,8 +90,11 @@ pub struct World {
     reads: AtomicU64,
     /// The reads within `SOON` of a disturbance.
     reads_soon: AtomicU64,
-    /// The reads of subscribers.
+    /// The reads of subscribers, and how long a newer version had been acknowledged at one of them.
     reads_subscribed: AtomicU64,
+    oldest: Mutex<Duration>,
+    /// A subscribed copy is confirmed for so long [FRESH-3].
+    confirmed: Duration,
 }
 
 impl World {
@@ -98,18 +137,26 @@ impl World {
     }
 
     /// Reads a segment in the client library in C++. Its copy is subscribed to soon, and most reads
-    /// ask no server. An open copy is never older than what was acknowledged.
+    /// ask no server.
     fn read_subscribed(&self, program: &OsString, segment: usize) {
         let mut subscriber = Subscriber::start(program, &self.servers);
         let spot = &self.spots[segment];
         while !self.is_over() && !subscriber.opens(&spot.path) {}
         while !self.is_over() {
-            let floor = spot.acknowledged.load(Ordering::SeqCst);
-            if let Some(version) = subscriber.read() {
-                assert!(version >= floor, "{}: {version} after {floor}", spot.path);
-                self.reads_subscribed.fetch_add(1, Ordering::Relaxed);
-                self.count_read();
-            }
+            let begun = Instant::now();
+            let Some(version) = subscriber.read() else {
+                continue;
+            };
+            let age = spot.age(version, begun);
+            let (path, most) = (&spot.path, self.confirmed + LATE);
+            assert!(
+                age <= most,
+                "{path}: a copy of version {version} is {age:?} old"
+            );
+            let mut oldest = self.oldest.lock().expect("nobody has failed");
+            *oldest = oldest.max(age);
+            self.reads_subscribed.fetch_add(1, Ordering::Relaxed);
+            self.count_read();
         }
     }
 
@@ -229,6 +276,12 @@ impl Servers {
     }
 }
 
+/// Two heartbeats of a server with that lease, in seconds [SPACE-2].
+fn confirmed(lease: &str) -> Duration {
+    let lease_s: u64 = lease.parse().expect("a number of seconds");
+    Duration::from_secs(lease_s) / 4
+}
+
 /// Writes and reads on a space of its own, while `disturb` does something so often. Prints the
 /// pauses.
 pub fn campaign(
@@ -238,19 +291,18 @@ pub fn campaign(
 ) {
     let mut cluster = Cluster::start();
     let mut servers = Servers::start(&cluster, schema, lease);
-    let spot = |number| Spot {
-        path: format!("/kills/{number}"),
-        acknowledged: AtomicU64::new(0),
-        written: Mutex::new((Instant::now(), Duration::ZERO)),
-    };
     let world = World {
-        spots: (0..SEGMENTS).map(spot).collect(),
+        spots: (0..SEGMENTS)
+            .map(|number| Spot::new(format!("/kills/{number}")))
+            .collect(),
         servers: servers.members.iter().map(|m| m.address.clone()).collect(),
         is_over: AtomicBool::new(false),
         disturbed: Mutex::new(Instant::now()),
         reads: AtomicU64::new(0),
         reads_soon: AtomicU64::new(0),
         reads_subscribed: AtomicU64::new(0),
+        oldest: Mutex::default(),
+        confirmed: confirmed(lease),
     };
     let mut pauses = Vec::new();
     thread::scope(|scope| {
@@ -295,10 +347,11 @@ fn report((kind, count): (&str, usize), world: &World, mut pauses: Vec<Duration>
     let (median, worst) = (pauses[pauses.len() / 2], pauses[pauses.len() - 1]);
     println!(
         "{count} {kind}: {} releases, {reads} reads ({soon} within {} s, {subscribed} by \
-         subscribers); lost 0, double 0, \
-         stale 0; longest pause of a segment: median {} ms, worst {} ms",
+         subscribers, whose oldest copy was {} ms old); lost 0, double 0, stale 0; longest pause of \
+         a segment: median {} ms, worst {} ms",
         written.sum::<u64>(),
         SOON.as_secs(),
+        world.oldest.lock().expect("nobody has failed").as_millis(),
         median.as_millis(),
         worst.as_millis()
     );
