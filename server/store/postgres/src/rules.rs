@@ -16,6 +16,8 @@ use tokio_postgres::Row;
 
 /// A look that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The first look is that of a start. If it fails, the server does not begin.
+const PATIENCE_OF_A_START: Duration = Duration::from_secs(10);
 /// So many versions are kept.
 const KEPT: i64 = 64;
 
@@ -74,6 +76,10 @@ impl AccessSource for Source {
             connection,
             told,
         } = self;
+        let patience = match told {
+            Some(_) => PATIENCE,
+            None => PATIENCE_OF_A_START,
+        };
         let look = async {
             if connection.as_ref().is_none_or(Connection::is_closed) {
                 *connection = None;
@@ -88,10 +94,11 @@ impl AccessSource for Source {
             let rows = connection.rows(NEWER, &[&(taken as i64)]).await?;
             Ok(rows.first().map(access_in))
         };
-        let looked = runtime.block_on(async { tokio::time::timeout(PATIENCE, look).await });
+        let looked = runtime.block_on(async { tokio::time::timeout(patience, look).await });
         let looked = looked.unwrap_or_else(|_| {
-            let text = "the database gives no answer to a look for shared rules";
-            Err(StoreError::Io(text.to_string()))
+            Err(StoreError::Io(format!(
+                "the database has given no answer to a look for shared rules for {patience:?}"
+            )))
         });
         if looked.is_err() {
             self.connection = None;

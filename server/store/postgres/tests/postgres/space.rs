@@ -115,6 +115,7 @@ fn a_store_that_servers_share() {
     roll::a_server_that_has_its_store_alone_sees_the_database(&cluster);
     a_lease_is_renewed_on_the_standby(&mut cluster);
     a_renewal_whose_wait_is_cancelled_is_none(&mut cluster);
+    a_start_has_patience_with_its_first_look_for_shared_rules(&mut cluster);
     roll::a_missing_standby_is_told(&cluster);
 }
 
@@ -355,6 +356,20 @@ fn a_lease_is_renewed_on_the_standby(cluster: &mut Cluster) {
     cluster
         .admin()
         .run("ALTER ROLE iw RESET synchronous_commit");
+}
+
+/// A look that says which version a server has taken waits for the standby.
+fn a_start_has_patience_with_its_first_look_for_shared_rules(cluster: &mut Cluster) {
+    let one = join(cluster.sockets(), "patient", "a");
+    let mut rules = one.access().unwrap().unwrap();
+    cluster.pause_standby();
+    std::thread::scope(|scope| {
+        let look = scope.spawn(|| rules.newer(0));
+        // Longer than later looks may take.
+        std::thread::sleep(Duration::from_millis(2_200));
+        cluster.resume_standby();
+        assert_eq!(look.join().unwrap(), Ok(None));
+    });
 }
 
 /// Also where the role's settings switch warnings off. [SPACE-2]
