@@ -4,7 +4,7 @@
 // A lost segment is looked for where it was last open, or where it moved from there [SPACE-23], and
 // then at the servers of its names [SPACE-63], which may send it on again. While another server may
 // take the segment over, each attempt to connect is short, and a caller that keeps trying goes
-// round until its deadline.
+// round until its deadline. So does an opening that is sent on to a server that is away [SPACE-55].
 #include <algorithm>
 
 #include "client/runtime.h"
@@ -31,10 +31,18 @@ bool may_pass(error_code code) {
          code == error_code::NO_MEMORY;
 }
 
+// The server of a redirect is away, and another one may take the segment over.
+bool may_be_taken_over(error_code code) {
+  return code == error_code::UNREACHABLE || code == error_code::STOPPING;
+}
+
 // `link`: the server that was asked; `first`: the one that was asked before all others.
-Result not_reached(Result why, const ServerLink& link, const ServerLink& first) {
+Result not_reached(const Result& why, const ServerLink& link, const ServerLink& first) {
   if (&link == &first) return why;
   return Result::of(why.code, [&] {
+    if (may_be_taken_over(why.code)) {
+      return why.text + "; `interweave status " + first.name() + "` says whether it lives";
+    }
     return why.text + " (the server " + first.name() + " was asked first, and sent this client on)";
   });
 }
@@ -56,21 +64,29 @@ Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_
                       std::shared_ptr<Live>& out) {
   int shortages = 0;
   std::int64_t pause_ns = session::first_pause_ns;
+  Result away;  // why the last server to which it was sent on was not reached
   while (true) {
     Search search{caller, deadline_ns, keep_trying};
+    const std::int64_t began_ns = now_ns();
     Result opened = try_places(search, out);
     if (opened) return opened;
+    const bool is_asked_again = caller.purpose == Purpose::open && search.is_owner_away;
+    // Shortly before the deadline an attempt ends too early to say much.
+    const bool was_cut_short = now_ns() - began_ns >= (deadline_ns - began_ns) / 2;
+    if (is_asked_again && (away.ok() || !was_cut_short)) away = opened;
     const bool was_lost = out != nullptr && out->is_lost();
     const bool is_short = out != nullptr && was_short(opened, *out, shortages);
     const std::int64_t left_ns = deadline_ns - now_ns();
     if (!is_lost() && left_ns > 0 && shortages < most_shortages) {
       if (was_lost && (keep_trying || search.may_be_dead)) continue;
-      if (keep_trying && search.was_elsewhere && may_pass(opened.code)) {
+      const bool is_kept_trying = keep_trying && search.was_elsewhere && may_pass(opened.code);
+      if (is_kept_trying || is_asked_again) {
         sleep_for(std::min(pause_ns, left_ns));
         pause_ns = std::min(pause_ns * 2, session::longest_pause_ns);
         continue;
       }
     }
+    if (!away.ok() && (is_asked_again || opened.code == error_code::TIMED_OUT)) return away;
     // As one whose server is away [ServerLink::connected].
     if (keep_trying && search.was_elsewhere && opened.code == error_code::NO_MEMORY) {
       opened.code = error_code::UNREACHABLE;
@@ -118,16 +134,21 @@ Result Segment::try_from(Place place, Search& search, std::shared_ptr<Live>& out
     const std::shared_ptr<Live> before = place.link->current();
     if (place.link == search.failed) {
       out.reset();
-      return search.why_failed;
-    }
-    if (Result connected = connect(place, search, out); !connected) {
+    } else if (Result connected = connect(place, search, out); !connected) {
       search.failed = place.link;
-      return search.why_failed = not_reached(std::move(connected), *place.link, first);
+      search.why_failed = std::move(connected);
+    }
+    if (place.link == search.failed) {
+      search.is_owner_away = hops > 0 && may_be_taken_over(search.why_failed.code);
+      return not_reached(search.why_failed, *place.link, first);
     }
     search.may_be_dead = out == before;
     protocol::redirect_field to;
     Result opened = open_on(out, search.caller, search.deadline_ns, to);
-    if (opened.code != error_code::REDIRECTED || to.address.empty()) return opened;
+    if (opened.code != error_code::REDIRECTED || to.address.empty()) {
+      search.is_owner_away = hops > 0 && !opened.ok() && out->is_lost();
+      return search.is_owner_away ? not_reached(opened, *place.link, first) : opened;
+    }
     search.was_elsewhere = true;
     if (hops == session::most_hops) {
       return not_followed(to, out->name(),
@@ -139,12 +160,13 @@ Result Segment::try_from(Place place, Search& search, std::shared_ptr<Live>& out
 
 Result Segment::connect(const Place& place, const Search& search, std::shared_ptr<Live>& out) {
   std::int64_t deadline_ns = search.deadline_ns;
-  if (search.has_next || (search.was_elsewhere && search.keep_trying)) {
+  ServerLink& link = *place.link;
+  if (search.has_next || !place.is_named || (search.was_elsewhere && search.keep_trying)) {
     // Half of what is left stays for the server that is asked next.
     const std::int64_t now = now_ns();
-    deadline_ns = std::min(now + session::attempt_ns, now + (deadline_ns - now) / 2);
+    const auto ways = static_cast<std::int64_t>(1 + link.sent_on().relays.size());
+    deadline_ns = std::min(now + session::attempt_ns * ways, now + (deadline_ns - now) / 2);
   }
-  ServerLink& link = *place.link;
   const bool is_of_url = link.sent_on().by.empty();
   if (!is_of_url) return link.connected_in(place.space, deadline_ns, false, out);
   const bool keeps_trying = search.keep_trying && !search.was_elsewhere;

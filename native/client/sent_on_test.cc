@@ -112,7 +112,7 @@ TEST_F(SentOnTest, Space49AServerThatPassesNobodyOnIsNotAskedTo) {
   Member asked;
   asked.send_to_address(out_of_reach);
   IW_segment* handle = nullptr;
-  EXPECT_EQ(open(url(asked), handle).code, error_code::UNREACHABLE);
+  EXPECT_EQ(open(url(asked), handle, 0.3).code, error_code::UNREACHABLE);
   EXPECT_EQ(asked->asked(message_type::HELLO), 1);
 }
 
@@ -123,9 +123,9 @@ TEST_F(SentOnTest, TheErrorNamesTheWaysThatWereTried) {
                    const protocol::plain_error body{error_code::UNREACHABLE, "nor from here"};
                    return Answer{message_type::ERROR, session::encoded(body)};
                  }}});
-  asked.relay_to(out_of_reach);
+  asked.relay_to(out_of_reach, 1 << 30);
   IW_segment* handle = nullptr;
-  const Result result = open(url(asked), handle);
+  const Result result = open(url(asked), handle, 0.3);
   EXPECT_EQ(result.code, error_code::UNREACHABLE);
   EXPECT_NE(result.text.find("nor from here"), std::string::npos) << result.text;
   EXPECT_NE(result.text.find("passed on by " + asked->url().server()), std::string::npos)
@@ -164,16 +164,128 @@ TEST_F(SentOnTest, Space12AServerWithoutASpaceIsNotFollowed) {
   EXPECT_EQ(other->asked(message_type::HELLO), 0);
 }
 
-TEST_F(SentOnTest, AnOwnerThatCannotBeReachedIsNamedWithTheServerThatNamedIt) {
-  Member owner;
+// As long as the owner is not over, others send clients to where nobody answers.
+TEST_F(SentOnTest, Space55AnOpeningAsksAgainUntilTheSegmentIsTakenOver) {
   Member asked;
-  asked.send_to(owner);
-  owner->end();
+  asked.send_to_address(out_of_reach, 3);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 3 + 1);
+  EXPECT_EQ(asked->asked(message_type::HELLO), 1);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SentOnTest, Space55AnOwnerThatCannotBeReachedIsNamedAtTheDeadline) {
+  Member asked;
+  asked.send_to_address(out_of_reach);
+  IW_segment* handle = nullptr;
+  const Result result = open(url(asked), handle, 0.3);
+  EXPECT_EQ(result.code, error_code::UNREACHABLE) << result.text;
+  EXPECT_NE(result.text.find(std::string("the server iw://") + out_of_reach +
+                             ", to which this client was sent on, cannot be reached"),
+            std::string::npos)
+      << result.text;
+  EXPECT_NE(result.text.find("`interweave status " + asked->url().server() + "` says"),
+            std::string::npos)
+      << result.text;
+  EXPECT_GT(asked->asked(message_type::OPEN_SEGMENT), 1);
+}
+
+// As a process that was stopped: the system takes connections, and nobody reads.
+class Frozen {
+ public:
+  Frozen() : listening_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(listening_.get(), generic, size), 0);
+    EXPECT_EQ(listen(listening_.get(), 8), 0);
+    EXPECT_EQ(getsockname(listening_.get(), generic, &size), 0);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+ private:
+  platform::FileDescriptor listening_;
+  std::string address_;
+};
+
+TEST_F(SentOnTest, Space55AnOwnerThatDoesNotAnswerLeavesTimeForAnother) {
+  const Frozen owner;
+  Member asked;
+  asked.send_to_address(owner.address(), 1);
+  IW_segment* handle = nullptr;
+  const Result result = open(url(asked), handle, 2);
+  ASSERT_TRUE(result.ok()) << result.text;
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 2);
+  EXPECT_TRUE(runtime_->find_segment(url(asked))->close().ok());
+}
+
+TEST_F(SentOnTest, Space55AnOwnerThatDoesNotAnswerIsNamed) {
+  const Frozen owner;
+  Member asked;
+  asked.send_to_address(owner.address());
+  IW_segment* handle = nullptr;
+  const Result result = open(url(asked), handle, 0.3);
+  EXPECT_EQ(result.code, error_code::UNREACHABLE) << result.text;
+  EXPECT_NE(result.text.find(owner.address()), std::string::npos) << result.text;
+}
+
+TEST_F(SentOnTest, Space55AnOwnerThatIsLostBeforeItsAnswerIsNotTheLast) {
+  Member* dying = nullptr;
+  Member owner({{message_type::OPEN_SEGMENT, [&dying] {
+                   (*dying)->end();
+                   return Answer{message_type::DONE, {}};
+                 }}});
+  dying = &owner;
+  Member asked;
+  asked.send_to(owner, 2);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(owner->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 2 + 1);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SentOnTest, Space55AnOwnerThatStopsIsNotTheLast) {
+  Member owner({{message_type::HELLO, [] {
+                   const protocol::plain_error body{error_code::STOPPING, "it has no standing"};
+                   return Answer{message_type::ERROR, session::encoded(body)};
+                 }}});
+  Member asked;
+  asked.send_to(owner, 2);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 2 + 1);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SentOnTest, Space55AServerOfTheUrlThatIsGoneIsNotWaitedFor) {
+  Member* dying = nullptr;
+  int openings = 0;
+  Member asked({{message_type::OPEN_SEGMENT, [&] {
+                   if (++openings == 2) (*dying)->end();
+                   return redirected(out_of_reach);
+                 }}});
+  dying = &asked;
   IW_segment* handle = nullptr;
   const Result result = open(url(asked), handle);
   EXPECT_EQ(result.code, error_code::UNREACHABLE) << result.text;
-  EXPECT_NE(result.text.find(owner->address()), std::string::npos) << result.text;
+  EXPECT_EQ(result.text.find(out_of_reach), std::string::npos) << result.text;
   EXPECT_NE(result.text.find(asked->address()), std::string::npos) << result.text;
+}
+
+TEST_F(SentOnTest, Space55WhatAPointerLeadsToIsAskedForOnce) {
+  Member asked;
+  asked.send_to_address(out_of_reach);
+  types::Mip mip;
+  mip.url = url(asked);
+  mip.serial = 1;
+  void* place = nullptr;
+  EXPECT_EQ(runtime_->place_of(mip, place).code, error_code::UNREACHABLE);
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 1);
 }
 
 TEST_F(SentOnTest, AnAddressThatCannotBeReadIsNotFollowed) {

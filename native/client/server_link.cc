@@ -140,7 +140,7 @@ session::SessionIdentity ServerLink::newcomer() {
 Expected& ServerLink::expected(Live& live) const { return live.expected_; }
 
 Result ServerLink::why_lost(const Live& live) const {
-  return unreachable(live.name(),
+  return not_reached(live.name(),
                      live.lacked_memory() ? without_memory : "the connection was lost");
 }
 
@@ -220,18 +220,23 @@ Result ServerLink::connect_round(std::int64_t deadline_ns, bool keep_trying,
     what_happened += (i == 0 ? "" : "; ") + host.name + ": " + host.trouble;
   }
   if (has_several_hosts()) return none_reached(is_stopping, what_happened);
-  return tried.code == error_code::UNREACHABLE ? unreachable(name_, tried.text) : tried;
+  return tried.code == error_code::UNREACHABLE ? not_reached(name_, tried.text) : tried;
 }
 
 Result ServerLink::none_reached(bool is_stopping, const std::string& what_happened) const {
   const error_code code = is_stopping ? error_code::STOPPING : error_code::UNREACHABLE;
-  if (is_sent_on()) {
-    return {code, "the server " + name_ + ", to which this client was sent on, cannot be " +
-                      "reached in any way: " + what_happened + "; ask its operator"};
-  }
+  if (is_sent_on()) return {code, not_reached(name_, what_happened).text};
   return {code, "no server of the URL can be reached: " + what_happened +
                     "; is one of them running (interweave serve), and are "
                     "the addresses right?"};
+}
+
+Result ServerLink::not_reached(const std::string& name, std::string_view why) const {
+  if (!is_sent_on()) return unreachable(name, why);
+  return Result::of(error_code::UNREACHABLE, [&] {
+    return "the server " + name +
+           ", to which this client was sent on, cannot be reached: " + std::string(why);
+  });
 }
 
 // Half of the remaining time stays for the hosts that are tried next.

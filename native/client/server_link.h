@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -203,6 +204,7 @@ class ServerLink {
   [[nodiscard]] bool has_several_hosts() const { return hosts_.size() > 1; }
   [[nodiscard]] bool is_sent_on() const { return !sent_on_.by.empty(); }
   [[nodiscard]] Result none_reached(bool is_stopping, const std::string& what_happened) const;
+  [[nodiscard]] Result not_reached(const std::string& name, std::string_view why) const;
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
   void lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns)

@@ -90,18 +90,18 @@ class Member {
     owner_ = other->address();
     times_ = times;
   }
-  void send_to_address(std::string address) {
+  void send_to_address(std::string address, int times = 1 << 30) {
     const platform::MutexLock lock(mutex_);
     owner_ = std::move(address);
-    times_ = 1 << 30;
+    times_ = times;
   }
 
-  // It sends the next opening on, and says that it passes clients on to there. It answers for the
+  // It sends the next openings on, and says that it passes clients on to there. It answers for the
   // server there itself.
-  void relay_to(std::string address) {
+  void relay_to(std::string address, int times = 1) {
     const platform::MutexLock lock(mutex_);
     owner_ = std::move(address);
-    times_ = 1;
+    times_ = times;
     relays_ = true;
   }
 
@@ -198,9 +198,9 @@ class SpaceTest : public ::testing::Test {
     url.path = path;
     return url;
   }
-  Result open(const types::Url& url, IW_segment*& handle) {
+  Result open(const types::Url& url, IW_segment*& handle, double timeout_s = 20) {
     OpenWish wish;
-    wish.timeout_s = 20;
+    wish.timeout_s = timeout_s;
     return runtime_->open(url, Credentials("the token", nullptr, nullptr, nullptr), wish, handle);
   }
   // With the hosts in that order.
