@@ -18,8 +18,8 @@ final class Attempts {
   private static final long FIRST_PAUSE = 50 * MILLISECOND;
   private static final long LONGEST_PAUSE = 2_000 * MILLISECOND;
   private static final long CONNECTING = 10_000 * MILLISECOND;
-  /** Where another server would pass the client on. */
-  private static final long DIRECT = 2_000 * MILLISECOND;
+  /** By each way to a server to which the client was sent on [SPACE-55]. */
+  private static final long EACH_WAY = 2_000 * MILLISECOND;
 
   /** One of the server's hosts, or one that passes connections on to it. */
   static final class Host {
@@ -66,10 +66,10 @@ final class Attempts {
     for (Host each : home.hosts) hosts.add(new Host(each.server, each.address, to));
   }
 
-  /** So long an attempt at the present host may take. */
-  long patience() {
-    boolean isDirect = host().relay == null && hosts.get(hosts.size() - 1).relay != null;
-    return isDirect ? DIRECT : CONNECTING;
+  /** So long an attempt may take. `isNamed`: a URL names the server. */
+  long patience(boolean isNamed) {
+    boolean isRelayed = hosts.get(hosts.size() - 1).relay != null;
+    return isNamed && !isRelayed ? CONNECTING : EACH_WAY;
   }
 
   Host host() {
@@ -124,7 +124,7 @@ final class Attempts {
   }
 
   /** Whether the next host is asked after such an error; others are final. */
-  private static boolean passesOn(InterweaveException why) {
+  static boolean passesOn(InterweaveException why) {
     return why.code() == Error.UNREACHABLE || why.code() == Error.STOPPING;
   }
 

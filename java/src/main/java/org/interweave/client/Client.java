@@ -83,9 +83,10 @@ public final class Client implements AutoCloseable {
 
   /**
    * Opens a segment, and makes it if it does not exist. UNREACHABLE at once if there is no server;
-   * connections that are lost later are made again. A URL may list several hosts that share a
-   * store, as in iw://host:port,host:port/path. They are asked in that order. URLs of one segment
-   * at several servers that share a store open the same object, which keeps the first one's URL.
+   * connections that are lost later are made again. If the segment's server has just died, waits
+   * until another one has the segment. A URL may list several hosts that share a store, as in
+   * iw://host:port,host:port/path. They are asked in that order. URLs of one segment at several
+   * servers that share a store open the same object, which keeps the first one's URL.
    *
    * @param url iw://host:port/path, iws://host:port/path, or unix:FILE:/path
    * @return the segment; the same object for each opening until it is closed as often
@@ -334,23 +335,46 @@ public final class Client implements AutoCloseable {
    */
   public void remove(String url) {
     SegmentUrl parsed = SegmentUrl.parse(url);
-    Link home = borrow(parsed.server(), token, files);
+    long deadline = Clock.now() + Directory.LONGEST;
+    // They are kept until the end, with the pauses between their attempts to connect.
+    List<Link> borrowed = new ArrayList<>();
+    borrowed.add(borrow(parsed.server(), token, files));
+    InterweaveException away = null;
+    try {
+      do {
+        away = removeOnce(parsed, deadline, borrowed);
+      } while (away != null);
+    } catch (InterweaveException wrong) {
+      throw away != null && wrong.code() == Error.TIMED_OUT ? away : wrong;
+    } finally {
+      for (Link each : borrowed) giveBack(each);
+    }
+  }
+
+  /**
+   * Null, or why its owner was not reached: another server may have it by now [SPACE-55]. Throws
+   * what does not pass.
+   */
+  private InterweaveException removeOnce(SegmentUrl url, long deadline, List<Link> borrowed) {
+    Link home = borrowed.get(0);
     Link from = null;
     Link at = home;
-    try {
-      for (int hops = 0; ; ++hops) {
-        RedirectField to =
-            new Directory(at, parsed.server().text(), from).remove(parsed.path());
-        if (to == null) return;
-        if (hops == Links.MOST_HOPS) throw Links.sentTooOften(parsed.path(), to);
-        Link next = borrow(home, to);
-        if (from != null) giveBack(from);
-        from = at;
-        at = next;
+    for (int hops = 0; ; ++hops) {
+      Directory asked = new Directory(at, url.server().text(), from);
+      try {
+        asked.connect(deadline);
+      } catch (InterweaveException wrong) {
+        if (at == home || !Attempts.passesOn(wrong)) throw wrong;
+        InterweaveException away = home.ownerAway(at, wrong);
+        if (Clock.now() >= deadline) throw away;
+        return away;
       }
-    } finally {
-      if (from != null) giveBack(from);
-      giveBack(at);
+      RedirectField to = asked.remove(url.path(), deadline);
+      if (to == null) return null;
+      if (hops == Links.MOST_HOPS) throw Links.sentTooOften(url.path(), to);
+      from = at;
+      at = borrow(home, to);
+      borrowed.add(at);
     }
   }
 

@@ -22,7 +22,7 @@ import org.interweave.wire.protocol.SessionCodec.MessageType;
 
 /** What a server is asked about its segments as a whole, and about its space. */
 final class Directory {
-  private static final long LONGEST = 30_000_000_000L;
+  static final long LONGEST = 30_000_000_000L;
   private static final byte[] NO_BYTES = new byte[0];
 
   private final Link link;
@@ -62,9 +62,9 @@ final class Directory {
   }
 
   /** Where the server sends the client on instead [SPACE-9]; null: it has removed the segment. */
-  RedirectField remove(String path) {
+  RedirectField remove(String path, long deadline) {
     byte[] body = RemoveSegment.CODEC.toBytes(new RemoveSegment(path));
-    Message answer = ask(REMOVE_SEGMENT, body, Clock.now() + LONGEST);
+    Message answer = ask(REMOVE_SEGMENT, body, deadline);
     RedirectField to = Answers.redirect(answer);
     if (to == null) Answers.expect(answer, DONE);
     return to;
@@ -74,6 +74,16 @@ final class Directory {
   MemberList members(long after, long deadline) {
     byte[] body = ListMembers.CODEC.toBytes(new ListMembers(after));
     return Answers.expect(ask(LIST_MEMBERS, body, deadline), MEMBER_LIST, MemberList.CODEC);
+  }
+
+  /** The server can be asked. */
+  void connect(long deadline) {
+    link.lock.lock();
+    try {
+      link.connected(null, deadline, true, true);
+    } finally {
+      link.lock.unlock();
+    }
   }
 
   private Message ask(MessageType type, byte[] body, long deadline) {

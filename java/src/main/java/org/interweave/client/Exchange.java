@@ -75,6 +75,8 @@ final class Exchange {
   /** How often it came home, and why it last did. */
   private long failures;
   private InterweaveException lastFailure;
+  /** Why its owner was not reached since it was last open [SPACE-55]; null: it was reached. */
+  private InterweaveException away;
   private long bytesReceived;
   private long messagesSent;
 
@@ -144,15 +146,19 @@ final class Exchange {
 
   // ---- opening ----
 
-  /** The segment is open on a live connection, which is returned. */
+  /**
+   * The segment is open on a live connection, which is returned. Also an opening that fails at once
+   * waits while the owner is away.
+   */
   Connection open(long deadline, boolean failsAtOnce, boolean isInterruptible) {
     boolean hasAsked = false;
     long before = failures;
     while (true) {
       conversation.check();
-      if (failures != before && hasAsked && failsAtOnce) throw lastFailure;
+      boolean isAwaited = lastFailure == away;
+      if (failures != before && hasAsked && failsAtOnce && !isAwaited) throw lastFailure;
       before = failures;
-      Connection live = link.connected(this, deadline, failsAtOnce, isInterruptible);
+      Connection live = connected(deadline, failsAtOnce, isInterruptible);
       if (live == null) continue;
       if (conversation.isOpen()) return live;
       if (!isOfItsSpace()) throw inOtherSpace();
@@ -172,9 +178,19 @@ final class Exchange {
         hasAsked = true;
       }
       if (!link.await(leaver == null ? changed : leaver.changed, deadline, isInterruptible)) {
+        if (away != null) throw away;
         throw InterweaveException.of(
             Error.TIMED_OUT, path + ": the server did not open it in time");
       }
+    }
+  }
+
+  private Connection connected(long deadline, boolean failsAtOnce, boolean isInterruptible) {
+    Link at = link;
+    try {
+      return at.connected(this, deadline, failsAtOnce, isInterruptible);
+    } catch (InterweaveException wrong) {
+      throw at != home && Attempts.passesOn(wrong) ? home.ownerAway(at, wrong) : wrong;
     }
   }
 
@@ -226,6 +242,7 @@ final class Exchange {
     if (session != null && !Arrays.equals(session, link.session())) conversation.sessionEnded();
     session = link.session();
     hops = 0;
+    away = null;
     if (link == home) ownerIs(null);
   }
 
@@ -302,7 +319,8 @@ final class Exchange {
     lastFailure = why;
     openFailure = why;
     isAway();
-    mayPass = session != null && why.code() != Error.REDIRECTED && Link.mayPass(why);
+    boolean isRepeated = session != null || why == away;
+    mayPass = isRepeated && why.code() != Error.REDIRECTED && Link.mayPass(why);
     nextAsked = session == null ? Freshness.FOREVER : Clock.now() + ASKED_AGAIN;
     moveTo(home);
     if (why.code() == Error.REDIRECTED) ownerIs(null);
@@ -313,13 +331,15 @@ final class Exchange {
 
   /**
    * An attempt to connect has failed. A segment that was open is asked for where it was, and then
-   * at the servers of its names, by turns.
+   * at the servers of its names, by turns. After its owner the server of the URL is asked in any
+   * case, because another one may have it by now [SPACE-55].
    */
   void unreachable(InterweaveException why) {
     if (isLeaving || conversation.isOver()) return;
     isAway();
     if (link != home) {
-      comeHome(why);
+      away = Attempts.passesOn(why) ? home.ownerAway(link, why) : null;
+      comeHome(away == null ? why : away);
     } else if (session != null && Link.mayPass(why)) {
       moveTo(nextPlace());
       if (link.isLive()) connectionMade();

@@ -209,6 +209,14 @@ final class Link implements Connection.Hearing<Call> {
             + " operator");
   }
 
+  /** The owner to which this link's server sent the client on is away [SPACE-55]. */
+  InterweaveException ownerAway(Link owner, InterweaveException why) {
+    return InterweaveException.of(
+        why.code(),
+        "the server " + owner.shown + ", to which this client was sent on, cannot be reached: "
+            + why.getMessage() + "; `interweave status " + shown + "` says whether it lives");
+  }
+
   /** The exchange that CLOSE_SEGMENT will end before the path can be opened again; null: none. */
   Exchange leaving(String path) {
     return leaving.get(path);
@@ -470,7 +478,7 @@ final class Link implements Connection.Hearing<Call> {
     channel.flush();
     if (!channel.hasUnsent()) changed.signalAll();
     if (isLive) tick(now);
-    else if (now - beganAt > attempts.patience()) lose("no " + awaited() + " in time");
+    else if (now - beganAt > attempts.patience(isNamed)) lose("no " + awaited() + " in time");
   }
 
   private String awaited() {

@@ -85,6 +85,7 @@ final class SpaceServer implements AutoCloseable {
   private int sessions;
   private long opened;
   private boolean diesOfReleases;
+  private boolean diesOfOpenings;
   private ErrorCode welcomesNobody;
   private final Set<MessageType> later = EnumSet.of(MessageType.RELEASE_WRITER);
   private VersionStamp newest = BEFORE;
@@ -190,6 +191,11 @@ final class SpaceServer implements AutoCloseable {
   /** The first release ends it, unanswered. */
   synchronized void diesOfReleases() {
     diesOfReleases = true;
+  }
+
+  /** The next opening ends it, unanswered. */
+  synchronized void diesOfOpenings() {
+    diesOfOpenings = true;
   }
 
   /** Requests of that type wait: for locks, subscriptions or releases. */
@@ -327,7 +333,10 @@ final class SpaceServer implements AutoCloseable {
         noteWish(client, message);
         answer(client, welcome(message));
       }
-      case OPEN_SEGMENT -> answer(client, opening(client, message));
+      case OPEN_SEGMENT -> {
+        if (diesOfOpenings) kill();
+        else answer(client, opening(client, message));
+      }
       case LIST_SEGMENTS -> answer(client, list(stream));
       case LIST_MEMBERS -> answer(client, members(message));
       case REMOVE_SEGMENT ->

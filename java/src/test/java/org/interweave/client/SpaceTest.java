@@ -13,6 +13,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
@@ -20,11 +23,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import javax.net.ServerSocketFactory;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
+import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
 import org.interweave.wire.protocol.LockCodec.ResolveRelease;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -80,10 +85,96 @@ class SpaceTest {
   @Test
   void aServerThatPassesNobodyOnIsNotAskedTo() throws Exception {
     SpaceServer asked = server(1).sendsTo(OUT_OF_REACH, "");
-    InterweaveException wrong =
-        assertThrows(InterweaveException.class, () -> client.open(asked.url("/x")));
-    assertEquals(Error.UNREACHABLE, wrong.code(), wrong.getMessage());
+    isAway(OUT_OF_REACH, asked);
     assertEquals(List.of(), asked.relayed());
+  }
+
+  /** That is told of an owner that stays away until the opening's deadline. */
+  private void isAway(String owner, SpaceServer asked) {
+    OpenOptions shortly = OpenOptions.DEFAULT.timeout(Duration.ofMillis(500));
+    InterweaveException wrong =
+        assertThrows(InterweaveException.class, () -> client.open(asked.url("/x"), shortly));
+    assertEquals(Error.UNREACHABLE, wrong.code(), wrong.getMessage());
+    String said = wrong.getMessage();
+    assertTrue(
+        said.contains(
+            "the server iw://" + owner + ", to which this client was sent on, cannot be reached"),
+        said);
+    assertTrue(said.contains("`interweave status " + asked.url("") + "` says"), said);
+  }
+
+  /** [SPACE-55] */
+  @Test
+  void anOwnerThatStaysAwayIsNamedAtTheDeadline() throws Exception {
+    SpaceServer owner = server(1);
+    SpaceServer asked = server(1).sendsTo(owner);
+    owner.kill();
+    isAway(owner.address(), asked);
+    assertTrue(asked.heardSoFar() > 1);
+  }
+
+  /** [SPACE-55] */
+  @Test
+  void aSegmentIsAskedForUntilItIsTakenOver() throws Exception {
+    SpaceServer owner = server(1);
+    SpaceServer asked = server(1).sendsTo(owner);
+    owner.kill();
+    CompletableFuture<Segment> opening = client.openAsync(asked.url("/x"));
+    for (int i = 0; i < 3; ++i) assertEquals(OPEN_SEGMENT, asked.heard());
+    asked.owns();
+    opening.get();
+    asked.sendsTo(owner);
+    CompletableFuture<Void> removal =
+        CompletableFuture.runAsync(() -> client.remove(asked.url("/y")));
+    for (int i = 0; i < 3; ) if (asked.heard() == REMOVE_SEGMENT) ++i;
+    asked.owns();
+    removal.get();
+  }
+
+  /** [SPACE-55] */
+  @Test
+  void anOwnerThatStopsOrDiesOfAnOpeningIsNotTheLast() throws Exception {
+    SpaceServer owner = server(1);
+    SpaceServer asked = server(1).sendsTo(owner);
+    owner.welcomesNobody(ErrorCode.STOPPING);
+    CompletableFuture<Segment> opening = client.openAsync(asked.url("/x"));
+    for (int i = 0; i < 3; ++i) assertEquals(OPEN_SEGMENT, asked.heard());
+    owner.welcomesNobody(null);
+    opening.get();
+    assertEquals(OPEN_SEGMENT, owner.heard());
+    owner.diesOfOpenings();
+    opening = client.openAsync(asked.url("/y"));
+    assertEquals(OPEN_SEGMENT, owner.heard());
+    asked.owns();
+    opening.get();
+  }
+
+  /** [SPACE-55] As a process that was stopped: the system takes connections for it. */
+  @Test
+  void anOwnerThatSaysNothingLeavesTimeForAnother() throws Exception {
+    try (ServerSocket silent = new ServerSocket(0, 8, InetAddress.getByName("127.0.0.1"))) {
+      SpaceServer asked = server(1).sendsTo("127.0.0.1:" + silent.getLocalPort(), "");
+      CompletableFuture<Segment> opening = client.openAsync(asked.url("/x"));
+      try (Socket connection = silent.accept()) {
+        assertTrue(connection.isConnected());
+        asked.owns();
+        opening.get();
+      }
+    }
+  }
+
+  /** [SPACE-55] */
+  @Test
+  void aServerOfTheUrlThatIsGoneIsNotWaitedFor() throws Exception {
+    SpaceServer owner = server(1);
+    SpaceServer asked = server(1).sendsTo(owner);
+    owner.kill();
+    CompletableFuture<Segment> opening = client.openAsync(asked.url("/x"));
+    for (int i = 0; i < 2; ++i) assertEquals(OPEN_SEGMENT, asked.heard());
+    asked.kill();
+    ExecutionException wrong = assertThrows(ExecutionException.class, opening::get);
+    String said = wrong.getCause().getMessage();
+    assertTrue(said.contains(asked.address()) && !said.contains(owner.address()), said);
   }
 
   /** [SPACE-10, SPACE-11, SPACE-13] */
@@ -167,16 +258,8 @@ class SpaceTest {
   }
 
   @Test
-  void anAddressThatIsNoneAndAnOwnerThatIsNotThereAreTold() throws Exception {
-    SpaceServer owner = server(1);
-    SpaceServer asked = server(1).sendsTo("no address", "");
-    refused(client, asked.url("/x"));
-    asked.sendsTo(owner);
-    owner.kill();
-    InterweaveException wrong =
-        assertThrows(InterweaveException.class, () -> client.open(asked.url("/x")));
-    assertEquals(Error.UNREACHABLE, wrong.code());
-    assertTrue(wrong.getMessage().contains(owner.address()), wrong.getMessage());
+  void anAddressThatIsNoneIsTold() throws Exception {
+    refused(client, server(1).sendsTo("no address", "").url("/x"));
   }
 
   /** [SPACE-14] */
