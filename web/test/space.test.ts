@@ -3,9 +3,12 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { once } from "node:events";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { after, afterEach, test } from "node:test";
 import type { TlsOptions } from "node:tls";
 import { connect, InterweaveError, NOT_KNOWN, t, type NodeConnectOptions } from "../src/node.js";
+import { ErrorCode } from "../src/wire/protocol/error.js";
 import { makeCertificates, removeCertificates } from "./certificates.js";
 import { Clients, fails } from "./clients.js";
 import { SpaceServer } from "./space_server.js";
@@ -94,15 +97,94 @@ test("a server of another space is not asked [SPACE-12]", limits, async () => {
   assert.deepEqual(stranger.heard, []);
 });
 
-test("no address, and an owner that is not there, are told", limits, async () => {
-  const owner = await server();
+test("what cannot be an address is told", limits, async () => {
   const asked = await server();
   asked.owner = { address: "no\naddress", tls_name: "" };
   const own = await client(asked);
   await assert.rejects(own.open("/x"), fails("REDIRECTED", /no\?address/));
-  asked.sendsTo(owner);
+});
+
+/** What a program is told of an owner that stayed away. */
+const away = (owner: string, asked: SpaceServer) =>
+  fails(
+    "UNREACHABLE",
+    new RegExp(
+      `the server iw://${owner}, to which this client was sent on, cannot be reached: .*; ` +
+        `.interweave status ${asked.url}. says whether it lives`,
+    ),
+  );
+
+test("an owner that stays away is named at the deadline [SPACE-55]", limits, async () => {
+  const owner = await server();
+  const asked = (await server()).sendsTo(owner);
   owner.kill();
-  await assert.rejects(own.open("/x"), fails("UNREACHABLE", new RegExp(owner.address)));
+  const own = await client(asked, { timeoutMs: 500 });
+  await assert.rejects(own.open("/x"), away(owner.address, asked));
+  await assert.rejects(own.remove("/x"), away(owner.address, asked));
+  assert.ok(asked.heard.filter((name) => name === "OPEN_SEGMENT").length > 1);
+  assert.ok(asked.heard.filter((name) => name === "REMOVE_SEGMENT").length > 1);
+});
+
+test("a segment is asked for until it is taken over [SPACE-55]", limits, async () => {
+  const owner = await server();
+  const asked = (await server()).sendsTo(owner);
+  owner.kill();
+  const own = await client(asked);
+  const opening = own.open("/x");
+  for (let i = 0; i < 3; ++i) assert.equal(await asked.next(), "OPEN_SEGMENT");
+  asked.owner = null;
+  await opening;
+  asked.sendsTo(owner);
+  asked.heard.length = 0;
+  const removal = own.remove("/y");
+  for (let i = 0; i < 3; ++i) assert.equal(await asked.next(), "REMOVE_SEGMENT");
+  asked.owner = null;
+  await removal;
+});
+
+test("an owner that stops or dies of an opening is not the last [SPACE-55]", limits, async () => {
+  const owner = await server();
+  const asked = (await server()).sendsTo(owner);
+  const own = await client(asked);
+  owner.welcomesNobody = ErrorCode.STOPPING;
+  let opening = own.open("/x");
+  for (let i = 0; i < 3; ++i) assert.equal(await asked.next(), "OPEN_SEGMENT");
+  owner.welcomesNobody = null;
+  await (await opening).close();
+  owner.heard.length = 0;
+  owner.diesOfOpenings = true;
+  opening = own.open("/y");
+  while ((await owner.next()) !== "OPEN_SEGMENT") continue;
+  asked.owner = null;
+  await opening;
+});
+
+/** As a process that was stopped: the system takes connections, and nobody answers. */
+test("an owner that says nothing leaves time for another [SPACE-55]", limits, async () => {
+  const silent = createServer();
+  const found = once(silent, "connection");
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const asked = await server();
+  asked.owner = { address, tls_name: "" };
+  const own = await client(asked);
+  const opening = own.open("/x");
+  const [connection] = (await found) as [Socket];
+  asked.owner = null;
+  await opening;
+  connection.destroy();
+  silent.close();
+});
+
+test("a server of the URL that is gone is not waited for [SPACE-55]", limits, async () => {
+  const owner = await server();
+  const asked = (await server()).sendsTo(owner);
+  owner.kill();
+  const opening = (await client(asked)).open("/x");
+  for (let i = 0; i < 2; ++i) assert.equal(await asked.next(), "OPEN_SEGMENT");
+  asked.kill();
+  await assert.rejects(opening, fails("UNREACHABLE", new RegExp(`^(?!.*${owner.address})`)));
 });
 
 test("the owner is asked first, and then the server of the URL [SPACE-14]", limits, async () => {

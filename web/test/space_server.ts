@@ -60,6 +60,8 @@ export class SpaceServer {
   owner: Place | null = null;
   /** The first release ends it, unanswered. */
   diesOfReleases = false;
+  /** The next opening ends it, unanswered. */
+  diesOfOpenings = false;
   /** It says that it passes clients on. */
   relays = false;
   /** Where it has passed clients on to. */
@@ -233,7 +235,8 @@ export class SpaceServer {
     if (isOfOwner && this.owner !== null) return sendOn(stream, this.owner, this.relays);
     switch (type) {
       case MessageType.OPEN_SEGMENT:
-        return this.openFor(socket, asked);
+        if (this.diesOfOpenings) this.kill();
+        return this.diesOfOpenings ? null : this.openFor(socket, asked);
       case MessageType.LIST_SEGMENTS:
         return list(stream);
       case MessageType.RELEASE_WRITER:

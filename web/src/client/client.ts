@@ -17,8 +17,16 @@ import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
 import { hostUrls, pathAt, serverUrlOf, waysTo } from "./hosts.js";
 import { inspected, type Inspect } from "./inspect.js";
-import { Link, type Live } from "./link.js";
-import { checkSpace, failedThere, MOST_HOPS, Owners, sentTooOften } from "./owners.js";
+import { Link } from "./link.js";
+import {
+  atDeadline,
+  checkSpace,
+  failedThere,
+  isAway,
+  MOST_HOPS,
+  Owners,
+  sentTooOften,
+} from "./owners.js";
 import { Segment, type OpenOptions } from "./segment.js";
 import type { Dial, DialOptions } from "./transport.js";
 
@@ -185,33 +193,48 @@ export class Client {
   /** Removes a segment from the server, for all programs. */
   async remove(path: string): Promise<void> {
     const deadline = now() + this.timeoutMs;
+    // They are kept until the end, with the pauses between their attempts to connect.
     const entered: Link[] = [];
+    let away: unknown = null;
     try {
-      let link = this.link;
-      let live = await link.connected(deadline);
-      for (;;) {
-        const type = MessageType.REMOVE_SEGMENT;
-        const request = { type, codec: removeSegment, body: { path }, deadline };
-        const { message } = await link.call(live, request);
-        const to = redirectOf(message);
-        if (to === null) return expect(message, MessageType.DONE, null);
-        if (entered.length === MOST_HOPS) throw sentTooOften(path, to);
-        link = this.owners.enter(to);
-        entered.push(link);
-        const space = spaceOf(live.welcome);
-        live = await this.reached(link, deadline);
-        checkSpace(space, live, link);
-      }
+      do {
+        away = await this.removeOnce(path, deadline, entered);
+      } while (away !== null);
+    } catch (error) {
+      throw atDeadline(error, away);
     } finally {
       for (const link of entered) this.owners.leave(link);
     }
   }
 
-  private async reached(owner: Link, deadline: number): Promise<Live> {
-    try {
-      return await owner.tried(deadline);
-    } catch (error) {
-      throw failedThere(owner, error);
+  /**
+   * Null, or why its owner was not reached: another server may have it by now [SPACE-55]. Throws
+   * what does not pass.
+   */
+  private async removeOnce(path: string, deadline: number, entered: Link[]): Promise<unknown> {
+    let link = this.link;
+    let live = await link.connected(deadline);
+    for (let hops = 0; ; ++hops) {
+      const type = MessageType.REMOVE_SEGMENT;
+      const request = { type, codec: removeSegment, body: { path }, deadline };
+      const { message } = await link.call(live, request);
+      const to = redirectOf(message);
+      if (to === null) {
+        expect(message, MessageType.DONE, null);
+        return null;
+      }
+      if (hops === MOST_HOPS) throw sentTooOften(path, to);
+      link = this.owners.enter(to);
+      entered.push(link);
+      const space = spaceOf(live.welcome);
+      try {
+        live = await link.tried(deadline);
+      } catch (error) {
+        const told = failedThere(link, this.link, error);
+        if (isAway(error) && now() < deadline) return told;
+        throw told;
+      }
+      checkSpace(space, live, link);
     }
   }
 

@@ -197,13 +197,13 @@ export class Conversation implements Listener {
 
   /** Throws the error of an opening, unless it is to be repeated; some only after a pause. */
   private async repeats(live: Live, error: unknown, deadline: number): Promise<void> {
-    if (now() >= deadline) throw error;
+    if (now() >= deadline) throw this.route.atDeadline(error);
     if (this.route.mayPass(error)) {
       await this.seeking.wait(Math.min(now() + REDIRECTED_MS, deadline));
       return;
     }
     const isRedirected = error instanceof InterweaveError && error.code === ErrorCode.REDIRECTED;
-    if (isRedirected || !live.isLost) throw error;
+    if (isRedirected || !live.isLost) throw this.route.atDeadline(error);
   }
 
   /** Null: the server has sent the segment on. */

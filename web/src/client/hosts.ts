@@ -14,8 +14,8 @@ import {
 import { ErrorCode } from "../wire/protocol/error.js";
 import type { RedirectField } from "../wire/protocol/field.js";
 
-/** So long a client tries to reach an owner that a server would pass it on to [SPACE-49]. */
-const DIRECT_MS = 2000;
+/** So long a client tries each way to an owner [SPACE-55]. */
+const WAY_MS = 2000;
 
 /** A host to connect to, and what is asked of it. */
 export interface Way {
@@ -40,10 +40,11 @@ export function waysTo(
   to: RedirectField,
   hosts: readonly Way[],
 ): readonly Way[] {
-  const direct: Way = tlsName === "" ? { url } : { url, tlsName };
+  const named = tlsName === "" ? {} : { tlsName };
+  const direct: Way = { url, ...named, mostMs: WAY_MS };
   if (!to.relay) return [direct];
-  const relays = hosts.map((host) => ({ url: host.url, relay: to }));
-  return [{ ...direct, mostMs: DIRECT_MS, isOptional: true }, ...relays];
+  const relays = hosts.map((host) => ({ url: host.url, relay: to, mostMs: WAY_MS }));
+  return [{ ...direct, isOptional: true }, ...relays];
 }
 
 /** For people. */

@@ -8,6 +8,7 @@ import { InterweaveError } from "../wire/error.js";
 import { addressText, parseAddress } from "../wire/mip.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import type { RedirectField } from "../wire/protocol/field.js";
+import { serverUrlOf } from "./hosts.js";
 import type { Link, Live } from "./link.js";
 
 /** So often a client is sent on for one request [SPACE-10]. */
@@ -32,14 +33,33 @@ export function checkSpace(space: Uint8Array | null, there: Live, link: Link): v
   );
 }
 
+/** The owner cannot be reached, and another server may take the segment over [SPACE-55]. */
+export function isAway(error: unknown): boolean {
+  if (!(error instanceof InterweaveError)) return false;
+  return error.code === ErrorCode.UNREACHABLE || error.code === ErrorCode.STOPPING;
+}
+
 /** What the program is told of a server that it did not name. */
-export function failedThere(link: Link, error: unknown): unknown {
+export function failedThere(link: Link, home: Link, error: unknown): unknown {
   if (!(error instanceof InterweaveError)) return error;
+  if (isAway(error)) {
+    return new InterweaveError(
+      error.code,
+      `the server ${link.url}, to which this client was sent on, cannot be reached: ` +
+        `${error.message}; \`interweave status ${serverUrlOf(home.url)}\` says whether it lives`,
+    );
+  }
   const isNoWay = error.code === ErrorCode.BAD_URL;
   return new InterweaveError(
     isNoWay ? ErrorCode.REDIRECTED : error.code,
     `a server sent this client on to ${link.url}: ${error.message}`,
   );
+}
+
+/** What the program is told at its deadline: rather that the owner was away, if that is known. */
+export function atDeadline(error: unknown, away: unknown): unknown {
+  const isLate = error instanceof InterweaveError && error.code === ErrorCode.TIMED_OUT;
+  return isLate && away !== null ? away : error;
 }
 
 export class Owners {

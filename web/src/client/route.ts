@@ -7,7 +7,15 @@ import { InterweaveError } from "../wire/error.js";
 import type { RedirectField } from "../wire/protocol/field.js";
 import { now } from "./clock.js";
 import { mayPass, type Link, type Listener, type Live } from "./link.js";
-import { checkSpace, failedThere, MOST_HOPS, sentTooOften, type Owners } from "./owners.js";
+import {
+  atDeadline,
+  checkSpace,
+  failedThere,
+  isAway,
+  MOST_HOPS,
+  sentTooOften,
+  type Owners,
+} from "./owners.js";
 
 export class Route {
   /** Where the segment is open, or is asked for now. */
@@ -26,6 +34,8 @@ export class Route {
   private refusal: unknown = null;
   /** Of the last time that it was sent on too often. */
   private excess: unknown = null;
+  /** Why the owner was not reached since the segment was last open. */
+  private away: unknown = null;
 
   constructor(
     private readonly home: Link,
@@ -44,7 +54,8 @@ export class Route {
 
   /**
    * A connection to where the segment is to be asked for. If the owner that the segment had cannot
-   * be reached, the server of the URL is asked, and the owner again if that cannot be reached.
+   * be reached, the server of the URL is asked, and the owner again if that cannot be reached. An
+   * opening fails at once if the server of the URL cannot be reached [SPACE-55].
    */
   async reach(deadline: number): Promise<Live> {
     const before = this.refusals;
@@ -60,11 +71,16 @@ export class Route {
         if (this.refusals !== before) throw this.refusal;
         if (this.link !== link) continue;
         const isThere = link === owner;
-        const isTold = this.#session === null || now() >= deadline || this.isLeft;
+        const isAwaited = this.#session !== null || (isThere && isAway(error));
+        const isTold = !isAwaited || now() >= deadline || this.isLeft;
         const isRefused =
           error instanceof InterweaveError && !mayPass(error) && (!isThere || this.hops > 0);
-        if (isThere) this.turn(home);
-        if (isTold || isRefused) throw isThere ? failedThere(link, error) : error;
+        const told = isThere ? failedThere(link, home, error) : error;
+        if (isThere) {
+          this.away = told;
+          this.turn(home);
+        }
+        if (isTold || isRefused) throw told;
         if (!isThere) this.turn(owner);
       }
     }
@@ -81,6 +97,11 @@ export class Route {
    */
   mayPass(error: unknown): boolean {
     return this.#session !== null && error === this.excess;
+  }
+
+  /** What the program is told at its deadline. */
+  atDeadline(error: unknown): unknown {
+    return atDeadline(error, this.away);
   }
 
   /** The server has sent the client on. REDIRECTED: it did so too often, or to nowhere. */
@@ -114,6 +135,7 @@ export class Route {
     const isOther = this.#session !== null && !isSameSession(this.#session, session);
     this.#session = session;
     this.hops = 0;
+    this.away = null;
     if (this.link === this.home) this.ownerIs(null);
     return isOther;
   }
