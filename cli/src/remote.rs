@@ -55,6 +55,24 @@ pub struct Remote {
     server: Address,
     /// How another server named this one. Its certificate has that name.
     sent_to: Option<RedirectField>,
+    /// That an owner is away.
+    has_said: bool,
+}
+
+/// When a request may be made again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Repeated {
+    /// The owner may have done it already.
+    Always,
+    /// Only if it was not sent to the owner.
+    Unsent,
+}
+
+/// Why a request about a segment has no answer.
+enum Unanswered {
+    /// Another server may take the segment over.
+    OwnerIsAway(ClientError),
+    Failed(ClientError),
 }
 
 impl Remote {
@@ -73,6 +91,7 @@ impl Remote {
             ring,
             server,
             sent_to: None,
+            has_said: false,
         })
     }
 
@@ -82,22 +101,92 @@ impl Remote {
     }
 
     /// Makes a request about a segment, and goes where its servers send it [SPACE-10]. From then on
-    /// the connection is that of the segment's owner.
+    /// the connection is that of the segment's owner. If the owner is away, asks again until
+    /// another server has taken the segment over [SPACE-55].
     fn where_it_is<T>(
         &mut self,
+        repeated: Repeated,
         mut request: impl FnMut(&mut Client) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
-        for _ in 0..MOST_HOPS {
-            let error = match request(&mut self.client) {
+        let until = Instant::now() + self.client.patience;
+        let mut has_waited = false;
+        loop {
+            let away = match self.ask_along(repeated, &mut request) {
                 Ok(answer) => return Ok(answer),
+                Err(Unanswered::OwnerIsAway(error)) => error,
+                // It may have closed the connection during the pause.
+                Err(Unanswered::Failed(error)) if has_waited && error.is_lost() => {
+                    (self.client, self.server) = self.ring.connect(&greeting())?;
+                    has_waited = false;
+                    continue;
+                }
+                Err(Unanswered::Failed(error)) => return Err(error),
+            };
+            if Instant::now() + PAUSE >= until {
+                return Err(away);
+            }
+            self.say_once(&away);
+            sleep(PAUSE);
+            has_waited = true;
+        }
+    }
+
+    /// Asks the server that this client is connected to, and where its servers send it. Stays at
+    /// the server that answered.
+    fn ask_along<T>(
+        &mut self,
+        repeated: Repeated,
+        request: &mut impl FnMut(&mut Client) -> Result<T, ClientError>,
+    ) -> Result<T, Unanswered> {
+        let mut owner: Option<(RedirectField, Client)> = None;
+        for hops in 0.. {
+            let client = match &mut owner {
+                Some((_, client)) => client,
+                None => &mut self.client,
+            };
+            let error = match request(client) {
+                Ok(answer) => {
+                    if let Some((_, client)) = owner {
+                        self.client = client;
+                    }
+                    return Ok(answer);
+                }
                 Err(error) => error,
             };
-            let Some(to) = error.redirect() else {
-                return Err(error);
+            let Some(to) = error.redirect().filter(|_| hops < MOST_HOPS) else {
+                return Err(match owner {
+                    Some((to, _)) => self.unanswered(&to, repeated, error),
+                    None => Unanswered::Failed(error),
+                });
             };
-            self.client = self.ring.follow(&self.client, &to, greeting())?;
+            let next = self.ring.follow(client, &to, greeting());
+            let next = next.map_err(|error| match error.is_lost() {
+                true => Unanswered::OwnerIsAway(error),
+                false => Unanswered::Failed(error),
+            })?;
+            owner = Some((to, next));
         }
-        request(&mut self.client)
+        unreachable!("a client is sent on a bounded number of times")
+    }
+
+    /// The owner was asked.
+    fn unanswered(&self, to: &RedirectField, repeated: Repeated, why: ClientError) -> Unanswered {
+        let is_lost = why.is_lost();
+        match is_lost || matches!(why, ClientError::TimedOut) {
+            false => Unanswered::Failed(why),
+            true if is_lost && repeated == Repeated::Always => {
+                Unanswered::OwnerIsAway(self.ring.owner_away(to, &why))
+            }
+            true => Unanswered::Failed(self.ring.owner_away(to, &why)),
+        }
+    }
+
+    /// A user who waits is told what for.
+    fn say_once(&mut self, why: &ClientError) {
+        if !self.has_said {
+            eprintln!("interweave: {why}; waiting until a server has the segment");
+        }
+        self.has_said = true;
     }
 
     /// Connects in place of a connection that was lost, to the server that welcomed this client or
@@ -138,7 +227,8 @@ impl Remote {
 
     /// Has the owner hand the segment over, wherever it is.
     pub fn hand_over(&mut self, path: &str, member: u64, wait: Duration) -> Result<(), Failure> {
-        let done = self.where_it_is(|client| client.hand_over(path, member, wait));
+        let asked = |client: &mut Client| client.hand_over(path, member, wait);
+        let done = self.where_it_is(Repeated::Unsent, asked);
         done.map_err(|error| self.failure(error))
     }
 
@@ -182,6 +272,7 @@ impl Remote {
             ring: Ring::new(server.clone().into()),
             server,
             sent_to: Some(to.clone()),
+            has_said: false,
         })
     }
 
@@ -192,7 +283,7 @@ impl Remote {
 
     /// Whether the server has stopped the segment because of damage.
     pub fn is_damaged(&mut self, path: &str) -> Result<bool, Failure> {
-        match self.where_it_is(|client| client.open(path, &OpenOptions::reading())) {
+        match self.opened(path, &OpenOptions::reading()) {
             Ok(opened) => {
                 let closed = self.client.close(opened.segment);
                 closed.map_err(|error| self.failure(error)).map(|()| false)
@@ -204,7 +295,7 @@ impl Remote {
 
     /// Returns false, and not an error, if the segment does not exist.
     pub fn remove(&mut self, url: &Url, if_exists: bool) -> Result<bool, Failure> {
-        match self.where_it_is(|client| client.remove(&url.path)) {
+        match self.where_it_is(Repeated::Unsent, |client| client.remove(&url.path)) {
             Ok(()) => Ok(true),
             Err(error) if if_exists && error.code() == Some(ErrorCode::NoSegment) => Ok(false),
             Err(error) => Err(self.failure(error)),
@@ -217,12 +308,17 @@ impl Remote {
 
     /// A copy of the newest version, and how its segment was made.
     pub fn fetch_with_options(&mut self, url: &Url) -> Result<(View, SegmentOpened), Failure> {
-        let opened = self.where_it_is(|client| client.open(&url.path, &OpenOptions::reading()));
+        let opened = self.opened(&url.path, &OpenOptions::reading());
         let opened = opened.map_err(|error| self.failure(error))?;
         let mut copy = Copy::new(opened.segment);
         let fetched = copy.fetch(&mut self.client);
         fetched.map_err(|error| self.failure(error))?;
         Ok((View::new(url.clone(), copy), opened))
+    }
+
+    /// Opens the segment at the server that has it.
+    fn opened(&mut self, path: &str, options: &OpenOptions) -> Result<SegmentOpened, ClientError> {
+        self.where_it_is(Repeated::Always, |client| client.open(path, options))
     }
 
     /// A copy of the newest version.
@@ -232,7 +328,7 @@ impl Remote {
     }
 
     fn open_and_fetch(&mut self, url: &Url, options: &OpenOptions) -> Result<View, ClientError> {
-        let mut copy = self.where_it_is(|client| Copy::open(client, &url.path, options))?;
+        let mut copy = Copy::new(self.opened(&url.path, options)?.segment);
         copy.fetch(&mut self.client)?;
         Ok(View::new(url.clone(), copy))
     }
@@ -270,8 +366,8 @@ impl Remote {
         options: &OpenOptions,
     ) -> Result<(), ClientError> {
         self.client = self.ring.follow(&self.client, to, greeting())?;
-        let opened = self.where_it_is(|client| client.open(&view.url.path, options));
-        view.copy.reopened(opened?.segment);
+        let opened = self.opened(&view.url.path, options)?;
+        view.copy.reopened(opened.segment);
         Ok(())
     }
 

@@ -13,6 +13,7 @@ mod moves;
 mod native_agent;
 mod native_hosts;
 mod one_copy;
+mod openings;
 mod pair;
 mod relays;
 mod rules;

@@ -1,6 +1,6 @@
 //! Following a server that sends the client on to another one of its space [SPACE-9..12].
 
-use super::{Client, ClientError, Greeting, OwnTokens, PATIENCE};
+use super::{Client, ClientError, Greeting, OwnTokens};
 use interweave_wire::fields::{readable, Fields};
 use interweave_wire::mip::Address;
 use interweave_wire::protocol::{ErrorCode, FieldKey, IdField, RedirectField, Welcome};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 /// So often a client is sent on for one request [SPACE-10].
 pub const MOST_HOPS: u32 = 3;
 
-/// So long a client tries to reach a server to which another one would pass it on [SPACE-49].
-const DIRECT: Duration = Duration::from_secs(2);
+/// So long a client tries each way to a server to which it was sent on [SPACE-55].
+pub(super) const EACH_WAY: Duration = Duration::from_secs(2);
 
 impl ClientError {
     /// Where the server says that the request is to be made.
@@ -37,8 +37,7 @@ impl Client {
     ) -> Result<Client, ClientError> {
         let address = address_of(to, is_secure)?;
         let tls_name = Some(&*to.tls_name).filter(|name| !name.is_empty());
-        let patience = if to.relay { DIRECT } else { PATIENCE };
-        let until = Instant::now() + patience;
+        let until = Instant::now() + EACH_WAY;
         let next = Client::connect_named((&address, tls_name), greeting, own, until)?;
         self.of_same_space(to, next)
     }

@@ -1,9 +1,11 @@
 //! The servers of a URL, of which a client is connected with one at a time [SPACE-46] [SPACE-47].
 
-use super::redirect::space_of;
+use super::redirect::{space_of, EACH_WAY};
 use super::{Client, ClientError, Greeting, OwnTokens, PATIENCE};
+use interweave_wire::fields::readable;
 use interweave_wire::mip::{Address, Servers};
-use interweave_wire::protocol::RedirectField;
+use interweave_wire::protocol::{ErrorCode, RedirectField};
+use interweave_wire::Rejection;
 use std::io;
 use std::time::Instant;
 
@@ -62,7 +64,8 @@ impl Ring {
 
     /// Follows a server of the space that sends the client on, encrypted as the ring's servers are
     /// [SPACE-11]. If it cannot be reached, one of the ring's servers passes the client on
-    /// [SPACE-49].
+    /// [SPACE-49]. An error that is one of a lost connection: the owner is away, and another server
+    /// may take the segment over [SPACE-55].
     pub fn follow(
         &mut self,
         client: &Client,
@@ -72,21 +75,56 @@ impl Ring {
         let (is_secure, own) = (self.servers.is_secure(), &mut self.own_tokens);
         let error = match client.follow(to, is_secure, greeting.clone(), own) {
             Ok(next) => return Ok(next),
-            Err(error) => error,
+            Err(error) if is_away(&error) => error,
+            Err(error) => return Err(error),
         };
-        let is_out_of_reach = error.is_lost() || matches!(error, ClientError::TimedOut);
-        if !to.relay || !is_out_of_reach {
-            return Err(error);
+        if !to.relay {
+            return Err(self.owner_away(to, &error));
         }
         let relay = Some(to.clone());
-        let (next, _) = self.connect(&Greeting { relay, ..greeting })?;
-        client.of_same_space(to, next)
+        match self.connect(&Greeting { relay, ..greeting }) {
+            Ok((next, _)) => client.of_same_space(to, next),
+            Err(relayed) if is_away(&relayed) => {
+                let by = self.servers.only().map(|only| format!(" by {only}"));
+                let by = by.unwrap_or_default();
+                let why = format!("{}; passed on{by}: {}", reason(&error), reason(&relayed));
+                Err(self.owner_away(to, &ClientError::Unreachable(io::Error::other(why))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The error of a request whose owner cannot be reached, or was lost before it answered.
+    pub fn owner_away(&self, to: &RedirectField, why: &ClientError) -> ClientError {
+        let stopping = Some(ErrorCode::Stopping);
+        let code = match why.code() == stopping {
+            true => ErrorCode::Stopping,
+            false => ErrorCode::Unreachable,
+        };
+        let first = self.servers.iter().nth(self.first);
+        let first = first.unwrap_or(self.servers.first());
+        let scheme = if self.servers.is_secure() {
+            "iws"
+        } else {
+            "iw"
+        };
+        let text = format!(
+            "the server {scheme}://{}, to which this client was sent on, cannot be reached: {}; \
+             `interweave status {first}` says whether it lives",
+            readable(&to.address),
+            reason(why)
+        );
+        ClientError::Refused(Rejection::new(code, text))
     }
 
     fn ask(&mut self, server: &Address, greeting: Greeting) -> Result<Client, ClientError> {
         let several = self.servers.only().is_none();
         // One that does not answer leaves time to ask the others.
-        let until = Instant::now() + PATIENCE / self.servers.iter().len() as u32;
+        let patience = match greeting.relay {
+            Some(_) => EACH_WAY,
+            None => PATIENCE / self.servers.iter().len() as u32,
+        };
+        let until = Instant::now() + patience;
         let asked = Client::connect_named((server, None), greeting, &mut self.own_tokens, until);
         let client = match asked {
             Err(ClientError::TimedOut) if several => return Err(silent()),
@@ -102,6 +140,19 @@ impl Ring {
         }
         self.space = found;
         Ok(client)
+    }
+}
+
+/// Whether a server could not be reached.
+fn is_away(error: &ClientError) -> bool {
+    error.is_lost() || matches!(error, ClientError::TimedOut)
+}
+
+/// Why a server could not be reached, for a text that names the server.
+fn reason(error: &ClientError) -> String {
+    match error {
+        ClientError::Unreachable(error) => error.to_string(),
+        error => error.to_string(),
     }
 }
 
