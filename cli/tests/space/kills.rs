@@ -347,8 +347,8 @@ fn report((kind, count): (&str, usize), world: &World, mut pauses: Vec<Duration>
     let (median, worst) = (pauses[pauses.len() / 2], pauses[pauses.len() - 1]);
     println!(
         "{count} {kind}: {} releases, {reads} reads ({soon} within {} s, {subscribed} by \
-         subscribers, whose oldest copy was {} ms old); lost 0, double 0, stale 0; longest pause of \
-         a segment: median {} ms, worst {} ms",
+         subscribers, whose oldest copy was {} ms old); lost 0, double 0, stale 0; longest pause \
+         of a segment: median {} ms, worst {} ms",
         written.sum::<u64>(),
         SOON.as_secs(),
         world.oldest.lock().expect("nobody has failed").as_millis(),
