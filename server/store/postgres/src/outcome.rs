@@ -79,3 +79,14 @@ pub fn text_of(error: &Error) -> String {
     }
     text
 }
+
+/// The damage of a segment of which the database lacks records that it had.
+pub fn gone(id: u64, schema: &str) -> StoreError {
+    StoreError::Damaged {
+        file: format!("the log of segment {id} in {schema}"),
+        offset: 0,
+        what: "records written before are gone: PostgreSQL has lost commits that did not wait for \
+               its disk; start the server again"
+            .to_string(),
+    }
+}

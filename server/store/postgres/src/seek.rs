@@ -11,6 +11,7 @@ use crate::follow::Copies;
 use crate::members;
 use crate::reading;
 use crate::segments::Segment;
+use crate::shared::Shared;
 use crate::transaction;
 use interweave_store::{Elsewhere, RecoveredSegment, Since, StoreError, Watch};
 use std::collections::HashSet;
@@ -67,20 +68,22 @@ pub enum Owner {
 }
 
 /// This server, as it looks for segments.
-#[derive(Debug)]
 pub struct Seeker {
     pub epoch: u64,
     pub watch: Arc<Watch>,
-    /// The segments that it has claimed, or has tried to, without reading them. It has
-    /// forgotten their last owners.
+    shared: Arc<Shared>,
+    /// The segments that it has tried to claim, and has not read since. It has forgotten their
+    /// last owners.
     doubts: Mutex<HashSet<i64>>,
 }
 
 impl Seeker {
-    pub fn new(epoch: u64, watch: &Arc<Watch>) -> Seeker {
+    pub fn new(epoch: u64, watch: &Arc<Watch>, shared: &Arc<Shared>) -> Seeker {
+        shared.lock().claims.insert(epoch as i64);
         Seeker {
             epoch,
             watch: Arc::clone(watch),
+            shared: Arc::clone(shared),
             doubts: Mutex::default(),
         }
     }
@@ -109,11 +112,12 @@ impl Seeker {
     }
 
     fn place_in(&self, row: &Row, look: (Instant, Instant)) -> Place {
-        let is_doubted = |id: &i64| {
+        let has_had = |id: &i64, epoch: &i64| {
             let doubts = self.doubts.lock();
             doubts.unwrap_or_else(PoisonError::into_inner).contains(id)
+                || self.shared.lock().claims.contains(epoch)
         };
-        place_in(row, self.epoch, is_doubted, &self.watch, look)
+        place_in(row, self.epoch, has_had, &self.watch, look)
     }
 
     /// Returns whether that is new.
@@ -148,6 +152,7 @@ impl Seeker {
             }
             let is_new = self.doubt(place.id, true);
             if let Some(claim) = claim(connection, self.epoch, &place).await? {
+                self.shared.lock().claims.insert(claim.epoch as i64);
                 let found = read(connection, &claim, (path, place.id as u64), copies).await?;
                 self.doubt(place.id, false);
                 return Ok(found);
@@ -202,19 +207,19 @@ async fn read(
 fn place_in(
     row: &Row,
     epoch: u64,
-    is_doubted: impl Fn(&i64) -> bool,
+    has_had: impl Fn(&i64, &i64) -> bool,
     watch: &Watch,
     look: (Instant, Instant),
 ) -> Place {
     let owner: i64 = row.get(2);
     let is_clean: Option<bool> = row.get(3);
     let address: Option<String> = row.get(4);
-    let id: i64 = row.get(0);
-    // A claim of this server whose outcome was not known is claimed again. Any other segment of
-    // this server was given to it, after the end of all releases.
+    let (id, claim): (i64, i64) = (row.get(0), row.get(1));
+    // This server has lost the segment, and claims it again: versions may be lost. Or the segment
+    // was given to it, after the end of all releases: then its epoch is one of another server.
     let owner = match (is_clean, address) {
         _ if owner == epoch as i64 => Owner::Own {
-            is_clean: !is_doubted(&id),
+            is_clean: !has_had(&id, &claim),
         },
         (None, _) => Owner::None { is_clean: false },
         (Some(true), _) => Owner::None { is_clean: true },
@@ -232,7 +237,7 @@ fn place_in(
     };
     Place {
         id,
-        epoch: row.get(1),
+        epoch: claim,
         owner,
     }
 }

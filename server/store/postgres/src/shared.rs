@@ -2,6 +2,7 @@
 
 use crate::segments::Segments;
 use interweave_store::{Full, NowFn, StoreError, StoreStatus};
+use std::collections::HashSet;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -10,6 +11,8 @@ use std::time::Instant;
 pub struct Told {
     pub segments: Segments,
     pub status: StoreStatus,
+    /// The epochs under which this server has claimed, or made, segments.
+    pub claims: HashSet<i64>,
 }
 
 /// `told` is never held while the database is asked.

@@ -8,7 +8,8 @@ use crate::answer::Answer;
 use crate::checks;
 use crate::connection::Connection;
 use crate::follow::{self, Copies};
-use crate::give;
+use crate::give::{self, Known, Outcome};
+use crate::outcome;
 use crate::renewals::Renewals;
 use crate::seek::{Found, Seeker};
 use crate::shared::Shared;
@@ -59,7 +60,7 @@ impl Sharing {
         let server = Arc::new(Server {
             options: options.clone(),
             shared: Arc::clone(shared),
-            seeker: Seeker::new(epoch, watch),
+            seeker: Seeker::new(epoch, watch, shared),
             copies: Arc::clone(&copies),
         });
         let [renewer, seeker, follower, giver] = [(); 4].map(|()| Arc::clone(&server));
@@ -270,12 +271,25 @@ impl Server {
         segment: u64,
         member: u64,
     ) -> Result<Given, StoreError> {
-        let claim = self.shared.lock().segments.get(segment).map(|s| s.claim);
-        let Some(claim) = claim else {
+        let known = self.shared.lock().segments.get(segment).map(|s| Known {
+            id: segment,
+            claim: s.claim,
+            head: s.tail.head,
+        });
+        let Some(known) = known else {
             return Err(StoreError::SegmentsFenced(vec![segment]));
         };
         let connection = self.connected(connection).await?;
-        give::give(connection, self.seeker.epoch, (segment, claim), member).await
+        let own = self.options.member.as_ref().map(|member| &member.at);
+        let from = (self.seeker.epoch, own);
+        match give::give(connection, from, known, member).await? {
+            Outcome::Given(given) => Ok(given),
+            Outcome::Behind => {
+                let gone = outcome::gone(segment, &self.options.target.schema);
+                self.shared.stop(&gone);
+                Err(gone)
+            }
+        }
     }
 
     fn is_own(&self, at: &Elsewhere) -> bool {

@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::batch::{Batch, Change};
 use crate::checks;
 use crate::connection::Connection;
-use crate::outcome::Outcome;
+use crate::outcome::{self, Outcome};
 use crate::saver::Save;
 use crate::segments::Tail;
 use crate::settle::{self, Seen};
@@ -22,13 +22,17 @@ use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 const BATCH_GROUPS: usize = 512;
 
 /// An end in order says that nothing is lost. A crash of PostgreSQL may have taken records that did
-/// not wait for its disk, and the owner may have appended nothing since.
+/// not wait for its disk, and the owner may have appended nothing since. A segment that is the
+/// owner's by its row, and that it does not know, was lost by it: nobody can say what it lacks.
 const END: &str = "
 UPDATE {s}.owner SET is_clean = true
 WHERE epoch = $1 AND NOT EXISTS (
   SELECT 1 FROM unnest($2::bigint[], $3::bigint[]) AS n(id, head)
     LEFT JOIN {s}.segment s ON s.id = n.id
-  WHERE s.head IS NULL OR s.head < n.head)";
+  WHERE s.head IS NULL OR s.head < n.head)
+AND NOT EXISTS (
+  SELECT 1 FROM {s}.segment s LEFT JOIN unnest($2::bigint[]) AS n(id) ON n.id = s.id
+  WHERE s.owner = $1 AND NOT s.is_removed AND n.id IS NULL)";
 
 pub enum Job {
     Append(Append),
@@ -300,13 +304,7 @@ impl Writer {
     }
 
     fn gone(&self, id: u64) -> StoreError {
-        StoreError::Damaged {
-            file: format!("the log of segment {id} in {}", self.options.target.schema),
-            offset: 0,
-            what: "records written before are gone: PostgreSQL has lost commits that did not wait \
-                   for its disk; start the server again"
-                .to_string(),
-        }
+        outcome::gone(id, &self.options.target.schema)
     }
 
     /// Refuses ends before records that were there.
@@ -361,6 +359,7 @@ impl Writer {
             return Ok(segments.iter().map(|&id| (id, End::Fenced)).collect());
         };
         self.owner.claim = claim;
+        self.shared.lock().claims.insert(claim as i64);
         self.refuse_lost(&settled.tails)?;
         let mut told = self.shared.lock();
         let mut ends = Vec::new();

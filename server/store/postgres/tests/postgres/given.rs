@@ -149,3 +149,56 @@ pub fn a_segment_is_given_to_members_alone(cluster: &Cluster) {
     // Only an owner gives.
     assert!(give(&two, 1, &one).is_err());
 }
+
+/// Clients would be sent to the server that they ask.
+/// [STORE-17] [SPACE-17] [SPACE-20]
+pub fn no_segment_is_given_to_an_earlier_start_of_its_owner(cluster: &Cluster) {
+    let sockets = cluster.sockets();
+    let (earlier, now) = (join(sockets, "starts", "a"), join(sockets, "starts", "a"));
+    keep(&now, vec![create(1, Synced)]);
+    let given = give(&now, 1, &earlier);
+    assert!(matches!(given, Ok(Given::Not(_))), "{given:?}");
+    keep(&now, vec![small(1, 1, 0)]);
+}
+
+/// A server that outlives a crash of the database knows records that are gone.
+/// [STORE-17] [SPACE-20]
+pub fn a_segment_that_lacks_records_is_not_given(cluster: &Cluster) {
+    let sockets = cluster.sockets();
+    let (one, two) = (join(sockets, "behind", "a"), join(sockets, "behind", "b"));
+    keep(&one, vec![create(1, Written), small(1, 1, 0)]);
+    cluster
+        .admin()
+        .run("UPDATE behind.segment SET head = head - 1");
+    let given = give(&one, 1, &two);
+    assert!(
+        matches!(given, Err(StoreError::Damaged { .. })),
+        "{given:?}"
+    );
+    assert!(one.stopped().is_some() && is_at(seek(&two, 1), "a"));
+}
+
+/// Nobody can say what a segment lacks that its owner has lost. So it is not clean when it is
+/// claimed again, nor is the end of a server that has lost one.
+/// [STORE-14] [STORE-17]
+pub fn a_segment_that_its_owner_has_lost_is_not_clean(cluster: &Cluster) {
+    let sockets = cluster.sockets();
+    let one = join(sockets, "lost", "a");
+    let lose = |segment: u64| {
+        let set = format!("UPDATE lost.segment SET epoch = -epoch WHERE id = {segment}");
+        cluster.admin().run(&set);
+        let late = append(&one, vec![small(segment, 1, 0)], Synced)
+            .recv()
+            .unwrap();
+        assert_eq!(late, Err(StoreError::SegmentsFenced(vec![segment])));
+        cluster.admin().run(&set);
+    };
+    keep(&one, vec![create(1, Written)]);
+    lose(1);
+    assert!(!here(seek(&one, 1)).clean);
+    // A claim is lost as a creation is.
+    lose(1);
+    assert!(!here(seek(&one, 1)).clean);
+    lose(1);
+    assert!(Box::new(one).close(true).is_err());
+}

@@ -107,6 +107,9 @@ fn a_store_that_servers_share() {
     given::a_followed_segment_is_read_anew_where_the_log_has_not_all(&cluster);
     given::a_segment_is_given_to_members_alone(&cluster);
     given::a_segment_is_whole_at_a_server_that_had_been_late(&cluster);
+    given::no_segment_is_given_to_an_earlier_start_of_its_owner(&cluster);
+    given::a_segment_that_lacks_records_is_not_given(&cluster);
+    given::a_segment_that_its_owner_has_lost_is_not_clean(&cluster);
     drains::nobody_is_sent_to_a_drained_server(&cluster);
     drains::a_drained_server_sends_nobody_to_its_earlier_start(&cluster);
     drains::a_drained_server_is_given_nothing_and_keeps_what_it_has(&cluster);
