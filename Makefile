@@ -88,7 +88,7 @@ bench:  ## the figures and their rivals' in one run; ONLY=update|frame|read_lock
 	@make/setup.sh bench
 	@make/bench.sh
 
-sim:  ## the server's engine and store in a simulated world that breaks: two minutes of seeds; SEED=n or SPACE=n for one, MINUTES=n; TRACE=n prints a trace
+sim:  ## the server's engine and store in a simulated world that breaks: two minutes of seeds; SEED=n, SPACE=n or MOVES=n for one, MINUTES=n; TRACE=n prints a trace
 	@make/setup.sh build
 	@make/sim.sh
 

@@ -3,9 +3,10 @@
 #
 #   make/sim.sh            MINUTES minutes of seeds (default 2), from FROM on, JOBS at a time
 #                          (default: one a core); or SEED alone, or SPACE alone, a seed of several
-#                          servers on one database; or TRACE=n: prints the trace of seed n,
-#                          KEEPS_GRANTS=no that of a client without kept grants; or PLANTED=NAME:
-#                          the seeds of spaces that find this planted defect, from FROM on
+#                          servers on one database, or MOVES alone, one in which segments move; or
+#                          TRACE=n: prints the trace of seed n, KEEPS_GRANTS=no that of a client
+#                          without kept grants; or PLANTED=NAME: the seeds of spaces that find this
+#                          planted defect, from FROM on
 #   make/sim.sh --short    the seeds of `make test-deep`, and the planted defects
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,6 +31,7 @@ if [ "${1:-}" = --short ]; then
   # The same ones each time, so that a change is not blamed for what another seed finds.
   "$program" --from 1 --seeds 100 "${workers[@]}"
   "$program" --space --from 1 --seeds 100 "${workers[@]}"
+  "$program" --moves --from 1 --seeds 20 "${workers[@]}"
   # The seeds that find defects were looked for without native clients, who behave differently.
   exec cargo test "${with_defects[@]}" --test planted -- --nocapture --test-threads 1
 fi
@@ -50,6 +52,9 @@ if [ -n "${SEED:-}" ]; then
 fi
 if [ -n "${SPACE:-}" ]; then
   exec "$program" --space --seed "$SPACE"
+fi
+if [ -n "${MOVES:-}" ]; then
+  exec "$program" --moves --seed "$MOVES"
 fi
 # Without FROM each day has other seeds.
 exec "$program" --from "${FROM:-$(date +%Y%m%d000)}" --minutes "${MINUTES:-2}" "${workers[@]}"

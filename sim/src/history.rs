@@ -5,7 +5,10 @@
 //! sent the diff, and each release that is sent says which version it would make. What is seen must
 //! be one of these.
 
+mod gift;
+
 use crate::content::Content;
+use gift::Gifts;
 use interweave_wire::protocol::{Durability, VersionStamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -112,6 +115,7 @@ pub struct SegmentHistory {
     removers: BTreeSet<u64>,
     /// By fence.
     grants: BTreeMap<u64, Granted>,
+    pub gift: Gifts,
     /// Serials that were lent: the first of each range, and the first after it.
     serials: BTreeMap<u64, u64>,
 }
@@ -144,6 +148,7 @@ impl SegmentHistory {
             is_removing: false,
             removers: BTreeSet::new(),
             grants: BTreeMap::new(),
+            gift: Gifts::default(),
             serials: BTreeMap::new(),
         }
     }
@@ -176,6 +181,7 @@ impl SegmentHistory {
     pub fn may_have_lost(&mut self, now_ns: u64) {
         self.lost_at_ns.push(now_ns);
         self.acknowledged.clear();
+        self.gift.forget();
     }
 
     fn losses(&self) -> u64 {
@@ -379,6 +385,13 @@ impl SegmentHistory {
         let content = Rc::clone(&version.content);
         if self.is_of_before() {
             return Ok(content);
+        }
+        if self.gift.breaks(self.said_ns, self.durable, stamp) {
+            let text = format!(
+                "{}: version {} of incarnation {:x} is told of, which was not given",
+                self.path, stamp.number, stamp.incarnation
+            );
+            return violation("the incarnation stays", text);
         }
         let key = (stamp.incarnation, stamp.number);
         let first = *self.seen.entry(key).or_insert(stamp.chain);

@@ -93,7 +93,9 @@ impl Leases {
                 self.asked_strictly.insert(name, r.segment);
             }
             Request::OpenSegment(r) => self.removals.asked_to_open(name, &r.path),
-            Request::RemoveSegment(r) => self.removals.asked_to_remove(name, &r.path),
+            // Nothing is granted while a segment is handed over either [SPACE-19].
+            Request::RemoveSegment(RemoveSegment { path })
+            | Request::HandOver(HandOver { path, .. }) => self.removals.asked(name, path),
             Request::ReleaseReader(r) => drop(self.strict.remove(&(r.segment, connection))),
             Request::AbortWriter(r) => self.forget(r.segment, r.fence),
             // A client that closes a segment gives up its locks.
@@ -461,7 +463,7 @@ mod tests {
         };
         leases.waiting.insert((3, 1), waiting);
         assert!(leases.check(1_011 * MS).is_err());
-        leases.removals.asked_to_remove((2, 3), "/s");
+        leases.removals.asked((2, 3), "/s");
         assert!(leases.check(1_500 * MS).is_ok());
         // The store refuses: the lock is free then [SPACE-28].
         let body = ErrorReply {

@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 
 const HELP: &str = "\
 interweave-sim [--seed N] [--trace N] [--from N] [--seeds N] [--minutes N] [--workers N] [--all]
-               [--space] [--no-shrink] [--no-grants] [--planted DEFECT]
+               [--space] [--moves] [--no-shrink] [--no-grants] [--planted DEFECT]
   --seed N     run this seed alone, and say what happens
-  --space      run seeds of spaces alone: several servers on one database. Without it, each second
-               run within so many minutes is one of a space
+  --space      run seeds of spaces alone: several servers on one database
+  --moves      run seeds of moves alone: as those of spaces, and segments move between the servers.
+               Without these two, runs within so many minutes are of all three kinds by turns
   --trace N    run this seed with a client that is recorded, and print its trace
                (spec/vectors/traces/README.md)
   --no-grants  that client keeps no grants
@@ -43,34 +44,60 @@ struct Wish {
     workers: usize,
     goes_on: bool,
     shrinks: bool,
-    space: bool,
+    kind: Option<Kind>,
     defect: Option<Defect>,
 }
 
-/// A seed, and whether it is one of a space.
-type Named = (u64, bool);
+/// The kinds of runs. Seeds of different kinds have nothing in common but the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Alone,
+    Space,
+    Moves,
+}
 
-fn plan_of((seed, is_space): Named) -> Plan {
-    match is_space {
-        true => Plan::space(seed),
-        false => Plan::of(seed),
+const KINDS: [Kind; 3] = [Kind::Alone, Kind::Space, Kind::Moves];
+
+type Named = (u64, Kind);
+
+fn plan_of((seed, kind): Named) -> Plan {
+    match kind {
+        Kind::Alone => Plan::of(seed),
+        Kind::Space => Plan::space(seed),
+        Kind::Moves => Plan::moves(seed),
+    }
+}
+
+fn kind_of(plan: &Plan) -> Kind {
+    match &plan.space {
+        Some(space) if space.moves => Kind::Moves,
+        Some(_) => Kind::Space,
+        None => Kind::Alone,
     }
 }
 
 fn name_of(plan: &Plan) -> String {
-    match plan.space {
-        Some(_) => format!("space {}", plan.seed),
-        None => format!("seed {}", plan.seed),
-    }
+    let kind = match kind_of(plan) {
+        Kind::Alone => "seed",
+        Kind::Space => "space",
+        Kind::Moves => "moves",
+    };
+    format!("{kind} {}", plan.seed)
 }
 
 impl Wish {
-    /// The run of that number. Within so many minutes, each second one is of a space.
+    /// The run of that number. Within so many minutes, runs are of all kinds by turns.
     fn run_of(&self, number: u64) -> Option<Named> {
-        let mixes = !self.space && self.seeds == u64::MAX;
-        match mixes {
-            true => Some((self.from + number / 2, number % 2 == 1)),
-            false => (number < self.seeds).then_some((self.from + number, self.space)),
+        let count = KINDS.len() as u64;
+        match self.kind {
+            None if self.seeds == u64::MAX => {
+                let kind = KINDS[(number % count) as usize];
+                Some((self.from + number / count, kind))
+            }
+            kind => {
+                let kind = kind.unwrap_or(Kind::Alone);
+                (number < self.seeds).then_some((self.from + number, kind))
+            }
         }
     }
 }
@@ -86,7 +113,7 @@ fn wish() -> Option<Wish> {
         workers: thread::available_parallelism().map_or(1, usize::from),
         goes_on: false,
         shrinks: true,
-        space: false,
+        kind: None,
         defect: None,
     };
     let mut words = std::env::args().skip(1);
@@ -100,7 +127,11 @@ fn wish() -> Option<Wish> {
             continue;
         }
         if word == "--space" {
-            wish.space = true;
+            wish.kind = Some(Kind::Space);
+            continue;
+        }
+        if word == "--moves" {
+            wish.kind = Some(Kind::Moves);
             continue;
         }
         if word == "--all" {
@@ -173,7 +204,7 @@ fn record(seed: u64, keeps_grants: bool) -> ExitCode {
 }
 
 fn run_one(seed: u64, wish: &Wish) -> ExitCode {
-    let plan = plan_of((seed, wish.space));
+    let plan = plan_of((seed, wish.kind.unwrap_or(Kind::Alone)));
     let outcome = run(&plan, true);
     outcome.lines.iter().for_each(|line| println!("{line}"));
     println!(
@@ -349,6 +380,7 @@ fn tell(plan: &Plan, (at_ns, violation): &(u64, Violation), wish: &Wish) {
         match &planned.action {
             Action::Do { client, op } => println!("{at:12.6} client {client}: {op:?}"),
             Action::Fault(fault) => println!("{at:12.6} {fault:?}"),
+            Action::Order(order) => println!("{at:12.6} {order:?}"),
         }
     }
     let again = run(&short, true);
@@ -365,10 +397,10 @@ fn tell(plan: &Plan, (at_ns, violation): &(u64, Violation), wish: &Wish) {
         println!("...");
     }
     lines[last..].iter().for_each(|line| println!("{line}"));
-    let word = if plan.space.is_some() {
-        "SPACE"
-    } else {
-        "SEED"
+    let word = match kind_of(plan) {
+        Kind::Alone => "SEED",
+        Kind::Space => "SPACE",
+        Kind::Moves => "MOVES",
     };
     println!("again: make sim {word}={}", plan.seed);
 }

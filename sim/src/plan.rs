@@ -10,8 +10,10 @@ use crate::flood::Flood;
 use crate::network::Side;
 use crate::random::Random;
 use interweave_wire::protocol::{CoherenceModel, Durability};
+use moves::Order;
 use space::{Space, SpaceFault};
 
+pub mod moves;
 pub mod space;
 mod traced;
 
@@ -157,8 +159,13 @@ impl Fault {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    Do { client: usize, op: Op },
+    Do {
+        client: usize,
+        op: Op,
+    },
     Fault(Fault),
+    /// Somebody moves segments between the servers of a space.
+    Order(Order),
 }
 
 #[derive(Debug, Clone, PartialEq)]

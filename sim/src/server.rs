@@ -1,6 +1,8 @@
 //! The server: its engine and its store as they are, and in the place of net's sockets and tasks
 //! this shell, which carries effects out over the simulated network.
 
+mod ending;
+mod moving;
 mod removing;
 mod saving;
 mod sharing;
@@ -16,13 +18,15 @@ use crate::random::Random;
 use crate::space::member::Member;
 use bytes::Bytes;
 use interweave_access::{Access, Peer, Rules};
-use interweave_server::net::{Admission, Inbound, Outbound, Punctuality};
-use interweave_server::session::{Config, Effect, Engine, Request};
+use interweave_server::net::{Admission, Inbound, Outbound, Punctuality, Replicas};
+use interweave_server::session::{Config, Effect, Engine, Read, Request};
 use interweave_store::{
-    Done, End, Next, Record, RecoveredSegment, SegmentStore, Sought, StoreError, Threads,
+    Done, End, Given, Next, Record, RecoveredSegment, SegmentStore, StoreError, Threads,
 };
 use interweave_wire::protocol::Durability;
+use moving::Moving;
 use removing::Removing;
+use sharing::Brought;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -40,7 +44,11 @@ pub enum Stored {
     /// The store asks for a piece of the checkpoint with that ticket.
     Wants(u64),
     /// It has looked for the segment of that path.
-    Sought(String, Result<Sought, StoreError>),
+    Sought(String, Brought),
+    /// It has read a segment of another server.
+    Followed(String, Result<Read, StoreError>),
+    /// It has given the segment of that number to another server, or has not.
+    Given(u32, Result<Given, StoreError>),
     /// It has renewed the lease, which was asked for at that time.
     Renewed(u64, Result<(), StoreError>),
     /// It has decided where segments end.
@@ -113,6 +121,11 @@ pub struct Server {
     said: Said,
     connections: BTreeMap<u64, Connection>,
     appends: Vec<Append>,
+    /// The segments of other servers, as far as they were read.
+    replicas: Replicas,
+    /// Segments that the store gives away once the messages before are on the wire: the number of
+    /// each, that in the store, and the member that gets it.
+    giving: Vec<(u32, u64, u64)>,
     /// The store has got something that it has not written.
     has_unwritten: bool,
     armed_ns: u64,
@@ -125,6 +138,7 @@ pub struct Server {
     waiting: Vec<Event>,
     leases: Leases,
     removing: Removing,
+    moving: Moving,
     /// The first promise that its messages broke.
     broken: Checked<()>,
     /// Since then its clients do not reach it, because another server owns its store.
@@ -215,6 +229,7 @@ impl Server {
         }
         let is_shared = matches!(works, Works::Member(_));
         let removing = Removing::of(store.owner_epoch(), is_shared);
+        let moving = Moving::of(store.owner_epoch());
         let mut server = Server {
             start,
             process,
@@ -224,6 +239,8 @@ impl Server {
             said: Said::default(),
             connections: BTreeMap::new(),
             appends: Vec::new(),
+            replicas: Replicas::default(),
+            giving: Vec::new(),
             has_unwritten: false,
             armed_ns: u64::MAX,
             punctuality: Punctuality::default(),
@@ -234,6 +251,7 @@ impl Server {
             waiting: Vec::new(),
             leases,
             removing,
+            moving,
             broken: Ok(()),
             deaf_ns: None,
         };
@@ -324,12 +342,17 @@ impl Server {
             }
             let heard = self.leases.heard(env.now_ns, &effects);
             self.note(heard);
+            let heard = self.moving.heard(env, &effects);
+            self.note(heard);
             let mut touched = Vec::new();
             for effect in effects.drain(..) {
                 self.carry_out_one(env, effect, &mut touched);
             }
             for connection in touched {
                 self.flush(env, connection);
+            }
+            for giving in std::mem::take(&mut self.giving) {
+                self.give(env, giving);
             }
         }
     }
@@ -381,8 +404,14 @@ impl Server {
             Effect::Seek { path, claims } => self.seek(env, path, claims),
             Effect::Settle { segments } => self.settle(env, segments),
             Effect::Renew { is_drained } => self.renew(env, is_drained),
-            // No client of the simulator asks for a move, or for a list of servers and segments.
-            Effect::Follow { .. } | Effect::Unfollow { .. } | Effect::Give { .. } => {}
+            Effect::Follow { path } => self.follow(env, path),
+            Effect::Unfollow { path } => self.unfollow(&path),
+            Effect::Give {
+                segment,
+                segment_id,
+                member,
+            } => self.giving.push((segment, segment_id, member)),
+            // No client of the simulator asks for a list of servers and segments.
             Effect::Page { .. } | Effect::Members { .. } | Effect::Relay { .. } => {}
             Effect::Free(_) | Effect::Audit(_) => {}
             Effect::ReadFiles { asked } => self.read_files(env.now_ns, asked),
@@ -537,6 +566,8 @@ impl Server {
             }
             Stored::Completed(ticket, result) => (ticket, result),
             Stored::Sought(path, found) => return self.sought(env, &path, found),
+            Stored::Followed(path, read) => return self.followed(env, &path, read),
+            Stored::Given(segment, given) => return self.given(env, segment, given),
             Stored::Renewed(asked_ns, result) => return self.renewed(env, asked_ns, result),
             Stored::Settled(ends) => return self.settled(env, ends),
         };
@@ -615,6 +646,7 @@ impl Server {
                 self.excuse_absence(env.now_ns);
                 self.leases.asked(env.now_ns, connection, &incoming);
                 self.removing.request(env, &incoming.request);
+                self.moving.asked(env, connection, &incoming);
                 self.event(env, |engine, now_ns| {
                     engine.request(now_ns, connection, incoming);
                 });
@@ -714,53 +746,6 @@ impl Server {
         for &connection in self.connections.keys() {
             env.break_connection(connection, &[Side::Client]);
         }
-    }
-
-    /// Stops in order.
-    pub fn stop(&mut self, env: &mut Env) {
-        if self.stopping == Stopping::Not && !self.is_paused {
-            self.stopping = Stopping::Idle;
-            self.event(env, |engine, now_ns| engine.stop(now_ns));
-            self.go_on_stopping(env);
-        }
-    }
-
-    fn go_on_stopping(&mut self, env: &mut Env) {
-        let is_idle = |server: &Server| server.engine.borrow().is_idle();
-        if self.stopping == Stopping::Idle && is_idle(self) {
-            self.stopping = Stopping::Saving;
-            self.event(env, |engine, now_ns| engine.save_and_part(now_ns));
-        }
-        if self.stopping == Stopping::Saving && is_idle(self) {
-            let is_clean = self.engine.borrow().is_saved();
-            if let Some(store) = self.store.take() {
-                let closed = store.close(is_clean);
-                env.say(|| format!("server: the store is closed: {closed:?}"));
-                if let Works::Member(member) = &mut self.works {
-                    member.begin(env, self.start);
-                }
-            }
-        }
-    }
-
-    /// It has stopped in order. Says whether everything was saved.
-    pub fn has_stopped(&self) -> Option<bool> {
-        let is_saved = || self.engine.borrow().is_saved();
-        let is_closed = match &self.works {
-            Works::Embedded(_) => true,
-            Works::Member(member) => member.is_closed(),
-        };
-        (self.store.is_none() && is_closed).then(is_saved)
-    }
-
-    /// The store is lost for good, so a server would end.
-    pub fn has_lost_store(&self) -> bool {
-        self.engine.borrow().lost_store().is_some()
-    }
-
-    /// Why the store takes nothing more, if it does not. The server is still read from.
-    pub fn has_stopped_store(&self) -> Option<StoreError> {
-        self.store.as_ref()?.stopped()
     }
 }
 

@@ -8,6 +8,7 @@ pub mod client;
 pub mod database;
 mod locks;
 pub mod member;
+mod mover;
 mod node;
 mod tables;
 mod work;

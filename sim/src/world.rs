@@ -509,6 +509,7 @@ impl World<'_> {
             Action::Do { client, op } => {
                 self.with_client(*client, |client, env| client.add(env, op.clone()))
             }
+            Action::Order(_) => Ok(()),
             Action::Fault(fault) => {
                 self.env.counts.fault(fault.kind());
                 self.env.say(|| format!("fault: {fault:?}"));

@@ -37,3 +37,19 @@ fn two_runs_of_a_space_are_the_same_and_break_no_promise() {
         assert!(first.counts.releases > 0, "seed {seed} releases nothing");
     }
 }
+
+#[test]
+fn two_runs_of_moves_are_the_same_and_break_no_promise() {
+    for seed in 1..=4 {
+        let plan = Plan::moves(seed);
+        let (first, second) = (run(&plan, false), run(&plan, true));
+        assert_eq!(first.violation, None, "seed {seed}");
+        assert_eq!(
+            (first.hash, first.events),
+            (second.hash, second.events),
+            "seed {seed}"
+        );
+        let given = first.counts.faults.get("a segment is given");
+        assert!(given.is_some(), "seed {seed} moves nothing");
+    }
+}

@@ -58,6 +58,7 @@ pub use inbound::{Admission, Inbound};
 pub use listen::UnixPeers;
 pub use memory::{MemoryServer, Said};
 pub use outbound::Outbound;
+pub use replicas::Replicas;
 pub use routes::{Need, Route};
 pub use serve::{serve, ServeError, ServeOptions};
 pub use tasks::log_panics;

@@ -13,6 +13,7 @@ use super::storing;
 use super::wire::{At, Unanswered};
 use super::{config::ns, effect::Effect};
 use interweave_store::{Elsewhere, Given, StoreError};
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
 
@@ -92,10 +93,12 @@ impl Engine {
             );
             return self.stop_handing(number, &Rejection::new(ErrorCode::TimedOut, text));
         }
-        if !s.lock.is_free(now_ns) || s.committing {
+        let waits = !planted::is_in(Defect::GivenAmidRelease);
+        if waits && (!s.lock.is_free(now_ns) || s.committing) {
             return;
         }
-        if s.durable == Durability::Memory && !self.saving.has_all_of(number) {
+        let saves = !planted::is_in(Defect::GivenUnsaved);
+        if s.durable == Durability::Memory && saves && !self.saving.has_all_of(number) {
             // The end of the checkpoint continues here.
             self.save(number);
             return;
@@ -114,11 +117,12 @@ impl Engine {
     /// From now on no client counts its copy as the newest because of what this server says
     /// [SPACE-20].
     fn confirm_no_more(&mut self, number: u32) {
+        let confirms = planted::is_in(Defect::ConfirmedWhileGiven);
         let s = self.segments.found(number);
         for connection in s.users.clients.clone() {
             if !self.wire.follows_moves(connection) {
                 self.wire.close(connection);
-            } else if s.users.subscribers.contains(&connection) {
+            } else if s.users.subscribers.contains(&connection) && !confirms {
                 self.wire.announce(connection, number, s.stamp());
             }
         }
@@ -225,6 +229,9 @@ impl Engine {
             Ok(Given::To(to)) => self.moved(number, to),
             Ok(Given::Not(why)) => {
                 self.keep_here(number, &Rejection::new(ErrorCode::BadArgument, why));
+            }
+            Err(error) if planted::is_in(Defect::GivenInDoubt) => {
+                self.keep_here(number, &storing::rejection(&error));
             }
             Err(error) => self.lose_given(number, &error),
         }

@@ -108,10 +108,26 @@ pub enum Defect {
     ConfirmedWhileRemoved,
     /// A lock whose lease has ended is granted to nobody.
     LockStaysTaken,
+    /// A segment is given away by a server that does not look whether it is still its owner.
+    GivenUncompared,
+    /// A segment is given away although records of it are gone.
+    GivenBehind,
+    /// A segment is given away while a release of it is on its way to the store.
+    GivenAmidRelease,
+    /// A server that does not know whether it has given a segment away serves it on.
+    GivenInDoubt,
+    /// A server confirms copies of a segment that it gives away.
+    ConfirmedWhileGiven,
+    /// A segment in memory is given away as it was saved some time before.
+    GivenUnsaved,
+    /// What was read of a segment before it was claimed is used for another incarnation of it.
+    CopyOfOtherIncarnation,
+    /// A server that was drained claims segments.
+    DrainForgotten,
 }
 
 impl Defect {
-    pub const ALL: [Defect; 50] = [
+    pub const ALL: [Defect; 58] = [
         Defect::SkippedFence,
         Defect::EarlyAcknowledgement,
         Defect::ReusedSerials,
@@ -162,6 +178,14 @@ impl Defect {
         Defect::CreationUnsynced,
         Defect::ConfirmedWhileRemoved,
         Defect::LockStaysTaken,
+        Defect::GivenUncompared,
+        Defect::GivenBehind,
+        Defect::GivenAmidRelease,
+        Defect::GivenInDoubt,
+        Defect::ConfirmedWhileGiven,
+        Defect::GivenUnsaved,
+        Defect::CopyOfOtherIncarnation,
+        Defect::DrainForgotten,
     ];
 }
 

@@ -1,5 +1,5 @@
-//! Which segments are being removed. Until the store has answered, nobody is granted their locks
-//! [SPACE-28].
+//! Which segments are being removed, or handed over to another server. Until that is answered,
+//! nobody is granted their locks [SPACE-28] [SPACE-19].
 
 use super::Name;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ pub struct Removals {
     /// The paths of requests to open.
     opening: BTreeMap<Name, String>,
     numbers: BTreeMap<String, u32>,
-    /// The segments of requests to remove.
+    /// The segments of requests to remove them or to hand them over.
     asked: BTreeMap<Name, u32>,
 }
 
@@ -18,7 +18,8 @@ impl Removals {
         self.opening.insert(name, path.to_string());
     }
 
-    pub fn asked_to_remove(&mut self, name: Name, path: &str) {
+    /// The segment is to be removed, or handed over.
+    pub fn asked(&mut self, name: Name, path: &str) {
         if let Some(segment) = self.numbers.get(path) {
             self.asked.insert(name, *segment);
         }
@@ -30,13 +31,14 @@ impl Removals {
         }
     }
 
-    /// The request is answered. Gives the segment if it was one to remove it.
+    /// The request is answered. Gives the segment if it was one that keeps locks back.
     pub fn answered(&mut self, name: Name) -> Option<u32> {
         self.opening.remove(&name);
         self.asked.remove(&name)
     }
 
-    /// A lock is granted, so no removal is on its way any more, also none whose connection is lost.
+    /// A lock is granted, so nothing keeps it back any more, also no request whose connection is
+    /// lost.
     pub fn granted(&mut self, segment: u32) {
         self.asked.retain(|_, of| *of != segment);
     }

@@ -15,6 +15,8 @@ pub struct Space {
     pub lease_ms: u32,
     /// The longest time that the log takes to the standby.
     pub lag_ns: u64,
+    /// Segments move, and about half of the clients follow them over the connection that they have.
+    pub moves: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +112,11 @@ pub const DATABASE_SEEDS: u64 = 1_000_000_000;
 impl Plan {
     /// The plan of a space. Each seed has some kinds of faults, and not the others.
     pub fn space(seed: u64) -> Plan {
-        let mut random = Random::of(seed, "space");
+        Plan::space_of(seed, false)
+    }
+
+    pub(super) fn space_of(seed: u64, moves: bool) -> Plan {
+        let mut random = Random::of(seed, if moves { "moves" } else { "space" });
         let random = &mut random;
         let (clients, servers) = (random.between(2, 5) as usize, random.between(2, 4) as usize);
         let all = [Durability::Synced, Durability::Written, Durability::Memory];
@@ -124,7 +130,8 @@ impl Plan {
         let lease_ms = *random.pick(&[500, 1_000, 2_000]);
         let most_ppm = *random.pick(&[0, 100, MOST_DRIFT_PPM, MOST_DRIFT_PPM]);
         let mut drift = || random.between(0, 2 * most_ppm) as i64 - most_ppm as i64;
-        let drifts_ppm = (0..=clients + servers).map(|_| drift()).collect();
+        let machines = clients + servers + 1 + usize::from(moves);
+        let drifts_ppm = (0..machines).map(|_| drift()).collect();
         let mut plan = Plan {
             seed,
             drifts_ppm,
@@ -143,6 +150,7 @@ impl Plan {
                 servers,
                 lease_ms: *random.pick(&[500, 1_000, 2_000]),
                 lag_ns: *random.pick(&[MS, 20 * MS, 100 * MS]),
+                moves,
             }),
         };
         plan.add_space_operations(random);

@@ -3,7 +3,7 @@
 //! each server that it was at, and checks all that it is told.
 
 mod following;
-mod link;
+pub mod link;
 mod reading;
 mod writing;
 
@@ -22,7 +22,7 @@ use writing::{Release, Writing};
 
 /// The subject of a request that is not answered.
 #[derive(Debug)]
-enum Asked {
+pub enum Asked {
     Hello,
     Open {
         segment: usize,
@@ -49,10 +49,13 @@ enum Asked {
         segment: usize,
         watching: Watching,
         floor: Floor,
+        sent_ns: u64,
     },
     Remove {
         segment: usize,
     },
+    /// A request of the mover.
+    Step,
     /// DONE, or whatever else: nothing follows from it.
     Anything,
 }
@@ -114,6 +117,8 @@ struct Place {
     /// It was open before, so that it is not created.
     was_open: bool,
     asks_ns: u64,
+    /// A move has brought the segment here then.
+    came_ns: u64,
 }
 
 /// A client that cannot open a segment tries again after so long.
@@ -131,6 +136,8 @@ pub struct SpaceClient {
     lease_ns: u64,
     durable: Vec<Durability>,
     links: Links,
+    /// It says FIELD_MOVING.
+    follows_moves: bool,
     /// The server of the URL, and its space. No program has the URL of a stranger.
     home: usize,
     space: [u8; 16],
@@ -153,6 +160,7 @@ impl SpaceClient {
         mut random: Random,
         (servers, space): (usize, [u8; 16]),
         (lease_ns, durable): (u64, Vec<Durability>),
+        follows_moves: bool,
     ) -> SpaceClient {
         let home = random.below(servers as u64) as usize;
         let place = |_| Place {
@@ -161,13 +169,18 @@ impl SpaceClient {
             space: None,
             was_open: false,
             asks_ns: 0,
+            came_ns: 0,
         };
         SpaceClient {
             number,
             process: 0,
             servers,
             lease_ns,
-            links: Links::default(),
+            links: Links {
+                follows_moves,
+                ..Links::default()
+            },
+            follows_moves,
             home,
             space,
             places: durable.iter().map(place).collect(),
@@ -226,6 +239,7 @@ impl SpaceClient {
             self.random.clone(),
             (self.servers, self.space),
             about,
+            self.follows_moves,
         );
         *self = SpaceClient {
             process: self.process + 1,
@@ -455,6 +469,18 @@ impl SpaceClient {
                 }
             }
             Asked::Release => self.release_refused(env, code),
+            // It crosses SEGMENT_MOVED, or waited for the move.
+            Asked::Read {
+                segment, sent_ns, ..
+            }
+            | Asked::Lock {
+                segment, sent_ns, ..
+            }
+            | Asked::Subscribe {
+                segment, sent_ns, ..
+            } if code == ErrorCode::Redirected => {
+                self.moved_on(env, (segment, server, sent_ns), message)
+            }
             Asked::Resolve { part } => self.not_resolved(part, code),
             Asked::Lock { writing, .. } => {
                 self.lock_refused(env, writing);
@@ -465,13 +491,16 @@ impl SpaceClient {
                 Ok(())
             }
             Asked::Remove { segment } if code == ErrorCode::Redirected => {
-                self.sent_on(env, (segment, server), message)
+                match self.places[segment].at == server {
+                    true => self.sent_on(env, (segment, server), message),
+                    false => Ok(()),
+                }
             }
             Asked::Read { .. } | Asked::Subscribe { .. } | Asked::Remove { .. } => {
                 self.doing = None;
                 Ok(())
             }
-            Asked::Anything => Ok(()),
+            Asked::Step | Asked::Anything => Ok(()),
         }
     }
 
@@ -510,13 +539,14 @@ impl SpaceClient {
                 segment,
                 watching,
                 floor,
+                ..
             } => self.subscribed(env, (segment, watching, floor), &decoded(message)?),
             Asked::Remove { segment } => {
                 self.doing = None;
                 self.places[segment].was_open = false;
                 Ok(())
             }
-            Asked::Anything => Ok(()),
+            Asked::Step | Asked::Anything => Ok(()),
         }
     }
 
@@ -555,6 +585,7 @@ impl SpaceClient {
                 }
                 Ok(())
             }
+            MessageType::SegmentMoved => self.moved(env, server, &decoded(message)?),
             MessageType::Heartbeat => Ok(()),
             other => violation("messages", format!("{} is a notification", other.name())),
         }

@@ -22,6 +22,8 @@ pub enum Line {
     Save,
     Renew,
     Seek,
+    Follow,
+    Give,
     Join,
 }
 
@@ -84,6 +86,18 @@ pub enum Heard {
     },
 }
 
+/// A segment whose row was written.
+#[derive(Debug)]
+pub struct Owned {
+    pub path: String,
+    pub owner: u64,
+    /// The owner before that.
+    pub before: Option<u64>,
+    pub incarnation: u64,
+    /// By a give.
+    pub is_given: bool,
+}
+
 #[derive(Debug)]
 struct Session {
     start: u64,
@@ -138,8 +152,8 @@ pub struct Database {
     untold: Vec<String>,
     /// Those of which the removal was lost.
     unremoved: Vec<String>,
-    /// The paths of segments whose rows were written, and their owners.
-    owned: Vec<(String, u64)>,
+    /// The segments whose rows were written.
+    owned: Vec<Owned>,
 }
 
 /// The number of the server in its space, of that start.
@@ -450,13 +464,26 @@ impl Database {
             return;
         };
         let (session, node) = (t.session, t.node);
+        let is_given = matches!(t.work, Work::Give { .. });
+        let owner = |id: &u64| Some(self.nodes[node].shown.segments.get(id)?.owner);
+        let before = changes.iter().map(|change| match change {
+            Change::Segment(id, _) => owner(id),
+            _ => None,
+        });
+        let before: Vec<Option<u64>> = before.collect();
         self.nodes[node].shown.apply(&changes);
         // Rows that are written to a primary that was cut off are lost with that primary.
         let is_newest = self.primary() == Some(node);
-        for change in changes.iter().filter(|_| is_newest) {
+        for (change, before) in changes.iter().zip(before).filter(|_| is_newest) {
             if let Change::Segment(id, row) = change {
                 self.note_removal(*id, row);
-                self.owned.push((row.path().to_string(), row.owner));
+                self.owned.push(Owned {
+                    path: row.path().to_string(),
+                    owner: row.owner,
+                    before,
+                    incarnation: row.incarnation,
+                    is_given,
+                });
             }
         }
         self.end(env, number);
@@ -485,8 +512,8 @@ impl Database {
         std::mem::take(&mut self.unremoved)
     }
 
-    /// The paths of segments whose rows were written since the last call, and their owners.
-    pub fn take_owned(&mut self) -> Vec<(String, u64)> {
+    /// The segments whose rows were written since the last call.
+    pub fn take_owned(&mut self) -> Vec<Owned> {
         std::mem::take(&mut self.owned)
     }
 

@@ -3,22 +3,26 @@
 //! request at a time, and the world says how long that takes.
 
 mod appending;
+mod following;
+mod giving;
 mod seeking;
 
 use super::database::{Heard, Line, Step, Told};
-use super::tables::{Saved, SegmentRow};
-use super::work::{Found, Rollback, Work};
+use super::tables::{FollowedCopy, Saved, SegmentRow};
+use super::work::{Found, Place, Rollback, Work};
 use crate::env::{Env, Event, MS};
 use crate::random::Random;
 use crate::server::base;
 use appending::{Appending, Known};
+use following::Following;
+use giving::Giving;
 use interweave_store::{
-    complete_head, Checkpoint, Done, Elsewhere, End, Identity, Next, Piece, Record, Seek,
-    SegmentStore, Settled, StoreError, StoreStatus, Want, Watch,
+    complete_head, Checkpoint, Done, Elsewhere, End, Follow, Give, Identity, Next, Piece, Record,
+    Seek, SegmentStore, Settled, StoreError, StoreStatus, Want, Watch,
 };
 use interweave_wire::protocol::{CheckpointHead, Durability};
 use seeking::Seeking;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,8 +41,10 @@ enum Job {
     Settle(Vec<u64>, Settled),
     Close { clean: bool },
     Save(Box<CheckpointHead>, bytes::Bytes, Vec<Piece>, Done),
-    Renew(Done),
-    Seek(String, Seek),
+    Renew(bool, Done),
+    Seek((String, bool), Seek),
+    Follow(String, Follow),
+    Give((u64, u64), Give),
 }
 
 impl Job {
@@ -46,8 +52,10 @@ impl Job {
         match self {
             Job::Append(_) | Job::Settle(..) | Job::Close { .. } => Line::Append,
             Job::Save(..) => Line::Save,
-            Job::Renew(_) => Line::Renew,
+            Job::Renew(..) => Line::Renew,
             Job::Seek(..) => Line::Seek,
+            Job::Follow(..) => Line::Follow,
+            Job::Give(..) => Line::Give,
         }
     }
 }
@@ -58,6 +66,20 @@ struct Shared {
     jobs: Vec<Job>,
     known: Known,
     stopped: Option<StoreError>,
+    /// What was read of segments before they are claimed, by their paths.
+    copies: BTreeMap<String, FollowedCopy>,
+    /// The segments that were claimed, or that it was tried to claim, without reading them.
+    doubts: BTreeSet<u64>,
+    /// The epochs under which this server has claimed, or made, segments.
+    claims: BTreeSet<u64>,
+}
+
+impl Shared {
+    /// Whether a segment that is this server's by its row was this server's before. One that was
+    /// given to it has the epoch of the giver.
+    fn has_had(&self, place: &Place) -> bool {
+        self.doubts.contains(&place.segment) || self.claims.contains(&place.epoch)
+    }
 }
 
 type SharedState = Arc<Mutex<Shared>>;
@@ -151,13 +173,24 @@ impl SegmentStore for MemberStore {
         locked(&self.shared).known.with_log(MUCH_LOG_BYTES)
     }
 
-    fn seek(&self, path: &str, _claims: bool, seek: Seek) {
-        // No server of the simulator is drained, so each may claim.
-        self.ask(Job::Seek(path.to_string(), seek));
+    fn seek(&self, path: &str, claims: bool, seek: Seek) {
+        self.ask(Job::Seek((path.to_string(), claims), seek));
     }
 
-    fn renew(&self, _is_drained: bool, done: Done) {
-        self.ask(Job::Renew(done));
+    fn follow(&self, path: &str, follow: Follow) {
+        self.ask(Job::Follow(path.to_string(), follow));
+    }
+
+    fn unfollow(&self, path: &str) {
+        locked(&self.shared).copies.remove(path);
+    }
+
+    fn give(&self, segment_id: u64, member: u64, give: Give) {
+        self.ask(Job::Give((segment_id, member), give));
+    }
+
+    fn renew(&self, is_drained: bool, done: Done) {
+        self.ask(Job::Renew(is_drained, done));
     }
 
     fn status(&self) -> StoreStatus {
@@ -187,11 +220,15 @@ enum Doing {
     Looking {
         done: Done,
         asked: Instant,
+        is_drained: bool,
     },
     Renewing {
         done: Done,
+        is_drained: bool,
     },
     Seek(Seeking),
+    Follow(Following),
+    Give(Giving),
 }
 
 #[derive(Default)]
@@ -219,8 +256,8 @@ pub struct Member {
     watch: Watch,
     /// The newest timeline of the database that was seen.
     timeline: u64,
-    /// For appends, checkpoints, renewals and segments that are looked for.
-    connections: [Connection; 4],
+    /// For appends, checkpoints, renewals, and segments that are looked for, followed and given.
+    connections: [Connection; 6],
     is_closed: bool,
     /// How many renewals it has asked for.
     renewals: u64,
@@ -233,10 +270,19 @@ fn index(line: Line) -> usize {
         Line::Save => 1,
         Line::Renew => 2,
         Line::Seek => 3,
+        Line::Follow => 4,
+        Line::Give => 5,
     }
 }
 
-const LINES: [Line; 4] = [Line::Append, Line::Save, Line::Renew, Line::Seek];
+const LINES: [Line; 6] = [
+    Line::Append,
+    Line::Save,
+    Line::Renew,
+    Line::Seek,
+    Line::Follow,
+    Line::Give,
+];
 
 /// The time of the server's clock as the store's code counts it.
 fn moment(env: &Env) -> Instant {
@@ -271,6 +317,7 @@ impl Member {
         random: Random,
     ) -> (Box<dyn SegmentStore>, Member) {
         let shared = SharedState::default();
+        locked(&shared).claims.insert(epoch);
         let store = MemberStore {
             epoch,
             identity,
@@ -339,11 +386,16 @@ impl Member {
                 is_clean.then_some(Doing::Ending)
             }
             Job::Save(head, diff, pieces, done) => self.begin_save(*head, (diff, pieces), done),
-            Job::Renew(done) => {
-                let asked = moment(env);
-                Some(Doing::Looking { done, asked })
+            Job::Renew(is_drained, done) => Some(Doing::Looking {
+                done,
+                asked: moment(env),
+                is_drained,
+            }),
+            Job::Seek(asked, seek) => Some(Doing::Seek(Seeking::begin(asked, seek, moment(env)))),
+            Job::Follow(path, follow) => {
+                Some(Doing::Follow(Following::begin(path, follow, moment(env))))
             }
-            Job::Seek(path, seek) => Some(Doing::Seek(Seeking::begin(path, seek, moment(env)))),
+            Job::Give(what, give) => Giving::begin(what, give, &self.shared).map(Doing::Give),
         };
         self.connections[index(line)].doing = doing;
         self.send(env, start, line);
@@ -385,6 +437,9 @@ impl Member {
 
     /// Sends what the connection is busy with. Connects first, if it must.
     fn send(&mut self, env: &mut Env, start: u64, line: Line) {
+        if line == Line::Seek && self.seek_waits() {
+            return;
+        }
         let connection = &mut self.connections[index(line)];
         let Some(doing) = &mut connection.doing else {
             return;
@@ -426,14 +481,17 @@ impl Member {
                 *asked = moment(env);
                 Work::Others { epoch: self.epoch }
             }
-            Doing::Renewing { .. } => {
+            Doing::Renewing { is_drained, .. } => {
                 self.renewals += 1;
                 Work::Renew {
                     epoch: self.epoch,
                     count: self.renewals,
+                    is_drained: *is_drained,
                 }
             }
-            Doing::Seek(seeking) => seeking.work(self.epoch, moment(env)),
+            Doing::Seek(seeking) => seeking.work(self.epoch, moment(env), &self.shared),
+            Doing::Follow(following) => following.work(moment(env)),
+            Doing::Give(giving) => giving.work(self.epoch),
         };
         let work = Box::new(work);
         env.after(ns, Event::Database(Step::Comes { session, work }));
@@ -488,11 +546,15 @@ impl Member {
             }
             Some(Doing::Ending) => self.is_closed = true,
             Some(
-                Doing::Save { done, .. } | Doing::Looking { done, .. } | Doing::Renewing { done },
+                Doing::Save { done, .. }
+                | Doing::Looking { done, .. }
+                | Doing::Renewing { done, .. },
             ) => {
                 done(Err(error.clone()));
             }
             Some(Doing::Seek(seeking)) => seeking.fail(error),
+            Some(Doing::Follow(following)) => following.fail(&self.shared, error),
+            Some(Doing::Give(giving)) => giving.fail(&self.shared, error),
             None => {}
         }
     }
@@ -512,10 +574,7 @@ impl Member {
                 left.map(Doing::Append)
             }
             Some(Doing::Settle(segments, settled)) => {
-                if warned || result.is_err() {
-                    // A transaction may be open on it.
-                    self.connections[number].session = None;
-                }
+                self.reconnect_if(warned || result.is_err(), number);
                 settled(self.settled(&segments, result, warned));
                 None
             }
@@ -531,14 +590,16 @@ impl Member {
                 self.save_ended((segment, &saved), done, result, warned);
                 None
             }
-            Some(Doing::Looking { done, asked }) => {
+            Some(Doing::Looking {
+                done,
+                asked,
+                is_drained,
+            }) => {
                 self.looked(env, asked, &result);
-                Some(Doing::Renewing { done })
+                Some(Doing::Renewing { done, is_drained })
             }
-            Some(Doing::Renewing { done }) => {
-                if warned {
-                    self.connections[number].session = None;
-                }
+            Some(Doing::Renewing { done, .. }) => {
+                self.reconnect_if(warned, number);
                 done(renewed(result, warned));
                 None
             }
@@ -548,10 +609,38 @@ impl Member {
                 let look = moment(env);
                 seeking.ended(about, look, result, warned).map(Doing::Seek)
             }
+            Some(Doing::Follow(following)) => {
+                let about = (self.epoch, &self.watch, &self.shared);
+                let left = following.ended(about, moment(env), result);
+                left.map(Doing::Follow)
+            }
+            Some(Doing::Give(giving)) => {
+                self.reconnect_if(warned || result.is_err(), number);
+                giving.ended(&self.shared, result, warned);
+                None
+            }
             None => None,
         };
         self.connections[number].doing = left;
         self.send(env, start, line);
+        self.seek_on(env, start, line);
+    }
+
+    /// A transaction may be open on the connection of that number.
+    fn reconnect_if(&mut self, may_be_open: bool, number: usize) {
+        if may_be_open {
+            self.connections[number].session = None;
+        }
+    }
+
+    /// A segment was read on: a claim may wait for that.
+    fn seek_on(&mut self, env: &mut Env, start: u64, line: Line) {
+        let is_over = line == Line::Follow && self.connections[index(line)].doing.is_none();
+        let connection = &self.connections[index(Line::Seek)];
+        let waits = matches!(&connection.doing, Some(Doing::Seek(seeking)) if seeking.is_held());
+        if is_over && waits {
+            self.send(env, start, Line::Seek);
+        }
     }
 
     fn settled(
@@ -572,6 +661,7 @@ impl Member {
         };
         self.owner.1 = settled.claim;
         let mut shared = locked(&self.shared);
+        shared.claims.insert(settled.claim);
         let is_behind = |(id, row): &&(u64, Arc<SegmentRow>)| {
             let known = shared.known.get(*id);
             known.is_some_and(|known| row.head < known.head)
@@ -596,13 +686,22 @@ impl Member {
         let Ok(Found::Others(others)) = result else {
             return;
         };
-        for (epoch, counter, lease_ms) in others {
-            let lease = Duration::from_millis(*lease_ms);
-            let seen = (*epoch as i64, *counter as i64);
-            self.watch.saw(seen, lease, (asked, moment(env)));
+        for other in others {
+            other.is_over(&self.watch, (asked, moment(env)));
         }
-        let epochs: Vec<i64> = others.iter().map(|(epoch, _, _)| *epoch as i64).collect();
+        let epochs: Vec<i64> = others.iter().map(|other| other.epoch as i64).collect();
         self.watch.forget_all_but(&epochs);
+    }
+
+    /// A claimed segment is read, and its copy is being read on: the one waits for the other.
+    fn seek_waits(&self) -> bool {
+        let doing = |line| self.connections[index(line)].doing.as_ref();
+        match (doing(Line::Seek), doing(Line::Follow)) {
+            (Some(Doing::Seek(seeking)), Some(Doing::Follow(following))) => {
+                seeking.reads(&following.path)
+            }
+            _ => false,
+        }
     }
 
     fn save_ended(

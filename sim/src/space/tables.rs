@@ -2,9 +2,11 @@
 //! copy of all tables costs little.
 
 use bytes::Bytes;
-use interweave_store::{creator_of, End, Piece, Record, RecoveredSegment};
+use interweave_store::{creator_of, End, Piece, Record, RecoveredSegment, Since};
+use interweave_wire::chain;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{
-    CheckpointHead, IdentityField, LogBody, LogCreate, LogKind, LogRelease,
+    CheckpointHead, Durability, IdentityField, LogBody, LogCreate, LogKind, LogRelease,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ pub struct OwnerRow {
     pub lease_ms: u64,
     pub counter: u64,
     pub is_clean: bool,
+    /// It claims and creates nothing any more [SPACE-24].
+    pub is_drained: bool,
 }
 
 /// A checkpoint that is valid.
@@ -44,6 +48,28 @@ pub struct SegmentRow {
     saved: Option<Arc<Saved>>,
     /// Those that the checkpoint lacks.
     releases: Vec<Arc<(LogRelease, Bytes)>>,
+    /// The records from the last one on that the checkpoint has.
+    marks: Vec<Mark>,
+}
+
+/// A record of the log.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    number: u64,
+    /// Made of this record and all before it.
+    crc: u64,
+    /// The segment's version then.
+    version: u64,
+}
+
+/// A segment as it was read before it was claimed [SPACE-18].
+#[derive(Debug, Clone)]
+pub struct FollowedCopy {
+    pub segment: u64,
+    incarnation: u64,
+    version: u64,
+    last: Mark,
+    saved: Option<Arc<Saved>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -85,6 +111,20 @@ fn put<K: Ord, V>(rows: &mut BTreeMap<K, V>, key: K, row: Option<V>) {
     }
 }
 
+/// Chains a record to those before it.
+fn mix(before: u64, body: &LogBody) -> u64 {
+    let (kind, first, second) = match body {
+        LogBody::Create(create) => (1, create.incarnation, 0),
+        LogBody::Release(release) => (2, release.version, release.chain),
+        LogBody::Serials(below) => (3, *below, 0),
+        LogBody::Incarnation(stamp) => (4, stamp.incarnation, stamp.number),
+        LogBody::Other(kind) => (5, *kind as u64, 0),
+    };
+    let parts = [kind, first, second];
+    let bytes: Vec<u8> = parts.iter().flat_map(|part| part.to_be_bytes()).collect();
+    chain::next(before, &bytes)
+}
+
 impl SegmentRow {
     /// The row of a segment that is made by the first of its records.
     pub fn created(create: &LogCreate, record: &Record, (epoch, owner): (u64, u64)) -> SegmentRow {
@@ -100,6 +140,7 @@ impl SegmentRow {
             creator: creator_of(&record.fields).map(Box::new),
             saved: None,
             releases: Vec::new(),
+            marks: Vec::new(),
         }
     }
 
@@ -136,6 +177,12 @@ impl SegmentRow {
             }
             LogBody::Other(kind) => self.is_removed |= *kind == LogKind::Remove as i32,
         }
+        let before = self.marks.last().map_or(0, |mark| mark.crc);
+        self.marks.push(Mark {
+            number: self.head,
+            crc: mix(before, &record.body),
+            version: self.version,
+        });
     }
 
     pub fn save(&mut self, saved: Arc<Saved>) {
@@ -145,12 +192,55 @@ impl SegmentRow {
         self.incarnation = self.incarnation.max(saved.head.at.incarnation);
         self.releases.retain(|r| r.0.version > number);
         self.saved = Some(saved);
+        let covered = self.marks.iter().rposition(|mark| mark.version <= number);
+        self.marks.drain(..covered.unwrap_or(0));
     }
 
     /// Whether that checkpoint is of before the last one.
     pub fn is_saved_beyond(&self, head: &CheckpointHead) -> bool {
         let last = self.saved.as_ref();
         last.is_some_and(|last| last.head.at.number > head.at.number)
+    }
+
+    fn is_logged(&self) -> bool {
+        self.created.durable != Durability::Memory
+    }
+
+    /// The knowledge of a server that has read the segment now.
+    pub fn followed(&self, segment: u64) -> Option<FollowedCopy> {
+        Some(FollowedCopy {
+            segment,
+            incarnation: self.incarnation,
+            version: self.version,
+            last: *self.marks.last()?,
+            saved: self.saved.clone(),
+        })
+    }
+
+    /// The records that came since the copy was read, as a claim under that epoch finds them. None:
+    /// a log does not tell that.
+    pub fn since(&self, copy: &FollowedCopy, (epoch, clean): (u64, bool)) -> Option<Since> {
+        let is_there = |mark: &Mark| (mark.number, mark.crc) == (copy.last.number, copy.last.crc);
+        let is_same_checkpoint = match (&self.saved, &copy.saved) {
+            (Some(now), Some(before)) => Arc::ptr_eq(now, before),
+            (now, before) => now.is_none() && before.is_none(),
+        };
+        let is_told = self.marks.iter().any(is_there)
+            && (self.is_logged() || is_same_checkpoint)
+            && (self.incarnation == copy.incarnation
+                || planted::is_in(Defect::CopyOfOtherIncarnation));
+        if !is_told || self.is_removed {
+            return None;
+        }
+        let releases = self.releases.iter();
+        let releases = releases.filter(|r| r.0.version > copy.version);
+        Some(Since {
+            segment_id: copy.segment,
+            epoch,
+            releases: releases.map(|r| (r.0.clone(), r.1.clone())).collect(),
+            serials_below: self.serials_below,
+            clean,
+        })
     }
 
     /// The segment, as a claim under its epoch finds it.

@@ -3,10 +3,11 @@
 
 use super::locks::{Key, Mode};
 use super::tables::{Change, OwnerRow, Saved, SegmentRow, Tables};
-use interweave_store::Record;
+use interweave_store::{Record, Watch};
 use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::LogBody;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A segment's part of an append.
 #[derive(Debug, Clone)]
@@ -33,6 +34,7 @@ pub enum Work {
         epoch: u64,
         /// Of the renewals that were asked for.
         count: u64,
+        is_drained: bool,
     },
     Find {
         path: String,
@@ -71,6 +73,15 @@ pub enum Work {
         head: u64,
         saved: Arc<Saved>,
     },
+    /// Gives a segment to another server [STORE-17].
+    Give {
+        owner: u64,
+        segment: u64,
+        claim: u64,
+        /// The last record that the owner knows.
+        head: u64,
+        member: u64,
+    },
     /// The server ends in order. Its segments have these heads.
     End {
         epoch: u64,
@@ -88,6 +99,22 @@ pub struct Place {
     pub row: Option<Arc<OwnerRow>>,
 }
 
+/// A server, as the others see it.
+#[derive(Debug, Clone)]
+pub struct Other {
+    pub epoch: u64,
+    pub row: Arc<OwnerRow>,
+}
+
+impl Other {
+    /// Whether its lease is over, after this look at it.
+    pub fn is_over(&self, watch: &Watch, look: (Instant, Instant)) -> bool {
+        let lease = Duration::from_millis(self.row.lease_ms);
+        let seen = (self.epoch as i64, self.row.counter as i64);
+        watch.saw(seen, lease, look)
+    }
+}
+
 /// The segments of a server, as they end for good.
 #[derive(Debug, Clone)]
 pub struct Settled {
@@ -102,14 +129,19 @@ pub enum Found {
     Joined {
         epoch: u64,
     },
-    /// Epoch, counter and lease.
-    Others(Vec<(u64, u64, u64)>),
+    Others(Vec<Other>),
     /// Whether there was a row to change.
     Changed(bool),
     Place(Option<Place>),
     /// The epoch of the claim.
     Claimed(u64),
     Row(Option<Arc<SegmentRow>>),
+    /// The address of the owner now.
+    Given(String),
+    /// Nothing was changed.
+    NotGiven(String),
+    /// Nothing was changed, because records are gone.
+    Gone,
     /// The new claim; the rows that are the owner's now; the segments of others. None: the owner is
     /// not there any more.
     Settled(Option<Settled>),
@@ -139,7 +171,7 @@ impl Work {
     pub fn is_sent_whole(&self) -> bool {
         !matches!(
             self,
-            Work::Claim { .. } | Work::Join { .. } | Work::Settle { .. }
+            Work::Claim { .. } | Work::Join { .. } | Work::Settle { .. } | Work::Give { .. }
         )
     }
 
@@ -176,6 +208,12 @@ impl Work {
                 keys
             }
             Work::Append { owner, moves, .. } => append_locks(tables, *owner, moves),
+            Work::Give {
+                owner,
+                segment,
+                member,
+                ..
+            } => give_locks(*owner, *member, *segment),
             Work::Settle { owner, segments } => {
                 let mut keys = vec![
                     (Key::Store, Mode::Change),
@@ -192,25 +230,14 @@ impl Work {
     /// claims hold.
     pub fn run(&self, tables: &Tables, was_owner: bool) -> Ended {
         match self {
-            Work::Join { address, lease_ms } => {
-                let (epoch, store) = next_epoch(tables);
-                let row = OwnerRow {
-                    claim: epoch,
-                    address: address.clone(),
-                    lease_ms: *lease_ms,
-                    counter: 0,
-                    is_clean: false,
-                };
-                let joined = Change::Owner(epoch, Some(Arc::new(row)));
-                Ok((vec![store, joined], Found::Joined { epoch }))
-            }
-            Work::Others { epoch } => {
-                let owners = tables.owners.iter();
-                let others = owners.filter(|(of, row)| *of != epoch && !row.is_clean);
-                let others = others.map(|(of, row)| (*of, row.counter, row.lease_ms));
-                Ok((Vec::new(), Found::Others(others.collect())))
-            }
-            Work::Renew { epoch, count } => Ok(change_owner(tables, *epoch, |row| {
+            Work::Join { address, lease_ms } => join(tables, address, *lease_ms),
+            Work::Others { epoch } => Ok((Vec::new(), others(tables, *epoch))),
+            Work::Renew {
+                epoch,
+                count,
+                is_drained,
+            } => Ok(change_owner(tables, *epoch, |row| {
+                row.is_drained = *is_drained;
                 row.counter = match planted::is_in(Defect::CounterRepeated) {
                     true => row.counter + 1,
                     false => row.counter.max(*count),
@@ -235,6 +262,13 @@ impl Work {
                 ..
             } => append(tables, (*owner, *claim), moves, was_owner),
             Work::Settle { owner, segments } => settle(tables, *owner, segments),
+            Work::Give {
+                owner,
+                segment,
+                claim,
+                head,
+                member,
+            } => give(tables, (*owner, *member), *segment, (*claim, *head)),
             Work::Look { owner, segments } => {
                 let row = |id: &u64| {
                     let row = tables.segments.get(id)?;
@@ -287,8 +321,44 @@ fn append_locks(tables: &Tables, owner: u64, moves: &[Move]) -> Vec<(Key, Mode)>
     keys
 }
 
+/// It holds both servers' rows: whoever finds one of them over comes before it or after it.
+fn give_locks(owner: u64, member: u64, segment: u64) -> Vec<(Key, Mode)> {
+    let own = (Key::Owner(owner), Mode::KeyShare);
+    let mut keys = vec![(Key::Owner(member), Mode::KeyShare)];
+    if !planted::is_in(Defect::GivenUncompared) {
+        keys.insert(0, own);
+    }
+    keys.push((Key::Store, Mode::Change));
+    keys.push((Key::Segment(segment), Mode::Change));
+    keys
+}
+
 fn is_removal(record: &Record) -> bool {
     matches!(record.body, LogBody::Other(_))
+}
+
+fn join(tables: &Tables, address: &str, lease_ms: u64) -> Ended {
+    let (epoch, store) = next_epoch(tables);
+    let row = OwnerRow {
+        claim: epoch,
+        address: address.to_string(),
+        lease_ms,
+        counter: 0,
+        is_clean: false,
+        is_drained: false,
+    };
+    let joined = Change::Owner(epoch, Some(Arc::new(row)));
+    Ok((vec![store, joined], Found::Joined { epoch }))
+}
+
+fn others(tables: &Tables, epoch: u64) -> Found {
+    let owners = tables.owners.iter();
+    let others = owners.filter(|(of, row)| **of != epoch && !row.is_clean);
+    let others = others.map(|(of, row)| Other {
+        epoch: *of,
+        row: Arc::clone(row),
+    });
+    Found::Others(others.collect())
 }
 
 /// Takes the next epoch.
@@ -312,13 +382,16 @@ fn change_owner(
     (changes, Found::Changed(true))
 }
 
-/// The server ends in order, if nothing of its segments is lost.
+/// The server ends in order, if nothing of its segments is lost, and it knows all of them.
 fn end(tables: &Tables, epoch: u64, heads: &[(u64, u64)]) -> Ended {
     let lacks = |(id, head): &(u64, u64)| {
         let row = tables.segments.get(id);
         row.is_none_or(|row| row.head < *head)
     };
-    match heads.iter().any(lacks) {
+    let is_known = |id: &u64| heads.iter().any(|(known, _)| known == id);
+    let mut own = tables.segments.iter();
+    let has_lost = own.any(|(id, row)| row.owner == epoch && !row.is_removed && !is_known(id));
+    match has_lost || heads.iter().any(lacks) {
         true => Err(Rollback::NotAsKnown),
         false => Ok(change_owner(tables, epoch, |row| row.is_clean = true)),
     }
@@ -382,6 +455,48 @@ fn claim(
     (claimed.epoch, claimed.owner) = (epoch, owner);
     changes.push(Change::Segment(segment, Arc::new(claimed)));
     Ok((changes, Found::Claimed(epoch)))
+}
+
+/// Changes the segment's owner, if the claim is the newest and no record is gone.
+fn give(
+    tables: &Tables,
+    (owner, member): (u64, u64),
+    segment: u64,
+    (claim, head): (u64, u64),
+) -> Ended {
+    let compares = !planted::is_in(Defect::GivenUncompared);
+    let own = tables.owners.get(&owner);
+    if compares && own.is_none_or(|row| row.is_clean) {
+        return Err(Rollback::NotOwner);
+    }
+    let not = |text: &str| {
+        Ok((
+            Vec::new(),
+            Found::NotGiven(format!("member {member} {text}")),
+        ))
+    };
+    let to = tables.owners.get(&member).filter(|row| !row.is_clean);
+    let to = match to {
+        None => return not("is not one of this space, or has ended"),
+        Some(to) if to.is_drained => return not("was drained"),
+        Some(to) if own.is_some_and(|own| own.address == to.address) => {
+            return not("is an earlier start of this server");
+        }
+        Some(to) => to,
+    };
+    let (epoch, store) = next_epoch(tables);
+    let row = tables.segments.get(&segment);
+    let row = row.filter(|row| !compares || row.epoch == claim);
+    let Some(row) = row.filter(|row| !row.is_removed) else {
+        return Err(Rollback::NotAsKnown);
+    };
+    if row.head < head && !planted::is_in(Defect::GivenBehind) {
+        return Ok((Vec::new(), Found::Gone));
+    }
+    let mut given = SegmentRow::clone(row);
+    (given.epoch, given.owner) = (epoch, member);
+    let changes = vec![store, Change::Segment(segment, Arc::new(given))];
+    Ok((changes, Found::Given(to.address.clone())))
 }
 
 /// Claims the segments anew, so that an append that is on its way finds its rows changed.

@@ -6,11 +6,13 @@ mod seats;
 
 use super::client::SpaceClient;
 use super::database::{member_of, Database};
+use super::mover::Mover;
 use crate::client::{Ending, Op};
 use crate::clock::Clock;
 use crate::env::{Counts, Env, Event, Machine, MS, SECOND};
 use crate::history::{violation, Checked, Floor, SegmentHistory};
 use crate::network::{Arrival, Item, Network, Side};
+use crate::plan::moves::Order;
 use crate::plan::space::Space;
 use crate::plan::{Action, Plan};
 use crate::random::Random;
@@ -30,6 +32,8 @@ pub struct SpaceWorld<'a> {
     seats: Vec<Seat>,
     random: Random,
     clients: Vec<SpaceClient>,
+    /// It has the number after the last client.
+    mover: Option<Mover>,
     /// The writers that stand still, by the fault's number.
     paused_writers: BTreeMap<usize, usize>,
     /// The faults that have come to their second part.
@@ -64,7 +68,8 @@ impl SpaceWorld<'_> {
         let mut random = Random::of(seed, "clocks");
         let mut clock = |ppm| Clock::new(ppm, random.skewed(SECOND, 1 << 50));
         let machines = (0..space.servers).map(Machine::Member);
-        let machines = machines.chain((0..=plan.clients).map(Machine::Client));
+        let last = plan.clients + usize::from(space.moves);
+        let machines = machines.chain((0..=last).map(Machine::Client));
         let clocks = machines.zip(&plan.drifts_ppm);
         let clocks = clocks.map(|(machine, ppm)| (machine, clock(*ppm)));
         let clocks = clocks.collect();
@@ -75,8 +80,12 @@ impl SpaceWorld<'_> {
         let client = |number| {
             let random = Random::of(seed, &format!("client {number}"));
             let about = (lease_ns, plan.durable.clone());
-            SpaceClient::new(number, random, (space.servers, own_space), about)
+            let mut habit = Random::of(seed, &format!("habit {number}"));
+            let follows_moves = space.moves && habit.one_in(2);
+            let own = (space.servers, own_space);
+            SpaceClient::new(number, random, own, about, follows_moves)
         };
+        let mover = || Mover::new(last, Random::of(seed, "mover"), lease_ns);
         SpaceWorld {
             plan,
             space,
@@ -86,6 +95,7 @@ impl SpaceWorld<'_> {
             random: Random::of(seed, "world"),
             // The last one looks at the end.
             clients: (0..=plan.clients).map(client).collect(),
+            mover: space.moves.then(mover),
             paused_writers: BTreeMap::new(),
             begun: BTreeMap::new(),
             is_calm: false,
@@ -162,7 +172,21 @@ impl SpaceWorld<'_> {
     }
 
     fn bring_to_client(&mut self, client: usize, event: Event) -> Checked<()> {
+        if client > self.plan.clients {
+            return self.with_mover(|mover, env| mover.take(env, event));
+        }
         self.with_client(client, |client, env| client.take(env, event))
+    }
+
+    /// Lets the mover act, if there is one.
+    fn with_mover(&mut self, act: impl FnOnce(&mut Mover, &mut Env) -> Checked<()>) -> Checked<()> {
+        let Some(mover) = &mut self.mover else {
+            return Ok(());
+        };
+        self.env.act_as(Some(Machine::Client(mover.number)));
+        let done = act(mover, &mut self.env);
+        self.env.act_as(None);
+        done
     }
 
     fn bring_to_client_of(&mut self, connection: u64, event: Event) -> Checked<()> {
@@ -233,9 +257,12 @@ impl SpaceWorld<'_> {
                 self.env.history[segment].unremoved(self.env.world_ns);
             }
         }
-        for (path, owner) in self.database.take_owned() {
-            if let Some(segment) = self.env.segment_at(&path) {
-                self.env.history[segment].is_owned_by(self.env.world_ns, owner);
+        for owned in self.database.take_owned() {
+            if let Some(segment) = self.env.segment_at(&owned.path) {
+                let now_ns = self.env.world_ns;
+                let history = &mut self.env.history[segment];
+                history.is_owned_by(now_ns, owned.owner);
+                history.gift.row_written(now_ns, &owned);
             }
         }
         if !self.env.database_has_lost {
@@ -270,6 +297,12 @@ impl SpaceWorld<'_> {
                 self.env.say(|| format!("fault: {fault:?}"));
                 self.begin_fault(number, fault)
             }
+            Action::Order(order) => {
+                self.env.counts.fault(order.kind());
+                self.env.say(|| format!("{order:?}"));
+                let about = (self.space.servers, self.plan.durable.len());
+                self.with_mover(|mover, env| mover.order(env, order, about))
+            }
         }
     }
 
@@ -289,6 +322,10 @@ impl SpaceWorld<'_> {
             }
         }
         self.database.calm(&mut self.env);
+        self.with_mover(|mover, env| {
+            mover.hang_up(env);
+            Ok(())
+        })?;
         self.begin_calm_of_servers()?;
         self.calm = self.env.history.iter().map(SegmentHistory::floor).collect();
         for client in 0..self.plan.clients {
@@ -304,6 +341,7 @@ impl SpaceWorld<'_> {
                 self.with_client(client, |client, env| client.add(env, op))?;
             }
         }
+        self.move_all()?;
         let lease_ns = u64::from(self.plan.lease_ms) * MS;
         let takeover_ns = self.takeover_ns();
         self.env
@@ -311,6 +349,28 @@ impl SpaceWorld<'_> {
         // The clients have more to do than one write each.
         self.env
             .after(8 * lease_ns + takeover_ns + 4 * SECOND, Event::Rest);
+        Ok(())
+    }
+
+    /// Each segment is moved while everybody writes.
+    fn move_all(&mut self) -> Checked<()> {
+        if self.mover.is_none() {
+            return Ok(());
+        }
+        let (servers, segments) = (self.space.servers as u64, self.plan.durable.len());
+        let able = self.able();
+        for segment in 0..segments {
+            let order = Order::Move {
+                segment,
+                from: self.random.below(servers) as usize,
+                to: *self.random.pick(&able),
+                wait_ms: 2 * self.plan.lease_ms,
+            };
+            self.with_mover(|mover, env| {
+                mover.insists = true;
+                mover.order(env, &order, (servers as usize, segments))
+            })?;
+        }
         Ok(())
     }
 
@@ -345,6 +405,9 @@ impl SpaceWorld<'_> {
                 let text = format!("client {number} has not heard of segment {segment}");
                 return violation("listeners hear", text);
             }
+        }
+        if self.mover.as_ref().is_some_and(|mover| !mover.is_idle()) {
+            return violation("liveness", "a segment could not be moved");
         }
         for member in 0..self.space.servers {
             self.end_member(member, 10 * MS);

@@ -55,6 +55,81 @@ impl SpaceClient {
         Ok(())
     }
 
+    /// Another server has a segment that was open, as the answer to a request about it says.
+    pub(super) fn moved_on(
+        &mut self,
+        env: &mut Env,
+        (segment, server, sent_ns): (usize, usize, u64),
+        message: &Message,
+    ) -> Checked<()> {
+        let place = &mut self.places[segment];
+        // SEGMENT_MOVED may have come before, and the segment may be back.
+        if place.at != server || sent_ns < place.came_ns {
+            return Ok(());
+        }
+        place.came_ns = env.now_ns;
+        self.copies[segment].connection_lost();
+        self.asks_again(segment);
+        self.sent_on(env, (segment, server), message)
+    }
+
+    /// SEGMENT_MOVED [SPACE-23].
+    pub(super) fn moved(
+        &mut self,
+        env: &mut Env,
+        server: usize,
+        moved: &SegmentMoved,
+    ) -> Checked<()> {
+        if !self.follows_moves {
+            return violation(
+                "messages",
+                "SEGMENT_MOVED comes to a client that did not ask",
+            );
+        }
+        let Some(segment) = self.segment_of(server, moved.segment) else {
+            return Ok(());
+        };
+        let Some(next) = member_at(&moved.address).filter(|next| *next < self.servers) else {
+            let text = format!("{} is not the address of a server", moved.address);
+            return violation("messages", text);
+        };
+        if next == server {
+            let text = format!("server {server} sends a client to itself");
+            return violation("nobody is sent in circles", text);
+        }
+        env.counts.fault("a client follows a move");
+        self.copies[segment].connection_lost();
+        let space = self.links.space_of(server);
+        let place = &mut self.places[segment];
+        (place.at, place.hops, place.space) = (next, 0, space);
+        place.came_ns = env.now_ns;
+        self.asks_again(segment);
+        Ok(())
+    }
+
+    /// A request about the segment that waits is made anew at the next server.
+    fn asks_again(&mut self, segment: usize) {
+        match &mut self.doing {
+            Some(Doing::Reading {
+                segment: of,
+                is_asked,
+                ..
+            })
+            | Some(Doing::Subscribing {
+                segment: of,
+                is_asked,
+                ..
+            }) if *of == segment => *is_asked = false,
+            Some(Doing::Writing(writing)) => writing.ask_again(segment),
+            Some(Doing::Removing {
+                segment: of,
+                is_asked,
+            }) if *of == segment => *is_asked = false,
+            Some(Doing::Resolving(release)) => release.asked.clear(),
+            _ => {}
+        }
+    }
+
     /// What the client does comes to nothing, unless it insists.
     fn request_failed(&mut self, segment: usize) {
         let needs_it = |doing: &Doing| doing.segments().contains(&segment);

@@ -5,6 +5,7 @@ use crate::client::bytes_of;
 use crate::env::{send_in_parts, Env, MS};
 use crate::network::{Item, Side};
 use bytes::Bytes;
+use interweave_wire::fields::field;
 use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
@@ -47,6 +48,13 @@ impl Link {
         self.put(env, Message::new(type_, stream, body, bulk));
     }
 
+    /// Sends a request that has no body.
+    pub fn ask_bare(&mut self, env: &mut Env, (type_, asked): (MessageType, Asked)) {
+        self.last_stream += 1;
+        self.asked.insert(self.last_stream, asked);
+        self.put(env, Message::bare(type_, self.last_stream));
+    }
+
     fn put(&mut self, env: &mut Env, message: Message) {
         let Some(connection) = self.connection else {
             return;
@@ -78,24 +86,28 @@ impl Link {
 
 /// By server.
 #[derive(Default)]
-pub struct Links(BTreeMap<usize, Link>);
+pub struct Links {
+    pub(super) all: BTreeMap<usize, Link>,
+    /// Its owner follows segments that move [SPACE-23].
+    pub follows_moves: bool,
+}
 
 impl Links {
     /// The server at the other end.
     pub fn with(&self, connection: u64) -> Option<usize> {
-        let mut links = self.0.iter();
+        let mut links = self.all.iter();
         let found = links.find(|(_, link)| link.connection == Some(connection));
         found.map(|(server, _)| *server)
     }
 
     pub fn connections(&self) -> Vec<(usize, u64)> {
-        let links = self.0.iter();
+        let links = self.all.iter();
         let open = links.filter_map(|(server, link)| Some((*server, link.connection?)));
         open.collect()
     }
 
     pub fn connected(&mut self, server: usize) -> Option<&mut Link> {
-        let link = self.0.get_mut(&server);
+        let link = self.all.get_mut(&server);
         link.filter(|link| link.connection.is_some())
     }
 
@@ -104,11 +116,11 @@ impl Links {
     }
 
     pub fn get(&self, server: usize) -> Option<&Link> {
-        self.0.get(&server)
+        self.all.get(&server)
     }
 
     pub fn space_of(&self, server: usize) -> Option<[u8; 16]> {
-        self.0.get(&server)?.space
+        self.all.get(&server)?.space
     }
 
     /// Connects, unless that is under way. Returns when the client must look again.
@@ -118,7 +130,12 @@ impl Links {
         (client, server): (usize, usize),
         lease_ns: u64,
     ) -> Option<u64> {
-        let link = self.0.entry(server).or_default();
+        let follows_moves = true;
+        let fields = match self.follows_moves {
+            true => vec![field(FieldKey::Moving, &MovingField { follows_moves })],
+            false => Vec::new(),
+        };
+        let link = self.all.entry(server).or_default();
         if link.connection.is_some() {
             return None;
         }
@@ -140,7 +157,7 @@ impl Links {
             session: link.session,
             token: String::new(),
             client: "sim".to_string(),
-            fields: Vec::new(),
+            fields,
         };
         link.ask(
             env,
@@ -152,7 +169,7 @@ impl Links {
     }
 
     pub fn welcomed(&mut self, _: &Env, server: usize, (space, welcome): ([u8; 16], &Welcome)) {
-        if let Some(link) = self.0.get_mut(&server) {
+        if let Some(link) = self.all.get_mut(&server) {
             link.is_greeted = true;
             link.space = Some(space);
             link.is_resumed = welcome.resumed;
@@ -167,23 +184,25 @@ impl Links {
     pub fn silent(&self, now_ns: u64, lease_ns: u64) -> Vec<usize> {
         let is_silent =
             |link: &Link| link.connection.is_some() && now_ns >= link.heard_ns + lease_ns;
-        let silent = self.0.iter().filter(|(_, link)| is_silent(link));
+        let silent = self.all.iter().filter(|(_, link)| is_silent(link));
         silent.map(|(server, _)| *server).collect()
     }
 
     /// Asks the servers that were asked nothing for a while. Returns when to look again.
     pub fn ping(&mut self, env: &mut Env, lease_ns: u64) -> Option<u64> {
         let mut is_due = false;
-        for link in self.0.values_mut().filter(|link| link.connection.is_some()) {
+        for link in self
+            .all
+            .values_mut()
+            .filter(|link| link.connection.is_some())
+        {
             if env.now_ns < link.pinged_ns + lease_ns / 4 {
                 continue;
             }
             link.pinged_ns = env.now_ns;
             is_due = true;
             if link.is_greeted && env.now_ns >= link.sent_ns + lease_ns / 5 {
-                link.last_stream += 1;
-                link.asked.insert(link.last_stream, Asked::Anything);
-                link.put(env, Message::bare(MessageType::Ping, link.last_stream));
+                link.ask_bare(env, (MessageType::Ping, Asked::Anything));
             }
         }
         is_due.then_some(env.now_ns + lease_ns / 4)
@@ -191,7 +210,7 @@ impl Links {
 
     /// Hangs up.
     pub fn close(&mut self, env: &mut Env, server: usize) {
-        let connection = self.0.get(&server).and_then(|link| link.connection);
+        let connection = self.all.get(&server).and_then(|link| link.connection);
         if let Some(connection) = connection {
             env.net.close(connection, Side::Client);
             env.send(connection, Side::Server, Item::Close);
@@ -199,7 +218,7 @@ impl Links {
     }
 
     pub fn close_all(&mut self, env: &mut Env) {
-        let servers: Vec<usize> = self.0.keys().copied().collect();
+        let servers: Vec<usize> = self.all.keys().copied().collect();
         for server in servers {
             self.close(env, server);
         }
@@ -208,7 +227,7 @@ impl Links {
     /// The connection is lost. Returns whether the server had said WELCOME on it. None: there was
     /// none.
     pub fn lost(&mut self, env: &mut Env, server: usize) -> Option<bool> {
-        let link = self.0.get_mut(&server)?;
+        let link = self.all.get_mut(&server)?;
         let connection = link.connection.take()?;
         env.net.close(connection, Side::Client);
         link.asked.clear();

@@ -119,6 +119,7 @@ impl SpaceClient {
             segment,
             watching,
             floor,
+            sent_ns: env.now_ns,
         };
         let what = (MessageType::Subscribe, asked);
         self.ask(env, segment, what, &body, Bytes::new());

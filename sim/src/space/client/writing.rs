@@ -76,6 +76,14 @@ impl Writing {
         !is_releasing && self.grants.iter().any(|grant| grant.segment == segment)
     }
 
+    /// The lock of that segment, for which it waits, is asked for anew.
+    pub fn ask_again(&mut self, segment: usize) {
+        let next = self.segments.get(self.grants.len());
+        if let (Step::Locking { is_asked }, true) = (&mut self.step, next == Some(&segment)) {
+            *is_asked = false;
+        }
+    }
+
     /// Whether that server has granted one of its locks.
     pub fn is_at(&self, server: usize) -> bool {
         self.grants.iter().any(|grant| grant.at == server)
@@ -422,7 +430,10 @@ impl SpaceClient {
                 Ok(())
             }
             // The client asks for the outcome, of the owner that is there then.
-            ErrorCode::Stopping | ErrorCode::Cancelled | ErrorCode::Unreachable => {
+            ErrorCode::Stopping
+            | ErrorCode::Cancelled
+            | ErrorCode::Unreachable
+            | ErrorCode::Redirected => {
                 self.doing = Some(Doing::Resolving(release));
                 Ok(())
             }
@@ -625,7 +636,9 @@ impl SpaceClient {
         if let Some(Doing::Resolving(release)) = &mut self.doing {
             match code {
                 // The owner has changed meanwhile: the next one is asked.
-                ErrorCode::NotOpen | ErrorCode::Stopping => release.asked.clear(),
+                ErrorCode::NotOpen | ErrorCode::Stopping | ErrorCode::Redirected => {
+                    release.asked.clear();
+                }
                 _ => release.parts[number].is_unknown = true,
             }
         }

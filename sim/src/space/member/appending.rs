@@ -31,6 +31,10 @@ impl Known {
         self.segments.get(&id)
     }
 
+    pub fn forget(&mut self, id: u64) {
+        self.segments.remove(&id);
+    }
+
     pub fn insert(&mut self, id: u64, known: KnownSegment) {
         self.undecided.remove(&id);
         self.segments.insert(id, known);

@@ -31,6 +31,15 @@ impl Seat {
     pub fn listens(&self) -> bool {
         self.server.is_some() && self.listens
     }
+
+    fn is_drained(&self) -> bool {
+        self.server.as_ref().is_some_and(Server::is_drained)
+    }
+
+    fn stays_drained(&self) -> bool {
+        let server = self.server.as_ref();
+        server.is_some_and(|s| s.is_drained() && !s.is_stopping())
+    }
 }
 
 impl SpaceWorld<'_> {
@@ -250,6 +259,29 @@ impl SpaceWorld<'_> {
             self.resume_member(member)?;
             self.start_after(member, 0);
         }
+        self.undrain()
+    }
+
+    /// Some drained servers are started again, and one at least is not drained then. Others must do
+    /// without the rest.
+    fn undrain(&mut self) -> Checked<()> {
+        let members = 0..self.seats.len();
+        let is_drained = |member: &usize| self.seats[*member].is_drained();
+        let drained: Vec<usize> = members.filter(is_drained).collect();
+        let mut all = drained.len() == self.seats.len();
+        for member in drained {
+            if std::mem::take(&mut all) || self.random.one_in(2) {
+                self.stop_member(member)?;
+            }
+        }
         Ok(())
+    }
+
+    /// The servers that may be given segments, once all that is to be started is.
+    pub(super) fn able(&self) -> Vec<usize> {
+        let members = 0..self.seats.len();
+        members
+            .filter(|m| !self.seats[*m].stays_drained())
+            .collect()
     }
 }

@@ -1,0 +1,68 @@
+//! The last move of a segment from one server to another, and what must hold from then on.
+
+use crate::space::database::Owned;
+use interweave_wire::protocol::{Durability, VersionStamp};
+
+#[derive(Debug, Clone, Copy)]
+struct Gift {
+    from: u64,
+    to: u64,
+    incarnation: u64,
+    since_ns: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Gifts {
+    /// None: the segment has not moved since it was made, or somebody has claimed it since that it
+    /// was not given to, or versions may be lost.
+    last: Option<Gift>,
+    /// The server whose claim was the last one, and the owner before.
+    claim: Option<(u64, Option<u64>)>,
+}
+
+impl Gifts {
+    /// The database shows another row of the segment.
+    pub fn row_written(&mut self, now_ns: u64, owned: &Owned) {
+        if owned.is_given {
+            self.last = Some(Gift {
+                from: owned.before.unwrap_or(0),
+                to: owned.owner,
+                incarnation: owned.incarnation,
+                since_ns: now_ns,
+            });
+            return;
+        }
+        if owned.before != Some(owned.owner) {
+            self.claim = Some((owned.owner, owned.before));
+        }
+        let is_same = |gift: &Gift| gift.to == owned.owner && gift.incarnation == owned.incarnation;
+        self.last = self.last.filter(is_same);
+    }
+
+    /// Nothing is known of the incarnation any more.
+    pub fn forget(&mut self) {
+        self.last = None;
+    }
+
+    /// The server has given the segment away, and has not got it back.
+    pub fn is_from(&self, server: u64) -> bool {
+        self.last.is_some_and(|gift| gift.from == server)
+    }
+
+    pub fn is_to(&self, server: u64) -> bool {
+        self.last.is_some_and(|gift| gift.to == server)
+    }
+
+    /// The last claim of the segment took it from another server, and is that one's.
+    pub fn is_taken_by(&self, server: u64) -> bool {
+        self.claim.is_some_and(|(owner, _)| owner == server)
+    }
+
+    /// Whether somebody is told of another incarnation than the one that was given.
+    pub fn breaks(&self, said_ns: u64, durable: Durability, stamp: &VersionStamp) -> bool {
+        durable != Durability::Memory
+            && self.last.is_some_and(|gift| {
+                gift.since_ns < said_ns && gift.incarnation != stamp.incarnation
+            })
+    }
+}
