@@ -75,7 +75,9 @@ final class Exchange {
   /** How often it came home, and why it last did. */
   private long failures;
   private InterweaveException lastFailure;
-  /** Why its owner was not reached since it was last open [SPACE-55]; null: it was reached. */
+  /** The last failure is that its owner is away, so an opening continues [SPACE-55]. */
+  private boolean isAskedAgain;
+  /** Why its owner was not reached since it was last open; null: it was reached. */
   private InterweaveException away;
   private long bytesReceived;
   private long messagesSent;
@@ -155,8 +157,8 @@ final class Exchange {
     long before = failures;
     while (true) {
       conversation.check();
-      boolean isAwaited = lastFailure == away;
-      if (failures != before && hasAsked && failsAtOnce && !isAwaited) throw lastFailure;
+      boolean hasFailed = failures != before && !isAskedAgain;
+      if (hasFailed && hasAsked && failsAtOnce) throw lastFailure;
       before = failures;
       Connection live = connected(deadline, failsAtOnce, isInterruptible);
       if (live == null) continue;
@@ -185,10 +187,11 @@ final class Exchange {
     }
   }
 
+  /** An owner's failure comes by `unreachable`, after which the exchange is at home. */
   private Connection connected(long deadline, boolean failsAtOnce, boolean isInterruptible) {
     Link at = link;
     try {
-      return at.connected(this, deadline, failsAtOnce, isInterruptible);
+      return at.connected(this, deadline, failsAtOnce && at == home, isInterruptible);
     } catch (InterweaveException wrong) {
       throw at != home && Attempts.passesOn(wrong) ? home.ownerAway(at, wrong) : wrong;
     }
@@ -319,7 +322,8 @@ final class Exchange {
     lastFailure = why;
     openFailure = why;
     isAway();
-    boolean isRepeated = session != null || why == away;
+    isAskedAgain = why == away;
+    boolean isRepeated = session != null || isAskedAgain;
     mayPass = isRepeated && why.code() != Error.REDIRECTED && Link.mayPass(why);
     nextAsked = session == null ? Freshness.FOREVER : Clock.now() + ASKED_AGAIN;
     moveTo(home);
