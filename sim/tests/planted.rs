@@ -74,7 +74,6 @@ fn search_in_moves(defect: Defect) -> Option<Search> {
         Defect::GivenUncompared | Defect::GivenInDoubt => (1, 20, "the giver is silent"),
         Defect::GivenBehind => (100, 60, "linear history"),
         Defect::GivenAmidRelease => (1, 60, "acknowledged is there"),
-        Defect::ConfirmedWhileGiven => (1, 60, "freshness without asking"),
         Defect::GivenUnsaved => (1, 20, "acknowledged is there"),
         Defect::DrainForgotten => (1, 20, "drained servers claim nothing"),
         _ => return None,
@@ -82,8 +81,9 @@ fn search_in_moves(defect: Defect) -> Option<Search> {
 }
 
 /// No seeds that find these are known (sim/README.md).
-const NOT_FOUND: [Defect; 2] = [
+const NOT_FOUND: [Defect; 3] = [
     Defect::ConfirmedWhileRemoved,
+    Defect::ConfirmedWhileGiven,
     Defect::CopyOfOtherIncarnation,
 ];
 

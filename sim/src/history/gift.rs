@@ -16,8 +16,8 @@ pub struct Gifts {
     /// None: the segment has not moved since it was made, or somebody has claimed it since that it
     /// was not given to, or versions may be lost.
     last: Option<Gift>,
-    /// The server whose claim was the last one, and the owner before.
-    claim: Option<(u64, Option<u64>)>,
+    /// The row was written last by a claim of this server, which took the segment from another one.
+    taken_by: Option<u64>,
 }
 
 impl Gifts {
@@ -32,9 +32,9 @@ impl Gifts {
             });
             return;
         }
-        if owned.before != Some(owned.owner) {
-            self.claim = Some((owned.owner, owned.before));
-        }
+        // An owner that claims its own segment again takes it from nobody.
+        let is_taken = owned.before != Some(owned.owner);
+        self.taken_by = is_taken.then_some(owned.owner);
         let is_same = |gift: &Gift| gift.to == owned.owner && gift.incarnation == owned.incarnation;
         self.last = self.last.filter(is_same);
     }
@@ -53,9 +53,9 @@ impl Gifts {
         self.last.is_some_and(|gift| gift.to == server)
     }
 
-    /// The last claim of the segment took it from another server, and is that one's.
+    /// The server has taken the segment from another one, and has not written to it yet.
     pub fn is_taken_by(&self, server: u64) -> bool {
-        self.claim.is_some_and(|(owner, _)| owner == server)
+        self.taken_by == Some(server)
     }
 
     /// Whether somebody is told of another incarnation than the one that was given.
