@@ -22,8 +22,9 @@ use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 const BATCH_GROUPS: usize = 512;
 
 /// An end in order says that nothing is lost. A crash of PostgreSQL may have taken records that did
-/// not wait for its disk, and the owner may have appended nothing since. A segment that is the
-/// owner's by its row, and that it does not know, was lost by it: nobody can say what it lacks.
+/// not wait for its disk, and the owner may have appended nothing since. A segment that the owner
+/// has claimed, and that it does not know, was lost by it: nobody can say what it lacks. One that
+/// was given to it and that nobody has asked for has a claim of another server, and lacks nothing.
 const END: &str = "
 UPDATE {s}.owner SET is_clean = true
 WHERE epoch = $1 AND NOT EXISTS (
@@ -32,7 +33,7 @@ WHERE epoch = $1 AND NOT EXISTS (
   WHERE s.head IS NULL OR s.head < n.head)
 AND NOT EXISTS (
   SELECT 1 FROM {s}.segment s LEFT JOIN unnest($2::bigint[]) AS n(id) ON n.id = s.id
-  WHERE s.owner = $1 AND NOT s.is_removed AND n.id IS NULL)";
+  WHERE s.owner = $1 AND s.epoch = ANY ($4::bigint[]) AND NOT s.is_removed AND n.id IS NULL)";
 
 pub enum Job {
     Append(Append),
@@ -397,9 +398,16 @@ impl Writer {
         let Some((connection, _)) = &self.connection else {
             return Err(StoreError::Closed);
         };
-        let (ids, heads) = self.shared.lock().segments.heads();
-        let epoch = self.owner.epoch as i64;
-        match connection.execute(END, &[&epoch, &ids, &heads]).await? {
+        let ((ids, heads), claims) = {
+            let told = self.shared.lock();
+            let claims: Vec<i64> = told.claims.iter().copied().collect();
+            (told.segments.heads(), claims)
+        };
+        let columns = (self.owner.epoch as i64, ids, heads, claims);
+        let ended = connection
+            .execute(END, &[&columns.0, &columns.1, &columns.2, &columns.3])
+            .await?;
+        match ended {
             0 => Err(StoreError::Io(
                 "the database lacks records that were written to it, or the server's own row: it \
                  was started again or replaced meanwhile; the next start sees what is there"

@@ -1,7 +1,7 @@
 //! Segments that one server follows, and another one gives to it.
 
 use crate::session::{append, keep};
-use crate::space::{here, is_at, join, seek, take_over};
+use crate::space::{here, is_at, join, join_for_long, seek, take_over};
 use crate::trim::save;
 use interweave_postgres_cluster::{Admin, Cluster};
 use interweave_store::{Followed, Given, SegmentStore, Since, Sought, StoreError};
@@ -43,7 +43,10 @@ fn since(sought: Result<Sought, StoreError>) -> Since {
 /// [STORE-16] [STORE-17] [SPACE-18] [SPACE-21]
 pub fn a_segment_that_was_followed_is_read_on_by_its_next_owner(cluster: &Cluster) {
     let sockets = cluster.sockets();
-    let (one, two) = (join(sockets, "given", "a"), join(sockets, "given", "b"));
+    let (one, two) = (
+        join_for_long(sockets, "given", "a"),
+        join_for_long(sockets, "given", "b"),
+    );
     assert!(matches!(follow(&two, 1), Followed::Absent));
     keep(&one, vec![create(1, Written), small(1, 1, 0)]);
     let Followed::Whole(found) = follow(&two, 1) else {
@@ -73,7 +76,7 @@ pub fn a_segment_that_was_followed_is_read_on_by_its_next_owner(cluster: &Cluste
     assert!(here(seek(&one, 1)).clean);
     keep(&one, vec![small(1, 5, 0)]);
     save(&one, 1, 5).unwrap();
-    let three = join(sockets, "given", "c");
+    let three = join_for_long(sockets, "given", "c");
     Box::new(one).close(true).unwrap();
     let found = here(seek(&three, 1));
     let saved = found.checkpoint.map(|(head, _)| head.at.number);
@@ -83,7 +86,10 @@ pub fn a_segment_that_was_followed_is_read_on_by_its_next_owner(cluster: &Cluste
 /// [STORE-16]
 pub fn a_followed_segment_is_read_anew_where_the_log_has_not_all(cluster: &Cluster) {
     let sockets = cluster.sockets();
-    let (one, two) = (join(sockets, "anew", "a"), join(sockets, "anew", "b"));
+    let (one, two) = (
+        join_for_long(sockets, "anew", "a"),
+        join_for_long(sockets, "anew", "b"),
+    );
     keep(&one, vec![create(1, Synced), small(1, 1, 0)]);
     assert!(matches!(follow(&two, 1), Followed::Whole(_)));
     keep(&one, vec![small(1, 2, 0)]);
@@ -105,8 +111,11 @@ pub fn a_followed_segment_is_read_anew_where_the_log_has_not_all(cluster: &Clust
 /// [STORE-14] [SPACE-21]
 pub fn a_segment_is_whole_at_a_server_that_had_been_late(cluster: &Cluster) {
     let sockets = cluster.sockets();
-    let (one, two) = (join(sockets, "late", "a"), join(sockets, "late", "b"));
-    let three = join(sockets, "late", "c");
+    let (one, two) = (
+        join_for_long(sockets, "late", "a"),
+        join_for_long(sockets, "late", "b"),
+    );
+    let three = join_for_long(sockets, "late", "c");
     keep(&one, vec![create(1, Synced), small(1, 1, 0)]);
     Box::new(one).close(true).unwrap();
     let other = Admin::of(sockets);
@@ -154,7 +163,10 @@ pub fn a_segment_is_given_to_members_alone(cluster: &Cluster) {
 /// [STORE-17] [SPACE-17] [SPACE-20]
 pub fn no_segment_is_given_to_an_earlier_start_of_its_owner(cluster: &Cluster) {
     let sockets = cluster.sockets();
-    let (earlier, now) = (join(sockets, "starts", "a"), join(sockets, "starts", "a"));
+    let (earlier, now) = (
+        join_for_long(sockets, "starts", "a"),
+        join_for_long(sockets, "starts", "a"),
+    );
     keep(&now, vec![create(1, Synced)]);
     let given = give(&now, 1, &earlier);
     assert!(matches!(given, Ok(Given::Not(_))), "{given:?}");
@@ -165,7 +177,10 @@ pub fn no_segment_is_given_to_an_earlier_start_of_its_owner(cluster: &Cluster) {
 /// [STORE-17] [SPACE-20]
 pub fn a_segment_that_lacks_records_is_not_given(cluster: &Cluster) {
     let sockets = cluster.sockets();
-    let (one, two) = (join(sockets, "behind", "a"), join(sockets, "behind", "b"));
+    let (one, two) = (
+        join_for_long(sockets, "behind", "a"),
+        join_for_long(sockets, "behind", "b"),
+    );
     keep(&one, vec![create(1, Written), small(1, 1, 0)]);
     cluster
         .admin()
@@ -183,9 +198,9 @@ pub fn a_segment_that_lacks_records_is_not_given(cluster: &Cluster) {
 /// [STORE-14] [STORE-17]
 pub fn a_segment_that_its_owner_has_lost_is_not_clean(cluster: &Cluster) {
     let sockets = cluster.sockets();
-    let one = join(sockets, "lost", "a");
+    let one = join_for_long(sockets, "not_clean", "a");
     let lose = |segment: u64| {
-        let set = format!("UPDATE lost.segment SET epoch = -epoch WHERE id = {segment}");
+        let set = format!("UPDATE not_clean.segment SET epoch = -epoch WHERE id = {segment}");
         cluster.admin().run(&set);
         let late = append(&one, vec![small(segment, 1, 0)], Synced)
             .recv()
@@ -201,4 +216,19 @@ pub fn a_segment_that_its_owner_has_lost_is_not_clean(cluster: &Cluster) {
     assert!(!here(seek(&one, 1)).clean);
     lose(1);
     assert!(Box::new(one).close(true).is_err());
+}
+
+/// Nobody has asked for it yet, so its new owner has not claimed it.
+/// [STORE-17]
+pub fn a_server_that_was_given_a_segment_ends_in_order(cluster: &Cluster) {
+    let sockets = cluster.sockets();
+    let (one, two) = (
+        join_for_long(sockets, "idle", "a"),
+        join_for_long(sockets, "idle", "b"),
+    );
+    keep(&one, vec![create(1, Written), small(1, 1, 0)]);
+    assert!(is_given(give(&one, 1, &two)));
+    Box::new(two).close(true).unwrap();
+    let found = here(seek(&one, 1));
+    assert!(found.clean && releases(&found).len() == 1);
 }

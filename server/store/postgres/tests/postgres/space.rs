@@ -110,6 +110,7 @@ fn a_store_that_servers_share() {
     given::no_segment_is_given_to_an_earlier_start_of_its_owner(&cluster);
     given::a_segment_that_lacks_records_is_not_given(&cluster);
     given::a_segment_that_its_owner_has_lost_is_not_clean(&cluster);
+    given::a_server_that_was_given_a_segment_ends_in_order(&cluster);
     drains::nobody_is_sent_to_a_drained_server(&cluster);
     drains::a_drained_server_sends_nobody_to_its_earlier_start(&cluster);
     drains::a_drained_server_is_given_nothing_and_keeps_what_it_has(&cluster);
@@ -125,8 +126,8 @@ fn a_store_that_servers_share() {
 /// [STORE-14] [SPACE-1] [SPACE-5] [SPACE-7]
 fn a_segment_has_one_owner_until_that_stops(cluster: &Cluster) {
     let (one, two) = (
-        join(cluster.sockets(), "one", "a"),
-        join(cluster.sockets(), "one", "b"),
+        join_for_long(cluster.sockets(), "one", "a"),
+        join_for_long(cluster.sockets(), "one", "b"),
     );
     assert_ne!(one.owner_epoch(), two.owner_epoch());
     assert_eq!(one.identity().space, two.identity().space);
@@ -145,7 +146,7 @@ fn a_segment_has_one_owner_until_that_stops(cluster: &Cluster) {
         Some(1)
     );
     keep(&two, vec![small(1, 2, 0)]);
-    let three = join(cluster.sockets(), "one", "c");
+    let three = join_for_long(cluster.sockets(), "one", "c");
     assert!(is_at(seek(&three, 1), "b"));
 }
 
@@ -283,8 +284,8 @@ fn one_of_several_makes_the_tables(cluster: &Cluster) {
 /// [SPACE-8] [STORE-14]
 fn two_servers_that_create_a_path_make_one_segment(cluster: &Cluster) {
     let (one, two) = (
-        join(cluster.sockets(), "path", "a"),
-        join(cluster.sockets(), "path", "b"),
+        join_for_long(cluster.sockets(), "path", "a"),
+        join_for_long(cluster.sockets(), "path", "b"),
     );
     keep(&one, vec![create(1, Synced)]);
     let mut same = create(7, Synced);
@@ -302,8 +303,8 @@ fn two_servers_that_create_a_path_make_one_segment(cluster: &Cluster) {
 
 fn a_removed_path_is_free(cluster: &Cluster) {
     let (one, two) = (
-        join(cluster.sockets(), "free", "a"),
-        join(cluster.sockets(), "free", "b"),
+        join_for_long(cluster.sockets(), "free", "a"),
+        join_for_long(cluster.sockets(), "free", "b"),
     );
     keep(&one, vec![create(1, Synced)]);
     let removal = other(1, LogBody::Other(LogKind::Remove as i32));
