@@ -463,10 +463,14 @@ impl Member {
                 owner: self.epoch,
                 segments: segments.clone(),
             },
-            Doing::Ending => Work::End {
-                epoch: self.epoch,
-                heads: locked(&self.shared).known.heads(),
-            },
+            Doing::Ending => {
+                let shared = locked(&self.shared);
+                Work::End {
+                    epoch: self.epoch,
+                    heads: shared.known.heads(),
+                    claims: shared.claims.clone(),
+                }
+            }
             Doing::Save { segment, saved, .. } => {
                 let shared = locked(&self.shared);
                 let known = shared.known.get(*segment);

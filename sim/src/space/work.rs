@@ -6,6 +6,7 @@ use super::tables::{Change, OwnerRow, Saved, SegmentRow, Tables};
 use interweave_store::{Record, Watch};
 use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::LogBody;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -82,10 +83,12 @@ pub enum Work {
         head: u64,
         member: u64,
     },
-    /// The server ends in order. Its segments have these heads.
+    /// The server ends in order. Its segments have these heads, and it has claimed or made
+    /// segments under these epochs.
     End {
         epoch: u64,
         heads: Vec<(u64, u64)>,
+        claims: BTreeSet<u64>,
     },
 }
 
@@ -243,7 +246,11 @@ impl Work {
                     false => row.counter.max(*count),
                 };
             })),
-            Work::End { epoch, heads } => end(tables, *epoch, heads),
+            Work::End {
+                epoch,
+                heads,
+                claims,
+            } => end(tables, *epoch, (heads, claims)),
             Work::Find { path } => Ok((Vec::new(), Found::Place(find(tables, path)))),
             Work::Claim {
                 owner,
@@ -382,15 +389,17 @@ fn change_owner(
     (changes, Found::Changed(true))
 }
 
-/// The server ends in order, if nothing of its segments is lost, and it knows all of them.
-fn end(tables: &Tables, epoch: u64, heads: &[(u64, u64)]) -> Ended {
+/// The server ends in order, if nothing of its segments is lost, and it knows all that it has
+/// claimed or made.
+fn end(tables: &Tables, epoch: u64, (heads, claims): (&[(u64, u64)], &BTreeSet<u64>)) -> Ended {
     let lacks = |(id, head): &(u64, u64)| {
         let row = tables.segments.get(id);
         row.is_none_or(|row| row.head < *head)
     };
     let is_known = |id: &u64| heads.iter().any(|(known, _)| known == id);
-    let mut own = tables.segments.iter();
-    let has_lost = own.any(|(id, row)| row.owner == epoch && !row.is_removed && !is_known(id));
+    let is_own = |row: &SegmentRow| row.owner == epoch && claims.contains(&row.epoch);
+    let mut all = tables.segments.iter();
+    let has_lost = all.any(|(id, row)| is_own(row) && !row.is_removed && !is_known(id));
     match has_lost || heads.iter().any(lacks) {
         true => Err(Rollback::NotAsKnown),
         false => Ok(change_owner(tables, epoch, |row| row.is_clean = true)),
