@@ -85,7 +85,12 @@ fn cannot_write(shell: &Shell, store: &StoreStatus) -> Option<(Status, String)> 
         "no standing: {}, so the lease is not renewed and nobody is served",
         hindrance.text()
     );
-    Some((status.into(), said.map_or(String::new(), |(_, why)| why)))
+    Some((
+        status.into(),
+        said.map(|(_, why)| why)
+            .or(store.last_error.clone())
+            .unwrap_or_default(),
+    ))
 }
 
 /// Returns whether clients are to be sent to this server, and a line of JSON about it.

@@ -655,10 +655,11 @@ impl Shell {
             return None;
         }
         let status = self.store_status();
-        Some(match (status.alone, status.away) {
-            (Some(_), _) => Hindrance::Alone,
-            (None, Some(_)) => Hindrance::Away,
-            (None, None) => Hindrance::Unknown,
+        Some(match (status.alone, status.away, status.full) {
+            (Some(_), ..) => Hindrance::Alone,
+            (None, Some(_), _) => Hindrance::Away,
+            (None, None, Some(_)) => Hindrance::Full,
+            (None, None, None) => Hindrance::Unknown,
         })
     }
 

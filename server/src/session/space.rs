@@ -53,6 +53,8 @@ pub struct Space {
 pub enum Hindrance {
     /// The database has no synchronous standby.
     Alone,
+    /// The database has no space.
+    Full,
     /// The database does not answer, or a check of its settings fails.
     Away,
     Unknown,
@@ -63,7 +65,8 @@ impl Hindrance {
         match self {
             Hindrance::Alone => "the database has no synchronous standby (STORE_ALONE)",
             Hindrance::Away => "the database cannot be reached, or a setting of it is wrong",
-            Hindrance::Unknown => "the store has not answered in time",
+            Hindrance::Full => "the database has no space (STORE_FULL)",
+            Hindrance::Unknown => "the store has not taken the renewal in time",
         }
     }
 

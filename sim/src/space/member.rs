@@ -469,6 +469,7 @@ impl Member {
                     epoch: self.epoch,
                     heads: shared.known.heads(),
                     claims: shared.claims.clone(),
+                    doubts: shared.doubts.clone(),
                 }
             }
             Doing::Save { segment, saved, .. } => {

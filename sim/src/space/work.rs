@@ -83,12 +83,13 @@ pub enum Work {
         head: u64,
         member: u64,
     },
-    /// The server ends in order. Its segments have these heads, and it has claimed or made
-    /// segments under these epochs.
+    /// The server ends in order. Its segments have these heads. It has claimed or made segments
+    /// under these epochs, and may have claimed the segments in doubt.
     End {
         epoch: u64,
         heads: Vec<(u64, u64)>,
         claims: BTreeSet<u64>,
+        doubts: BTreeSet<u64>,
     },
 }
 
@@ -250,7 +251,8 @@ impl Work {
                 epoch,
                 heads,
                 claims,
-            } => end(tables, *epoch, (heads, claims)),
+                doubts,
+            } => end(tables, *epoch, heads, (claims, doubts)),
             Work::Find { path } => Ok((Vec::new(), Found::Place(find(tables, path)))),
             Work::Claim {
                 owner,
@@ -390,16 +392,22 @@ fn change_owner(
 }
 
 /// The server ends in order, if nothing of its segments is lost, and it knows all that it has
-/// claimed or made.
-fn end(tables: &Tables, epoch: u64, (heads, claims): (&[(u64, u64)], &BTreeSet<u64>)) -> Ended {
+/// claimed or made, or may have claimed.
+fn end(
+    tables: &Tables,
+    epoch: u64,
+    heads: &[(u64, u64)],
+    (claims, doubts): (&BTreeSet<u64>, &BTreeSet<u64>),
+) -> Ended {
     let lacks = |(id, head): &(u64, u64)| {
         let row = tables.segments.get(id);
         row.is_none_or(|row| row.head < *head)
     };
     let is_known = |id: &u64| heads.iter().any(|(known, _)| known == id);
-    let is_own = |row: &SegmentRow| row.owner == epoch && claims.contains(&row.epoch);
-    let mut all = tables.segments.iter();
-    let has_lost = all.any(|(id, row)| is_own(row) && !row.is_removed && !is_known(id));
+    let has_had = |id, row: &SegmentRow| claims.contains(&row.epoch) || doubts.contains(id);
+    let has_lost = tables.segments.iter().any(|(id, row)| {
+        row.owner == epoch && has_had(id, row) && !row.is_removed && !is_known(id)
+    });
     match has_lost || heads.iter().any(lacks) {
         true => Err(Rollback::NotAsKnown),
         false => Ok(change_owner(tables, epoch, |row| row.is_clean = true)),

@@ -92,9 +92,10 @@ fn open_only() -> Request {
 fn space_2_a_server_without_standing_serves_nobody() {
     let mut world = joined();
     for (connection, hindrance, words) in [
-        (1, None, "has not answered in time"),
+        (1, None, "has not taken the renewal in time"),
         (2, Some(Hindrance::Alone), "STORE_ALONE"),
         (3, Some(Hindrance::Away), "cannot be reached"),
+        (4, Some(Hindrance::Full), "STORE_FULL"),
     ] {
         if let Some(hindrance) = hindrance {
             world.engine.hindered_by(hindrance);
@@ -111,7 +112,7 @@ fn space_2_a_server_without_standing_serves_nobody() {
         assert_eq!(world.closed.last(), Some(&connection));
     }
     renew(&mut world, Ok(()));
-    world.hello(4);
+    world.hello(5);
 }
 
 #[test]

@@ -21,16 +21,20 @@ UPDATE {s}.owner SET counter = greatest(counter, $2), is_drained = $3 FROM setti
 WHERE epoch = $1 AND NOT is_clean AND setting.set = 'on0notice'";
 
 /// Rows of servers that have ended or are over, and own no segment. The counter is compared as in
-/// [`members::end`].
+/// [`members::end`]. A row that a transaction holds is passed over: the next renewal would wait.
 const SWEEP: &str = "
-DELETE FROM {s}.owner o
-WHERE address IS NOT NULL
-  AND (is_clean OR EXISTS (SELECT FROM unnest($1::bigint[], $2::bigint[]) AS over (epoch, counter)
-                           WHERE over.epoch = o.epoch AND over.counter = o.counter))
-  AND NOT EXISTS (SELECT FROM {s}.segment g WHERE g.owner = o.epoch)";
+WITH gone AS MATERIALIZED (
+  SELECT epoch FROM {s}.owner o
+  WHERE address IS NOT NULL
+    AND (is_clean OR EXISTS (SELECT FROM unnest($1::bigint[], $2::bigint[]) AS over (epoch, counter)
+                             WHERE over.epoch = o.epoch AND over.counter = o.counter))
+  FOR UPDATE SKIP LOCKED)
+DELETE FROM {s}.owner o USING gone
+WHERE o.epoch = gone.epoch
+  AND NOT EXISTS (SELECT FROM {s}.segment g WHERE g.owner = o.epoch AND NOT g.is_removed)";
 
 /// A server that has crashed may have asked for one renewal that comes after its end.
-const RENEWALS_OF_A_LIVING_SERVER: i64 = 2;
+const RISES_OF_A_LIVING_SERVER: u32 = 2;
 
 pub struct Renewals {
     epoch: u64,
@@ -39,8 +43,9 @@ pub struct Renewals {
     watch: Arc<Watch>,
     count: i64,
     /// Servers that joined before this one and advertise its address, with the counters that were
-    /// seen first. Most often they are earlier starts of this server.
-    twins: HashMap<i64, i64>,
+    /// seen last, and how often these have risen. Most often they are earlier starts of this
+    /// server.
+    twins: HashMap<i64, (i64, u32)>,
     /// Servers that are over, with their counters, whose rows are to be swept away.
     over: HashMap<i64, i64>,
     /// Those of which that was tried.
@@ -108,14 +113,18 @@ impl Renewals {
             }
         }
         self.watch.forget_all_but(&epochs);
+        self.swept.retain(|epoch, _| epochs.contains(epoch));
+        self.twins.retain(|epoch, _| epochs.contains(epoch));
         Ok(())
     }
 
     /// Two servers with one address would send their clients to each other, and each would take the
     /// other for its own earlier start [SPACE-17]. The one that joined later stops.
     fn check_twin(&mut self, epoch: i64, counter: i64) -> Result<(), StoreError> {
-        let first = *self.twins.entry(epoch).or_insert(counter);
-        match counter.saturating_sub(first) < RENEWALS_OF_A_LIVING_SERVER {
+        let (last, rises) = self.twins.entry(epoch).or_insert((counter, 0));
+        *rises += u32::from(counter > *last);
+        *last = counter;
+        match *rises < RISES_OF_A_LIVING_SERVER {
             true => Ok(()),
             false => Err(StoreError::Fenced(format!(
                 "server {epoch} of this space also has --advertise {}, and renews its lease; give \

@@ -14,8 +14,7 @@ use crate::segments::Segment;
 use crate::shared::Shared;
 use crate::transaction;
 use interweave_store::{Elsewhere, RecoveredSegment, Since, StoreError, Watch};
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 use tokio_postgres::Row;
 
@@ -72,9 +71,6 @@ pub struct Seeker {
     pub epoch: u64,
     pub watch: Arc<Watch>,
     shared: Arc<Shared>,
-    /// The segments that it has tried to claim, and has not read since. It has forgotten their
-    /// last owners.
-    doubts: Mutex<HashSet<i64>>,
 }
 
 impl Seeker {
@@ -84,7 +80,6 @@ impl Seeker {
             epoch,
             watch: Arc::clone(watch),
             shared: Arc::clone(shared),
-            doubts: Mutex::default(),
         }
     }
 
@@ -113,16 +108,15 @@ impl Seeker {
 
     fn place_in(&self, row: &Row, look: (Instant, Instant)) -> Place {
         let has_had = |id: &i64, epoch: &i64| {
-            let doubts = self.doubts.lock();
-            doubts.unwrap_or_else(PoisonError::into_inner).contains(id)
-                || self.shared.lock().claims.contains(epoch)
+            let told = self.shared.lock();
+            told.doubts.contains(id) || told.claims.contains(epoch)
         };
         place_in(row, self.epoch, has_had, &self.watch, look)
     }
 
     /// Returns whether that is new.
     fn doubt(&self, id: i64, is_doubted: bool) -> bool {
-        let mut doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner);
+        let doubts = &mut self.shared.lock().doubts;
         match is_doubted {
             true => doubts.insert(id),
             false => doubts.remove(&id),

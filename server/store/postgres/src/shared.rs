@@ -13,6 +13,9 @@ pub struct Told {
     pub status: StoreStatus,
     /// The epochs under which this server has claimed, or made, segments.
     pub claims: HashSet<i64>,
+    /// The segments that it has tried to claim, and has not read since. It has forgotten their
+    /// last owners.
+    pub doubts: HashSet<i64>,
 }
 
 /// `told` is never held while the database is asked.

@@ -23,8 +23,9 @@ const BATCH_GROUPS: usize = 512;
 
 /// An end in order says that nothing is lost. A crash of PostgreSQL may have taken records that did
 /// not wait for its disk, and the owner may have appended nothing since. A segment that the owner
-/// has claimed, and that it does not know, was lost by it: nobody can say what it lacks. One that
-/// was given to it and that nobody has asked for has a claim of another server, and lacks nothing.
+/// has claimed, or may have claimed, and that it does not know, was lost by it: nobody can say what
+/// it lacks. One that was given to it and that nobody has asked for has a claim of another server,
+/// and lacks nothing.
 const END: &str = "
 UPDATE {s}.owner SET is_clean = true
 WHERE epoch = $1 AND NOT EXISTS (
@@ -33,7 +34,8 @@ WHERE epoch = $1 AND NOT EXISTS (
   WHERE s.head IS NULL OR s.head < n.head)
 AND NOT EXISTS (
   SELECT 1 FROM {s}.segment s LEFT JOIN unnest($2::bigint[]) AS n(id) ON n.id = s.id
-  WHERE s.owner = $1 AND s.epoch = ANY ($4::bigint[]) AND NOT s.is_removed AND n.id IS NULL)";
+  WHERE s.owner = $1 AND (s.epoch = ANY ($4::bigint[]) OR s.id = ANY ($5::bigint[]))
+    AND NOT s.is_removed AND n.id IS NULL)";
 
 pub enum Job {
     Append(Append),
@@ -398,14 +400,15 @@ impl Writer {
         let Some((connection, _)) = &self.connection else {
             return Err(StoreError::Closed);
         };
-        let ((ids, heads), claims) = {
+        let ((ids, heads), claims, doubts) = {
             let told = self.shared.lock();
             let claims: Vec<i64> = told.claims.iter().copied().collect();
-            (told.segments.heads(), claims)
+            let doubts: Vec<i64> = told.doubts.iter().copied().collect();
+            (told.segments.heads(), claims, doubts)
         };
-        let columns = (self.owner.epoch as i64, ids, heads, claims);
+        let epoch = self.owner.epoch as i64;
         let ended = connection
-            .execute(END, &[&columns.0, &columns.1, &columns.2, &columns.3])
+            .execute(END, &[&epoch, &ids, &heads, &claims, &doubts])
             .await?;
         match ended {
             0 => Err(StoreError::Io(

@@ -232,3 +232,28 @@ pub fn a_server_that_was_given_a_segment_ends_in_order(cluster: &Cluster) {
     let found = here(seek(&one, 1));
     assert!(found.clean && releases(&found).len() == 1);
 }
+
+/// The claim may be there, and what the segment lacks was told by the row of its last owner alone.
+/// [STORE-17]
+pub fn a_server_with_a_claim_in_doubt_does_not_end_in_order(cluster: &mut Cluster) {
+    let sockets = cluster.sockets().to_path_buf();
+    let one = join_for_long(&sockets, "in_doubt", "a");
+    let two = join_for_long(&sockets, "in_doubt", "b");
+    keep(&one, vec![create(1, Written), small(1, 1, 0)]);
+    let gone = format!(
+        "DELETE FROM in_doubt.owner WHERE epoch = {}",
+        one.owner_epoch()
+    );
+    cluster.admin().run(&gone);
+    cluster.pause_standby();
+    std::thread::scope(|scope| {
+        let sought = scope.spawn(|| seek(&two, 1));
+        let waiting = cluster.admin().waiting();
+        let cancel = format!("SELECT pg_cancel_backend({waiting}::int)");
+        cluster.admin().run(&cancel);
+        let error = sought.join().unwrap().unwrap_err().to_string();
+        assert!(error.contains("is not on the standby"), "{error}");
+    });
+    cluster.resume_standby();
+    assert!(Box::new(two).close(true).is_err());
+}

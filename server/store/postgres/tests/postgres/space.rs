@@ -119,6 +119,7 @@ fn a_store_that_servers_share() {
     roll::a_server_that_has_its_store_alone_sees_the_database(&cluster);
     a_lease_is_renewed_on_the_standby(&mut cluster);
     a_renewal_whose_wait_is_cancelled_is_none(&mut cluster);
+    given::a_server_with_a_claim_in_doubt_does_not_end_in_order(&mut cluster);
     a_start_has_patience_with_its_first_look_for_shared_rules(&mut cluster);
     roll::a_missing_standby_is_told(&cluster);
 }
