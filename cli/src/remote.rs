@@ -72,6 +72,8 @@ enum Repeated {
 enum Unanswered {
     /// Another server may take the segment over.
     OwnerIsAway(ClientError),
+    /// The connection to the server that was asked first is gone. It may have had the request.
+    IsLost(ClientError),
     Failed(ClientError),
 }
 
@@ -115,12 +117,12 @@ impl Remote {
                 Ok(answer) => return Ok(answer),
                 Err(Unanswered::OwnerIsAway(error)) => error,
                 // It may have closed the connection during the pause.
-                Err(Unanswered::Failed(error)) if has_waited && error.is_lost() => {
+                Err(Unanswered::IsLost(_)) if has_waited && repeated == Repeated::Always => {
                     (self.client, self.server) = self.ring.connect(&greeting())?;
                     has_waited = false;
                     continue;
                 }
-                Err(Unanswered::Failed(error)) => return Err(error),
+                Err(Unanswered::IsLost(error) | Unanswered::Failed(error)) => return Err(error),
             };
             if Instant::now() + PAUSE >= until {
                 return Err(away);
@@ -128,6 +130,10 @@ impl Remote {
             self.say_once(&away);
             sleep(PAUSE);
             has_waited = true;
+            if repeated == Repeated::Unsent {
+                // On a connection that has just answered the request is lost by no old closing.
+                (self.client, self.server) = self.ring.connect(&greeting())?;
+            }
         }
     }
 
@@ -156,6 +162,7 @@ impl Remote {
             let Some(to) = error.redirect().filter(|_| hops < MOST_HOPS) else {
                 return Err(match owner {
                     Some((to, _)) => self.unanswered(&to, repeated, error),
+                    None if error.is_lost() => Unanswered::IsLost(error),
                     None => Unanswered::Failed(error),
                 });
             };
@@ -288,6 +295,7 @@ impl Remote {
                 let closed = self.client.close(opened.segment);
                 closed.map_err(|error| self.failure(error)).map(|()| false)
             }
+            Err(error) if error.is_lost() => Err(self.failure(error)),
             Err(ClientError::Refused(refusal)) => Ok(refusal.code == ErrorCode::Damaged),
             Err(error) => Err(self.failure(error)),
         }

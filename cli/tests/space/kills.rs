@@ -142,6 +142,7 @@ impl World {
         let mut subscriber = Subscriber::start(program, &self.servers);
         let spot = &self.spots[segment];
         while !self.is_over() && !subscriber.opens(&spot.path) {}
+        let mut last = 0;
         while !self.is_over() {
             let begun = Instant::now();
             let Some(version) = subscriber.read() else {
@@ -153,6 +154,8 @@ impl World {
                 age <= most,
                 "{path}: a copy of version {version} is {age:?} old"
             );
+            assert!(version >= last, "{path}: {version} after {last} was read");
+            last = version;
             let mut oldest = self.oldest.lock().expect("nobody has failed");
             *oldest = oldest.max(age);
             self.reads_subscribed.fetch_add(1, Ordering::Relaxed);
@@ -343,6 +346,10 @@ fn report((kind, count): (&str, usize), world: &World, mut pauses: Vec<Duration>
     let reads = world.reads.load(Ordering::SeqCst);
     let soon = world.reads_soon.load(Ordering::SeqCst);
     let subscribed = world.reads_subscribed.load(Ordering::SeqCst);
+    assert!(
+        subscribed > 0 || subscribers() == 0,
+        "no subscriber has read"
+    );
     pauses.sort_unstable();
     let (median, worst) = (pauses[pauses.len() / 2], pauses[pauses.len() - 1]);
     println!(

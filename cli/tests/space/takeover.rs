@@ -1,6 +1,7 @@
 //! A large segment whose owner is killed: how long its writer waits until another server has it.
 
 use crate::ballast::load;
+use crate::clients::PATIENT;
 use crate::kills::{kills, lease, number};
 use crate::member::{new_port, Member};
 use crate::wanderer::Wanderer;
@@ -28,6 +29,7 @@ fn a_large_segment_is_taken_over() {
         members[owner].server.kill();
         let killed = Instant::now();
         while writer.write().is_err() {
+            assert!(killed.elapsed() < PATIENT, "nobody takes it over");
             thread::sleep(Duration::from_millis(5));
         }
         pauses.push(killed.elapsed());
