@@ -112,8 +112,9 @@ impl Server {
             let (world_ns, may_lose_written) = (env.world_ns, env.database_has_lost);
             let history = &mut env.history[segment];
             match history.durable {
-                // It was saved before it was given [SPACE-21].
-                Durability::Memory if was_given => {}
+                // It was saved before it was given [SPACE-21], and nothing that its owner knew was
+                // gone [SPACE-20].
+                Durability::Memory | Durability::Written if was_given => {}
                 Durability::Memory => history.may_have_lost(world_ns),
                 Durability::Written if may_lose_written => history.may_have_lost(world_ns),
                 Durability::Written | Durability::Synced => {}
