@@ -72,7 +72,7 @@ fn search_in_space(defect: Defect) -> Option<Search> {
 fn search_in_moves(defect: Defect) -> Option<Search> {
     Some(match defect {
         Defect::GivenUncompared | Defect::GivenInDoubt => (1, 20, "the giver is silent"),
-        Defect::GivenBehind => (100, 60, "linear history"),
+        Defect::GivenBehind => (100, 60, "acknowledged is there"),
         Defect::GivenAmidRelease => (1, 60, "acknowledged is there"),
         Defect::GivenUnsaved => (1, 20, "acknowledged is there"),
         Defect::DrainForgotten => (1, 20, "drained servers claim nothing"),
