@@ -84,6 +84,7 @@ const NAME_A_STANDBY: &str =
      `application_name=standby1` in its primary_conninfo, or start the server with --store-alone, \
      which keeps one copy";
 const STANDBY_NAMES: &str = "standby-names";
+const STANDBY_SETTING: &str = "synchronous_standby_names";
 const NAME_NO_RECEIVER: &str =
     "name the standbys in `synchronous_standby_names` instead of *, so that programs which only \
      copy the log, as pg_receivewal and pg_basebackup do, do not count as standbys";
@@ -113,8 +114,7 @@ pub async fn check(connection: &Connection, is_alone: bool) -> Result<(), StoreE
 
 /// Checks again what may change while a connection lasts.
 pub async fn check_standby(connection: &Connection) -> Result<(), StoreError> {
-    let select = "SELECT current_setting('synchronous_standby_names')";
-    let named: String = connection.one(select, &[]).await?.get(0);
+    let named = setting(connection, STANDBY_SETTING).await?;
     standby(connection, &named).await?.result()
 }
 
@@ -154,12 +154,15 @@ pub async fn inspect(target: &Target, is_alone: bool) -> Result<Vec<Checked>, St
     Ok(all)
 }
 
+async fn setting(connection: &Connection, name: &str) -> Result<String, StoreError> {
+    let row = connection
+        .one("SELECT current_setting($1)", &[&name])
+        .await?;
+    Ok(row.get(0))
+}
+
 async fn database(connection: &Connection, is_alone: bool) -> Result<Vec<Checked>, StoreError> {
-    let setting = |name: &'static str| async move {
-        let select = "SELECT current_setting($1)";
-        let row = connection.one(select, &[&name]).await?;
-        Ok::<String, StoreError>(row.get(0))
-    };
+    let setting = |name: &'static str| setting(connection, name);
     let number = setting("server_version_num").await?;
     let version = format!("this is PostgreSQL {}", setting("server_version").await?);
     let is_old = number.parse::<i32>().unwrap_or(0) / 10_000 < OLDEST;
@@ -199,7 +202,7 @@ async fn database(connection: &Connection, is_alone: bool) -> Result<Vec<Checked
         "off" => Checked::ok("read-write", found),
         _ => Checked::wrong("read-write", found, LET_IT_WRITE),
     });
-    let named = setting("synchronous_standby_names").await?;
+    let named = setting(STANDBY_SETTING).await?;
     all.push(match is_alone {
         true => Checked::ok(STANDBY, "none is wanted: the store has one copy"),
         false => standby(connection, &named).await?,
@@ -210,8 +213,7 @@ async fn database(connection: &Connection, is_alone: bool) -> Result<Vec<Checked
 /// With `*` a program that only copies the log acknowledges commits while the standby stands still.
 /// A start does not refuse that, because a standby is attached.
 async fn standby_names(connection: &Connection, is_alone: bool) -> Result<Checked, StoreError> {
-    let select = "SELECT current_setting('synchronous_standby_names')";
-    let named: String = connection.one(select, &[]).await?.get(0);
+    let named = setting(connection, STANDBY_SETTING).await?;
     Ok(match named.contains('*') && !is_alone {
         true => {
             let found = format!("`synchronous_standby_names = '{named}'` names every program");
