@@ -55,7 +55,7 @@ pub struct Remote {
     server: Address,
     /// How another server named this one. Its certificate has that name.
     sent_to: Option<RedirectField>,
-    /// That an owner is away.
+    /// The user was told that an owner is away.
     has_said: bool,
 }
 
@@ -68,7 +68,7 @@ enum Repeated {
     Unsent,
 }
 
-/// Why a request about a segment has no answer.
+/// The reason for which a request about a segment has no answer.
 enum Unanswered {
     /// Another server may take the segment over.
     OwnerIsAway(ClientError),

@@ -23,7 +23,7 @@ impl Subscriber {
         }
     }
 
-    /// False: there is no such segment yet, or nobody serves it now.
+    /// Returns whether the segment was opened. It may not exist yet, or have no server now.
     pub fn opens(&mut self, path: &str) -> bool {
         let open = format!("open {}{path} 5", self.servers);
         self.agent.tell(&open) == "ok"
@@ -35,7 +35,7 @@ impl Subscriber {
         if self.agent.tell("rl") != "ok" {
             return None;
         }
-        // Before the first release there is no block.
+        // The first release makes the block.
         let value = self.agent.tell("get numbers 0").parse().unwrap_or(0);
         assert_eq!(self.agent.tell("rl_release"), "ok");
         Some(value)

@@ -148,7 +148,7 @@ fn is_away(error: &ClientError) -> bool {
     error.is_lost() || matches!(error, ClientError::TimedOut)
 }
 
-/// Why a server could not be reached, for a text that names the server.
+/// Returns the reason for which a server could not be reached. The text around it names the server.
 fn reason(error: &ClientError) -> String {
     match error {
         ClientError::Unreachable(error) => error.to_string(),

@@ -649,7 +649,8 @@ impl Shell {
         self.engine.borrow().has_standing()
     }
 
-    /// What keeps the server from its standing, as the store says it. None: it has standing.
+    /// Returns the reason for which the server has no standing, as the store says it. None: the
+    /// server has standing.
     pub fn hindrance(&self) -> Option<Hindrance> {
         if self.has_standing() {
             return None;

@@ -32,7 +32,7 @@ pub struct Space {
     until_ns: u64,
     /// When the next renewal is asked for. None: one is on its way.
     renews_ns: Option<u64>,
-    /// Tells clients why there is no standing.
+    /// The answer to HELLO says it while the server has no standing.
     hindrance: Hindrance,
     /// The requests that wait for the store to say where the segment of a path is.
     seeking: BTreeMap<String, Vec<(At, Incoming)>>,
@@ -48,7 +48,7 @@ pub struct Space {
     draining: Vec<At>,
 }
 
-/// What keeps a server from renewing its lease, as the store says it.
+/// The reason for which a server does not renew its lease, as the store says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hindrance {
     /// The database has no synchronous standby.
@@ -153,13 +153,13 @@ impl Engine {
         self.space.as_ref().is_none_or(Space::has_standing)
     }
 
-    /// What keeps this server from its standing. None: it has standing.
+    /// Returns the reason for which this server has no standing. None: the server has standing.
     pub(super) fn hindrance(&self) -> Option<Hindrance> {
         let space = self.space.as_ref().filter(|space| !space.has_standing());
         space.map(|space| space.hindrance)
     }
 
-    /// Takes note of what the store says about renewals that are not answered.
+    /// Notes the reason that the store gives for renewals without an answer.
     pub fn hindered_by(&mut self, hindrance: Hindrance) {
         if let Some(space) = &mut self.space {
             space.hindrance = hindrance;

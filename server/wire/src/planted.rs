@@ -120,7 +120,7 @@ pub enum Defect {
     ConfirmedWhileGiven,
     /// A segment in memory is given away as it was saved some time before.
     GivenUnsaved,
-    /// What was read of a segment before it was claimed is used for another incarnation of it.
+    /// A server claims a segment, and continues its copy of another incarnation.
     CopyOfOtherIncarnation,
     /// A server that was drained claims segments.
     DrainForgotten,

@@ -51,7 +51,7 @@ impl Server {
         self.engine.borrow().lost_store().is_some()
     }
 
-    /// Why the store takes nothing more, if it does not. The server is still read from.
+    /// The reason for which the store takes nothing more. The server still answers readers.
     pub fn has_stopped_store(&self) -> Option<StoreError> {
         self.store.as_ref()?.stopped()
     }

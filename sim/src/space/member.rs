@@ -66,7 +66,7 @@ struct Shared {
     jobs: Vec<Job>,
     known: Known,
     stopped: Option<StoreError>,
-    /// What was read of segments before they are claimed, by their paths.
+    /// The copies of segments that this server follows, by their paths.
     copies: BTreeMap<String, FollowedCopy>,
     /// The segments that were claimed, or that it was tried to claim, without reading them.
     doubts: BTreeSet<u64>,
