@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const SETTINGS: &str = "
 listen_addresses = ''
 shared_buffers = 16MB
-max_connections = 60
+max_connections = 200
 min_wal_size = 2MB
 max_wal_size = 64MB
 wal_keep_size = 64MB
