@@ -204,6 +204,7 @@ class Segment final : public Listener {
     bool was_elsewhere = false;  // a server other than the URL's was asked, or is to be
     bool has_next = false;       // if it fails, a server that the segment is named by is asked next
     bool is_owner_away = false;  // the server that it was sent on to last [SPACE-55]
+    bool is_owner_asked = false;  // a connection to that server was made
     // To which no connection could be made, and why. It is not tried twice.
     const ServerLink* failed = nullptr;
     Result why_failed{};

@@ -73,6 +73,7 @@ Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_
     const bool is_asked_again = caller.purpose == Purpose::open && search.is_owner_away;
     // Shortly before the deadline an attempt ends too early to say much.
     const bool was_cut_short = now_ns() - began_ns >= (deadline_ns - began_ns) / 2;
+    if (search.is_owner_asked) away = {};
     if (is_asked_again && (away.ok() || !was_cut_short)) away = opened;
     const bool was_lost = out != nullptr && out->is_lost();
     const bool is_short = out != nullptr && was_short(opened, *out, shortages);
@@ -143,6 +144,7 @@ Result Segment::try_from(Place place, Search& search, std::shared_ptr<Live>& out
       return not_reached(search.why_failed, *place.link, first);
     }
     search.may_be_dead = out == before;
+    search.is_owner_asked = hops > 0;
     protocol::redirect_field to;
     Result opened = open_on(out, search.caller, search.deadline_ns, to);
     if (opened.code != error_code::REDIRECTED || to.address.empty()) {

@@ -1,5 +1,6 @@
 // A client that servers of a space send on (spec/space.md). The servers' answers are scripted.
 #include <atomic>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -189,6 +190,39 @@ TEST_F(SentOnTest, Space55AnOwnerThatCannotBeReachedIsNamedAtTheDeadline) {
             std::string::npos)
       << result.text;
   EXPECT_GT(asked->asked(message_type::OPEN_SEGMENT), 1);
+}
+
+TEST_F(SentOnTest, Space55AnOwnerThatWasAskedIsNotCalledAway) {
+  std::promise<void> end;
+  Member slow({{message_type::OPEN_SEGMENT, [is_over = end.get_future().share()] {
+                  is_over.wait();
+                  return Answer{message_type::DONE, {}};
+                }}});
+  int openings = 0;
+  Member asked({{message_type::OPEN_SEGMENT, [&] {
+                   return redirected(++openings == 1 ? out_of_reach : slow->address());
+                 }}});
+  IW_segment* handle = nullptr;
+  const Result result = open(url(asked), handle, 2);
+  end.set_value();
+  EXPECT_EQ(result.code, error_code::TIMED_OUT) << result.text;
+  EXPECT_EQ(slow->asked(message_type::OPEN_SEGMENT), 1);
+}
+
+TEST_F(SentOnTest, Space55AnOwnerThatStopsIsNamedAtTheDeadline) {
+  Member owner({{message_type::HELLO, [] {
+                   const protocol::plain_error body{error_code::STOPPING, "it has no standing"};
+                   return Answer{message_type::ERROR, session::encoded(body)};
+                 }}});
+  Member asked;
+  asked.send_to(owner);
+  IW_segment* handle = nullptr;
+  const Result result = open(url(asked), handle, 0.3);
+  EXPECT_EQ(result.code, error_code::STOPPING) << result.text;
+  EXPECT_NE(result.text.find("the server iw://" + owner->address() +
+                             ", to which this client was sent on, cannot be reached: "),
+            std::string::npos)
+      << result.text;
 }
 
 // As a process that was stopped: the system takes connections, and nobody reads.

@@ -220,7 +220,11 @@ Result ServerLink::connect_round(std::int64_t deadline_ns, bool keep_trying,
     what_happened += (i == 0 ? "" : "; ") + host.name + ": " + host.trouble;
   }
   if (has_several_hosts()) return none_reached(is_stopping, what_happened);
-  return tried.code == error_code::UNREACHABLE ? not_reached(name_, tried.text) : tried;
+  if (tried.code == error_code::UNREACHABLE) return not_reached(name_, tried.text);
+  if (tried.code == error_code::STOPPING && is_sent_on()) {
+    return {tried.code, not_reached(name_, tried.text).text};
+  }
+  return tried;
 }
 
 Result ServerLink::none_reached(bool is_stopping, const std::string& what_happened) const {

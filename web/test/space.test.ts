@@ -125,6 +125,23 @@ test("an owner that stays away is named at the deadline [SPACE-55]", limits, asy
   assert.ok(asked.heard.filter((name) => name === "REMOVE_SEGMENT").length > 1);
 });
 
+test("an owner that was asked is not called away [SPACE-55]", limits, async () => {
+  const slow = await server();
+  slow.isSlow = true;
+  const asked = await server();
+  const own = await client(asked, { timeoutMs: 2000 });
+  const outOfReach = { address: "127.0.0.1:1", tls_name: "" };
+  for (const ask of [() => own.open("/x"), () => own.remove("/x")]) {
+    asked.owner = outOfReach;
+    asked.heard.length = 0;
+    const answer = ask();
+    await asked.next();
+    asked.sendsTo(slow);
+    await assert.rejects(answer, fails("TIMED_OUT", /./));
+  }
+  assert.deepEqual(slow.heard, ["OPEN_SEGMENT", "CLOSE_SEGMENT", "REMOVE_SEGMENT"]);
+});
+
 test("a segment is asked for until it is taken over [SPACE-55]", limits, async () => {
   const owner = await server();
   const asked = (await server()).sendsTo(owner);

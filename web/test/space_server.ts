@@ -62,6 +62,8 @@ export class SpaceServer {
   diesOfReleases = false;
   /** The next opening ends it, unanswered. */
   diesOfOpenings = false;
+  /** It answers neither openings nor removals. */
+  isSlow = false;
   /** It says that it passes clients on. */
   relays = false;
   /** Where it has passed clients on to. */
@@ -233,6 +235,7 @@ export class SpaceServer {
     for (const wake of this.waiting.splice(0)) wake();
     const isOfOwner = type === MessageType.OPEN_SEGMENT || type === MessageType.REMOVE_SEGMENT;
     if (isOfOwner && this.owner !== null) return sendOn(stream, this.owner, this.relays);
+    if (isOfOwner && this.isSlow) return null;
     switch (type) {
       case MessageType.OPEN_SEGMENT:
         if (this.diesOfOpenings) this.kill();

@@ -19,7 +19,6 @@ import { hostUrls, pathAt, serverUrlOf, waysTo } from "./hosts.js";
 import { inspected, type Inspect } from "./inspect.js";
 import { Link } from "./link.js";
 import {
-  atDeadline,
   checkSpace,
   failedThere,
   isAway,
@@ -195,23 +194,19 @@ export class Client {
     const deadline = now() + this.timeoutMs;
     // They are kept until the end, with the pauses between their attempts to connect.
     const entered: Link[] = [];
-    let away: unknown = null;
     try {
-      do {
-        away = await this.removeOnce(path, deadline, entered);
-      } while (away !== null);
-    } catch (error) {
-      throw atDeadline(error, away);
+      let isRemoved = false;
+      while (!isRemoved) isRemoved = await this.removeOnce(path, deadline, entered);
     } finally {
       for (const link of entered) this.owners.leave(link);
     }
   }
 
   /**
-   * Null, or why its owner was not reached: another server may have it by now [SPACE-55]. Throws
-   * what does not pass.
+   * False if its owner was not reached: another server may have it by now [SPACE-55]. A server that
+   * was asked and did not answer may have removed it, and the error says so.
    */
-  private async removeOnce(path: string, deadline: number, entered: Link[]): Promise<unknown> {
+  private async removeOnce(path: string, deadline: number, entered: Link[]): Promise<boolean> {
     let link = this.link;
     let live = await link.connected(deadline);
     for (let hops = 0; ; ++hops) {
@@ -221,7 +216,7 @@ export class Client {
       const to = redirectOf(message);
       if (to === null) {
         expect(message, MessageType.DONE, null);
-        return null;
+        return true;
       }
       if (hops === MOST_HOPS) throw sentTooOften(path, to);
       link = this.owners.enter(to);
@@ -230,9 +225,8 @@ export class Client {
       try {
         live = await link.tried(deadline);
       } catch (error) {
-        const told = failedThere(link, this.link, error);
-        if (isAway(error) && now() < deadline) return told;
-        throw told;
+        if (isAway(error) && now() < deadline) return false;
+        throw failedThere(link, this.link, error);
       }
       checkSpace(space, live, link);
     }

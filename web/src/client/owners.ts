@@ -56,12 +56,6 @@ export function failedThere(link: Link, home: Link, error: unknown): unknown {
   );
 }
 
-/** What the program is told at its deadline: rather that the owner was away, if that is known. */
-export function atDeadline(error: unknown, away: unknown): unknown {
-  const isLate = error instanceof InterweaveError && error.code === ErrorCode.TIMED_OUT;
-  return isLate && away !== null ? away : error;
-}
-
 export class Owners {
   private readonly links = new Map<string, { link: Link; users: number }>();
 

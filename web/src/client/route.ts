@@ -8,7 +8,6 @@ import type { RedirectField } from "../wire/protocol/field.js";
 import { now } from "./clock.js";
 import { mayPass, type Link, type Listener, type Live } from "./link.js";
 import {
-  atDeadline,
   checkSpace,
   failedThere,
   isAway,
@@ -34,7 +33,7 @@ export class Route {
   private refusal: unknown = null;
   /** Of the last time that it was sent on too often. */
   private excess: unknown = null;
-  /** Why the owner was not reached since the segment was last open. */
+  /** Why the owner was not reached at the last attempt; null: an owner was reached since. */
   private away: unknown = null;
 
   constructor(
@@ -64,7 +63,10 @@ export class Route {
       if (owner === null) return link.connected(deadline);
       try {
         const live = await link.tried(deadline);
-        if (this.link === link && !live.isLost) return live;
+        if (this.link === link && !live.isLost) {
+          if (link === owner) this.away = null;
+          return live;
+        }
         if (this.refusals !== before) throw this.refusal;
       } catch (error) {
         // Another task was quicker.
@@ -99,9 +101,10 @@ export class Route {
     return this.#session !== null && error === this.excess;
   }
 
-  /** What the program is told at its deadline. */
+  /** What the program is told at its deadline: rather that the owner is away, if it is. */
   atDeadline(error: unknown): unknown {
-    return atDeadline(error, this.away);
+    const isLate = error instanceof InterweaveError && error.code === ErrorCode.TIMED_OUT;
+    return isLate && this.away !== null ? this.away : error;
   }
 
   /** The server has sent the client on. REDIRECTED: it did so too often, or to nowhere. */

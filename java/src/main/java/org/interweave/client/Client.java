@@ -339,23 +339,19 @@ public final class Client implements AutoCloseable {
     // They are kept until the end, with the pauses between their attempts to connect.
     List<Link> borrowed = new ArrayList<>();
     borrowed.add(borrow(parsed.server(), token, files));
-    InterweaveException away = null;
     try {
-      do {
-        away = removeOnce(parsed, deadline, borrowed);
-      } while (away != null);
-    } catch (InterweaveException wrong) {
-      throw away != null && wrong.code() == Error.TIMED_OUT ? away : wrong;
+      boolean isRemoved = false;
+      while (!isRemoved) isRemoved = removeOnce(parsed, deadline, borrowed);
     } finally {
       for (Link each : borrowed) giveBack(each);
     }
   }
 
   /**
-   * Null, or why its owner was not reached: another server may have it by now [SPACE-55]. Throws
-   * what does not pass.
+   * False if its owner was not reached: another server may have it by now [SPACE-55]. A server that
+   * was asked and did not answer may have removed it, and the error says so.
    */
-  private InterweaveException removeOnce(SegmentUrl url, long deadline, List<Link> borrowed) {
+  private boolean removeOnce(SegmentUrl url, long deadline, List<Link> borrowed) {
     Link home = borrowed.get(0);
     Link from = null;
     Link at = home;
@@ -365,12 +361,11 @@ public final class Client implements AutoCloseable {
         asked.connect(deadline);
       } catch (InterweaveException wrong) {
         if (at == home || !Attempts.passesOn(wrong)) throw wrong;
-        InterweaveException away = home.ownerAway(at, wrong);
-        if (Clock.now() >= deadline) throw away;
-        return away;
+        if (Clock.now() >= deadline) throw home.ownerAway(at, wrong);
+        return false;
       }
       RedirectField to = asked.remove(url.path(), deadline);
-      if (to == null) return null;
+      if (to == null) return true;
       if (hops == Links.MOST_HOPS) throw Links.sentTooOften(url.path(), to);
       from = at;
       at = borrow(home, to);

@@ -77,7 +77,7 @@ final class Exchange {
   private InterweaveException lastFailure;
   /** The last failure is that its owner is away, so an opening continues [SPACE-55]. */
   private boolean isAskedAgain;
-  /** Why its owner was not reached since it was last open; null: it was reached. */
+  /** Why its owner was not reached at the last attempt; null: an owner was asked since. */
   private InterweaveException away;
   private long bytesReceived;
   private long messagesSent;
@@ -211,6 +211,7 @@ final class Exchange {
     mayPass = false;
     isSentTooOften = false;
     nextAsked = Freshness.FOREVER;
+    if (link != home) away = null;
     send(OPEN_SEGMENT, OpenSegment.CODEC.toBytes(body), NO_BYTES, false);
   }
 

@@ -86,6 +86,7 @@ final class SpaceServer implements AutoCloseable {
   private long opened;
   private boolean diesOfReleases;
   private boolean diesOfOpenings;
+  private boolean ignoresOpenings;
   private ErrorCode welcomesNobody;
   private final Set<MessageType> later = EnumSet.of(MessageType.RELEASE_WRITER);
   private VersionStamp newest = BEFORE;
@@ -196,6 +197,11 @@ final class SpaceServer implements AutoCloseable {
   /** The next opening ends it, unanswered. */
   synchronized void diesOfOpenings() {
     diesOfOpenings = true;
+  }
+
+  /** Openings are not answered from now on. */
+  synchronized void ignoresOpenings() {
+    ignoresOpenings = true;
   }
 
   /** Requests of that type wait: for locks, subscriptions or releases. */
@@ -335,7 +341,7 @@ final class SpaceServer implements AutoCloseable {
       }
       case OPEN_SEGMENT -> {
         if (diesOfOpenings) kill();
-        else answer(client, opening(client, message));
+        else if (!ignoresOpenings) answer(client, opening(client, message));
       }
       case LIST_SEGMENTS -> answer(client, list(stream));
       case LIST_MEMBERS -> answer(client, members(message));

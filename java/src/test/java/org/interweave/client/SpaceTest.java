@@ -115,6 +115,22 @@ class SpaceTest {
 
   /** [SPACE-55] */
   @Test
+  void anOwnerThatWasAskedIsNotCalledAway() throws Exception {
+    SpaceServer slow = server(1);
+    slow.ignoresOpenings();
+    SpaceServer asked = server(1).sendsTo(OUT_OF_REACH, "");
+    OpenOptions shortly = OpenOptions.DEFAULT.timeout(Duration.ofSeconds(2));
+    CompletableFuture<Segment> opening = client.openAsync(asked.url("/x"), shortly);
+    assertEquals(OPEN_SEGMENT, asked.heard());
+    asked.sendsTo(slow);
+    assertEquals(OPEN_SEGMENT, slow.heard());
+    ExecutionException wrong = assertThrows(ExecutionException.class, opening::get);
+    InterweaveException told = (InterweaveException) wrong.getCause();
+    assertEquals(Error.TIMED_OUT, told.code(), told.getMessage());
+  }
+
+  /** [SPACE-55] */
+  @Test
   void aSegmentIsAskedForUntilItIsTakenOver() throws Exception {
     SpaceServer owner = server(1);
     SpaceServer asked = server(1).sendsTo(owner);
