@@ -329,6 +329,23 @@ impl Remote {
         self.where_it_is(Repeated::Always, |client| client.open(path, options))
     }
 
+    /// Opens a segment that is to be made, at the server that is to have it. That server is asked
+    /// once: a second request would find the segment that the first one has made.
+    pub fn make(&mut self, path: &str, options: &OpenOptions) -> Result<SegmentOpened, Failure> {
+        let made = self.where_it_is(Repeated::Unsent, |client| client.open(path, options));
+        made.map_err(|error| self.failure(error))
+    }
+
+    /// Removes the segment if it exists and nothing was ever released to it.
+    pub fn remove_if_empty(&mut self, url: &Url) -> Result<(), Failure> {
+        match self.opened(&url.path, &OpenOptions::reading()) {
+            Ok(opened) if opened.newest.number == 0 => self.remove(url, true).map(drop),
+            Ok(_) => Ok(()),
+            Err(error) if error.code() == Some(ErrorCode::NoSegment) => Ok(()),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
     /// A copy of the newest version.
     pub fn fetch(&mut self, url: &Url) -> Result<View, Failure> {
         let view = self.open_and_fetch(url, &OpenOptions::reading());

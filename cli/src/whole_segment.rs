@@ -7,7 +7,6 @@ use interweave_master::Segment;
 use interweave_server::client::{Client, ClientError, Copy, OpenOptions, WriterLock};
 use interweave_wire::protocol::{
     Durability, ErrorCode, MessageType, MoreSerials, SegmentOpened, SerialsGranted, WriterReleased,
-    NOT_KNOWN,
 };
 use interweave_wire::{value, DiffBuilder, Url};
 
@@ -79,8 +78,8 @@ pub fn make(
     }
     let opened = open_new(remote, url, wish)?;
     let (copy, durable) = (Copy::new(opened.segment), opened.durable);
-    let (servers, path) = (url.servers.clone(), url.path.clone());
-    let unfinished = Unfinished::new(move || take_away(&servers, &path))?;
+    let made = url.clone();
+    let unfinished = Unfinished::new(move || take_away(&made))?;
     let client = remote.client();
     let lock = lock_with_serials(client, copy, last);
     let (copy, lock) = lock.map_err(|error| remote.failure(error))?;
@@ -95,8 +94,7 @@ fn open_new(remote: &mut Remote, url: &Url, wish: &Wish) -> Result<SegmentOpened
         quota_bytes: wish.quota_bytes,
         ..OpenOptions::creating(wish.durable)
     };
-    let opened = remote.client().open(&url.path, &options);
-    let opened = opened.map_err(|error| remote.failure(error))?;
+    let opened = remote.make(&url.path, &options)?;
     match opened.created {
         true => Ok(opened),
         false => Err(Failure::new(format!(
@@ -107,17 +105,11 @@ fn open_new(remote: &mut Remote, url: &Url, wish: &Wish) -> Result<SegmentOpened
 
 /// Removes the segment if nothing was ever released to it. Its connection may be in use, so another
 /// one asks.
-fn take_away(servers: &interweave_wire::mip::Servers, path: &str) {
-    let Ok(mut remote) = Remote::connect(servers) else {
-        return eprintln!("interweave: {path} may be left, empty; interweave rm removes it");
-    };
-    let listed = remote.list(path).unwrap_or_default();
-    if listed
-        .iter()
-        .any(|s| s.path == path && s.newest.number == 0 && s.clients != NOT_KNOWN)
-    {
-        // Somebody else may have removed it.
-        let _ = remote.client().remove(path);
+fn take_away(url: &Url) {
+    let removed = Remote::connect(&url.servers).and_then(|mut remote| remote.remove_if_empty(url));
+    if let Err(failure) = removed {
+        eprint!("{failure}");
+        eprintln!("interweave: {url} may be left, empty; interweave rm removes it");
     }
 }
 

@@ -52,6 +52,11 @@ fn drained_servers_send_nobody_to_each_other(one: &Member, two: &Member) {
     assert!(is_ok, "{text}");
     assert_eq!(two.refusal("/left"), None, "it has moved");
     assert_eq!(one.refusal("/new"), Some(ErrorCode::Redirected));
+    let (is_ok, text) = interweave(&["cp", &one.url("/left"), &one.url("/copied")]);
+    assert!(is_ok, "{text}");
+    assert_eq!(two.refusal("/copied"), None, "it was made there");
+    let (is_ok, text) = interweave(&["rm", &one.url("/copied")]);
+    assert!(is_ok, "{text}");
     let (is_ok, text) = interweave(&["move", &two.url("/left"), &one.url("")]);
     assert!(!is_ok && text.contains("was drained"), "{text}");
     // Its segments stay, because the other one takes none.
