@@ -392,16 +392,9 @@ impl SpaceClient {
         server: usize,
         (bytes, sent_ns): (&[u8], u64),
     ) -> Checked<()> {
-        let Some(link) = self.links.connected(server) else {
-            return Ok(());
-        };
-        link.heard(env, bytes, sent_ns);
-        while let Some(link) = self.links.connected(server) {
-            match link.next_message() {
-                Ok(Some(message)) => self.message(env, server, &message)?,
-                Ok(None) => break,
-                Err(text) => return violation("frames", text),
-            }
+        self.links.heard(env, server, bytes, sent_ns);
+        while let Some(message) = self.links.next_message(server)? {
+            self.message(env, server, &message)?;
         }
         Ok(())
     }

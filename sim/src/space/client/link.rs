@@ -3,6 +3,7 @@
 use super::Asked;
 use crate::client::bytes_of;
 use crate::env::{send_in_parts, Env, MS};
+use crate::history::{violation, Checked};
 use crate::network::{Item, Side};
 use bytes::Bytes;
 use interweave_wire::fields::field;
@@ -64,19 +65,13 @@ impl Link {
         send_in_parts(env, connection, Side::Server, bytes, env.world_ns);
     }
 
-    pub fn heard(&mut self, env: &mut Env, bytes: &[u8], sent_ns: u64) {
+    fn heard(&mut self, env: &mut Env, bytes: &[u8], sent_ns: u64) {
         self.heard_ns = env.now_ns;
         self.heard_of_ns = self.heard_of_ns.max(sent_ns);
         env.is_said(self.heard_of_ns);
         if let Some(decoder) = &mut self.decoder {
             decoder.push(bytes);
         }
-    }
-
-    pub fn next_message(&mut self) -> Result<Option<Message>, String> {
-        let decoder = self.decoder.as_mut();
-        let next = decoder.map_or(Ok(None), FrameDecoder::next_message);
-        next.map_err(|rejection| rejection.text)
     }
 
     pub fn answered(&mut self, stream: u32) -> Option<Asked> {
@@ -117,6 +112,24 @@ impl Links {
 
     pub fn get(&self, server: usize) -> Option<&Link> {
         self.all.get(&server)
+    }
+
+    /// Bytes came from that server.
+    pub fn heard(&mut self, env: &mut Env, server: usize, bytes: &[u8], sent_ns: u64) {
+        if let Some(link) = self.connected(server) {
+            link.heard(env, bytes, sent_ns);
+        }
+    }
+
+    /// None: no further message of that server is whole, or its connection is closed.
+    pub fn next_message(&mut self, server: usize) -> Checked<Option<Message>> {
+        let link = self.connected(server);
+        match link.and_then(|link| link.decoder.as_mut()) {
+            Some(decoder) => decoder
+                .next_message()
+                .or_else(|rejection| violation("frames", rejection.text)),
+            None => Ok(None),
+        }
     }
 
     pub fn space_of(&self, server: usize) -> Option<[u8; 16]> {
