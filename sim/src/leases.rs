@@ -11,7 +11,7 @@ use crate::history::{violation, Checked};
 use interweave_server::session::{Absence, Effect, Incoming, Request, ServerMessage};
 use interweave_wire::protocol::xdr::{Reader, Xdr};
 use interweave_wire::protocol::*;
-use removals::Removals;
+use removals::{Removals, Wish};
 use std::collections::BTreeMap;
 
 /// A lease may end later by this much.
@@ -93,9 +93,8 @@ impl Leases {
                 self.asked_strictly.insert(name, r.segment);
             }
             Request::OpenSegment(r) => self.removals.asked_to_open(name, &r.path),
-            // Nothing is granted while a segment is handed over either [SPACE-19].
-            Request::RemoveSegment(RemoveSegment { path })
-            | Request::HandOver(HandOver { path, .. }) => self.removals.asked(name, path),
+            Request::RemoveSegment(r) => self.removals.asked(name, &r.path, Wish::Removal),
+            Request::HandOver(r) => self.removals.asked(name, &r.path, Wish::HandOver),
             Request::ReleaseReader(r) => drop(self.strict.remove(&(r.segment, connection))),
             Request::AbortWriter(r) => self.forget(r.segment, r.fence),
             // A client that closes a segment gives up its locks.
@@ -162,11 +161,18 @@ impl Leases {
                     } if is_grant(message) == of_grants => {
                         self.said(now_ns, *connection, message)?;
                     }
+                    Effect::Give { segment, .. } => self.removals.gives(*segment),
                     _ => {}
                 }
             }
         }
         Ok(())
+    }
+
+    /// The store has given the segment to another server, or has not.
+    pub fn given(&mut self, now_ns: u64, segment: u32) {
+        self.removals.given(segment);
+        self.wait_from(now_ns, segment);
     }
 
     /// A message goes to a client.
@@ -344,8 +350,11 @@ impl Leases {
     }
 
     /// The connection is lost, or closed. Its session lives, and may let its locks go.
-    pub fn gone(&mut self, connection: u64) {
+    pub fn gone(&mut self, now_ns: u64, connection: u64) {
         self.going(connection);
+        for segment in self.removals.gone(connection) {
+            self.wait_from(now_ns, segment);
+        }
         self.asked_strictly.retain(|(of, _), _| *of != connection);
     }
 
@@ -402,7 +411,7 @@ impl Leases {
             let due_ns = hold.last_ns.max(waiting.since_ns) + TICK_NS;
             let is_kept = hold.is_releasing
                 || self.strict.keys().any(|(of, _)| *of == waiting.segment)
-                || self.removals.is_removing(waiting.segment);
+                || self.removals.keeps_back(waiting.segment);
             if now_ns > due_ns && !is_kept {
                 let text = format!(
                     "segment {}: fence {} holds the lock {} ms after its lease, and somebody waits",
@@ -463,7 +472,7 @@ mod tests {
         };
         leases.waiting.insert((3, 1), waiting);
         assert!(leases.check(1_011 * MS).is_err());
-        leases.removals.asked((2, 3), "/s");
+        leases.removals.asked((2, 3), "/s", Wish::Removal);
         assert!(leases.check(1_500 * MS).is_ok());
         // The store refuses: the lock is free then [SPACE-28].
         let body = ErrorReply {
@@ -475,6 +484,26 @@ mod tests {
         leases.said(1_500 * MS, 2, &message).unwrap();
         assert!(leases.check(1_510 * MS).is_ok());
         assert!(leases.check(1_511 * MS).is_err());
+    }
+
+    #[test]
+    fn a_hand_over_ends_with_its_connection_unless_the_store_gives_the_segment() {
+        let mut leases = held();
+        leases.removals.asked_to_open((2, 1), "/s");
+        leases.removals.opened((2, 1), 1);
+        let waiting = Waiting {
+            segment: 1,
+            since_ns: 900 * MS,
+        };
+        leases.waiting.insert((3, 1), waiting);
+        leases.removals.asked((2, 3), "/s", Wish::HandOver);
+        assert!(leases.check(1_500 * MS).is_ok());
+        leases.removals.gives(1);
+        leases.gone(1_500 * MS, 2);
+        assert!(leases.check(1_800 * MS).is_ok());
+        leases.given(1_800 * MS, 1);
+        assert!(leases.check(1_810 * MS).is_ok());
+        assert!(leases.check(1_811 * MS).is_err());
     }
 
     #[test]
@@ -493,7 +522,7 @@ mod tests {
         };
         let message = ServerMessage::about(1, MessageType::ReaderAcquired, 3, &body);
         leases.said(1_000 * MS, 2, &message).unwrap();
-        leases.gone(2);
+        leases.gone(1_000 * MS, 2);
         let waiting = Waiting {
             segment: 1,
             since_ns: 1_000 * MS,

@@ -708,7 +708,7 @@ impl Server {
 
     fn close(&mut self, env: &mut Env, connection: u64) {
         if self.connections.remove(&connection).is_some() {
-            self.leases.gone(connection);
+            self.leases.gone(env.now_ns, connection);
             env.net.close(connection, Side::Server);
             env.send(connection, Side::Client, Item::Close);
         }
@@ -721,7 +721,7 @@ impl Server {
             self.event(env, |engine, now_ns| {
                 engine.disconnected(now_ns, connection);
             });
-            self.leases.gone(connection);
+            self.leases.gone(env.now_ns, connection);
         }
     }
 

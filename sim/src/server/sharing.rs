@@ -177,6 +177,7 @@ impl Server {
             Ok(Given::Not(_)) => "a segment is not given",
             Err(_) => "a segment is given, or not",
         });
+        self.leases.given(env.now_ns, segment);
         self.event(env, |engine, now_ns| engine.given(now_ns, segment, given));
     }
 
