@@ -74,6 +74,8 @@ fn search_in_moves(defect: Defect) -> Option<Search> {
         Defect::GivenUncompared | Defect::GivenInDoubt => (1, 20, "the giver is silent"),
         Defect::GivenBehind => (100, 60, "acknowledged is there"),
         Defect::GivenAmidRelease => (1, 60, "acknowledged is there"),
+        Defect::GivenBeginsAnew => (1, 20, "the incarnation stays"),
+        Defect::FollowedAndMade => (2_000_000_370, 20, "acknowledged is there"),
         Defect::GivenUnsaved => (1, 20, "acknowledged is there"),
         Defect::DrainForgotten => (1, 20, "drained servers claim nothing"),
         _ => return None,

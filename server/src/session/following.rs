@@ -7,6 +7,7 @@ use super::segment::Life;
 use super::storing;
 use super::wire::{At, Unanswered};
 use interweave_store::StoreError;
+use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
 
@@ -135,6 +136,10 @@ impl Engine {
     /// The store has read the segment of that path.
     pub fn followed(&mut self, now_ns: u64, path: &str, read: Result<Read, StoreError>) {
         self.advance(now_ns);
+        let is_here = self.segments.number_at(path).is_some();
+        if is_here && !planted::is_in(Defect::FollowedAndMade) {
+            return self.follow_here(path);
+        }
         let space = self.space.as_mut();
         let Some(following) = space.and_then(|space| space.following.get_mut(path)) else {
             // It was claimed meanwhile.
@@ -199,15 +204,20 @@ impl Engine {
         following.map_or(Vec::new(), |mut following| following.take_asked())
     }
 
-    /// This server has claimed the segment.
-    pub(super) fn followed_until_now(&mut self, path: &str) {
+    /// This server has made or claimed the segment. Whoever claimed it now would have it twice.
+    pub(super) fn follow_here(&mut self, path: &str) {
         let space = self.space.as_ref();
         if space.is_none_or(|space| !space.following.contains_key(path)) {
             return;
         }
         for at in self.unfollow(path) {
-            if self.wire.answered(at.connection, at.stream).is_some() {
-                let _ = self.answer_followed(at, true, 0);
+            if self.wire.answered(at.connection, at.stream).is_none() {
+                continue;
+            }
+            let path = path.to_string();
+            if let Err(rejection) = self.follow_segment(at, &FollowSegment { path }) {
+                self.wire.counters.errors += 1;
+                self.wire.refuse(at.connection, at.stream, &rejection);
             }
         }
     }

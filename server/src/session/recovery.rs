@@ -79,7 +79,8 @@ impl Engine {
             Life::Damaged(what) => Some(format!("segment {} is stopped: {what}", found.path)),
             _ => None,
         };
-        let lost = !found.clean && found.durable != Durability::Synced
+        let is_known_whole = found.clean && !planted::is_in(Defect::GivenBeginsAnew);
+        let lost = !is_known_whole && found.durable != Durability::Synced
             || found.durable == Durability::Memory;
         let incarnation = match lost {
             true if planted::is_in(Defect::WrongIncarnation) => found.incarnation,

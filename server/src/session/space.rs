@@ -291,7 +291,7 @@ impl Engine {
         // The remark about damage is in the answer to whoever asks.
         let _ = self.recover_segment(rebuilt, &mut begun);
         self.log_incarnations(begun);
-        self.followed_until_now(&path);
+        self.follow_here(&path);
     }
 
     /// DRAIN: this server claims and creates nothing from now on. The answer waits until the other

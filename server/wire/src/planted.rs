@@ -118,16 +118,20 @@ pub enum Defect {
     GivenInDoubt,
     /// A server confirms copies of a segment that it gives away.
     ConfirmedWhileGiven,
+    /// A segment that was given begins another incarnation, as if versions were lost.
+    GivenBeginsAnew,
     /// A segment in memory is given away as it was saved some time before.
     GivenUnsaved,
     /// A server claims a segment, and continues its copy of another incarnation.
     CopyOfOtherIncarnation,
+    /// A server claims a segment that it has made while the segment was to be followed.
+    FollowedAndMade,
     /// A server that was drained claims segments.
     DrainForgotten,
 }
 
 impl Defect {
-    pub const ALL: [Defect; 58] = [
+    pub const ALL: [Defect; 60] = [
         Defect::SkippedFence,
         Defect::EarlyAcknowledgement,
         Defect::ReusedSerials,
@@ -183,8 +187,10 @@ impl Defect {
         Defect::GivenAmidRelease,
         Defect::GivenInDoubt,
         Defect::ConfirmedWhileGiven,
+        Defect::GivenBeginsAnew,
         Defect::GivenUnsaved,
         Defect::CopyOfOtherIncarnation,
+        Defect::FollowedAndMade,
         Defect::DrainForgotten,
     ];
 }

@@ -35,8 +35,9 @@ impl Gifts {
         // An owner that claims its own segment again takes it from nobody.
         let is_taken = owned.before != Some(owned.owner);
         self.taken_by = is_taken.then_some(owned.owner);
-        let is_same = |gift: &Gift| gift.to == owned.owner && gift.incarnation == owned.incarnation;
-        self.last = self.last.filter(is_same);
+        // Whoever it was given to may write down that it begins another incarnation. That is what
+        // `breaks` looks for.
+        self.last = self.last.filter(|gift| gift.to == owned.owner);
     }
 
     /// Nothing is known of the incarnation any more.

@@ -67,6 +67,9 @@ impl Plan {
                 wait_ms,
             };
             self.add(at_ns, Action::Order(order));
+            if self.is_aimed() && random.one_in(2) {
+                self.aim(at_ns, random);
+            }
             if hangs_up_in > 0 && random.one_in(hangs_up_in) {
                 let soon_ns = at_ns + random.skewed(MS / 10, 300 * MS);
                 self.add(soon_ns, Action::Order(Order::HangUp));

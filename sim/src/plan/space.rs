@@ -109,6 +109,10 @@ const KINDS_OF_DATABASE: std::ops::RangeInclusive<u64> = 5..=10;
 /// what is lost at a promotion takes two or three of them within a lease.
 pub const DATABASE_SEEDS: u64 = 1_000_000_000;
 
+/// Seeds of moves from this one on have faults shortly after orders and removals alone: the
+/// database's answer comes late, or a server dies, and a client begins anew.
+pub(super) const AIMED_SEEDS: u64 = 2_000_000_000;
+
 impl Plan {
     /// The plan of a space. Each seed has some kinds of faults, and not the others.
     pub fn space(seed: u64) -> Plan {
@@ -153,10 +157,57 @@ impl Plan {
                 moves,
             }),
         };
+        if plan.is_aimed() {
+            plan.habits.removes_in = 40;
+        }
         plan.add_space_operations(random);
-        plan.add_space_faults(random, servers);
+        match plan.is_aimed() {
+            true => plan.aim_at_removals(random),
+            false => plan.add_space_faults(random, servers),
+        }
         plan.events.sort_by_key(|planned| planned.at_ns);
         plan
+    }
+
+    pub(super) fn is_aimed(&self) -> bool {
+        let moves = self.space.as_ref().is_some_and(|space| space.moves);
+        moves && self.seed >= AIMED_SEEDS
+    }
+
+    fn aim_at_removals(&mut self, random: &mut Random) {
+        let is_removal = |action: &Action| match action {
+            Action::Do { op, .. } => matches!(op, Op::Remove { .. }),
+            _ => false,
+        };
+        let removals = self.events.iter().filter(|p| is_removal(&p.action));
+        let removals: Vec<u64> = removals.map(|planned| planned.at_ns).collect();
+        for at_ns in removals {
+            self.aim(at_ns, random);
+        }
+    }
+
+    /// Adds faults for what begins then.
+    pub(super) fn aim(&mut self, at_ns: u64, random: &mut Random) {
+        let space = self.space.as_ref().expect("it is a plan of a space");
+        let (servers, lease_ns) = (space.servers as u64, u64::from(space.lease_ms) * MS);
+        let server = random.below(servers) as usize;
+        let soon_ns = at_ns + random.skewed(MS / 10, 100 * MS);
+        let ns = random.skewed(10 * MS, 2 * lease_ns);
+        if soon_ns >= self.calm_ns {
+            return;
+        }
+        if random.one_in(3) {
+            let down_ns = ns;
+            let fault = SpaceFault::KillMember { server, down_ns };
+            return self.add(soon_ns, Action::Fault(Fault::Space(fault)));
+        }
+        let fault = SpaceFault::PartDatabase { server, ns };
+        self.add(soon_ns, Action::Fault(Fault::Space(fault)));
+        let fault = Fault::KillClient {
+            client: random.below(self.clients as u64) as usize,
+            down_ns: random.skewed(MS, 50 * MS),
+        };
+        self.add(soon_ns, Action::Fault(fault));
     }
 
     fn add_space_operations(&mut self, random: &mut Random) {

@@ -357,6 +357,26 @@ fn space_18_a_segment_is_read_on_until_it_is_claimed() {
     assert!(world.engine.is_idle());
 }
 
+/// A claim would make a second state of the segment, in which releases to the first one are missing.
+#[test]
+fn space_18_a_segment_that_was_made_here_during_a_reading_is_not_claimed() {
+    for read in [Read::Free, Read::Absent, Read::Bytes(10)] {
+        let mut world = member();
+        world.hello(9);
+        world.hello(1);
+        let asked = world.send(9, follow());
+        let opening = world.send(1, open(PATH, Durability::Synced));
+        sought(&mut world, Ok(Sought::Absent));
+        world.store_all();
+        assert!(world.answer(opening).body::<SegmentOpened>().created);
+        followed(&mut world, read);
+        assert!(world.answer(asked).body::<SegmentFollowed>().owned);
+        assert!(world.seeking.is_empty(), "{read:?}");
+        assert_eq!(world.unfollowed, [PATH]);
+        assert!(world.engine.is_idle());
+    }
+}
+
 #[test]
 fn space_21_a_request_during_a_reading_is_answered_by_the_next_one() {
     let mut world = member();
