@@ -199,9 +199,8 @@ TEST_F(SentOnTest, Space55AnOwnerThatWasAskedIsNotCalledAway) {
                   return Answer{message_type::DONE, {}};
                 }}});
   int openings = 0;
-  Member asked({{message_type::OPEN_SEGMENT, [&] {
-                   return redirected(++openings == 1 ? out_of_reach : slow->address());
-                 }}});
+  Member asked({{message_type::OPEN_SEGMENT,
+                 [&] { return redirected(++openings == 1 ? out_of_reach : slow->address()); }}});
   IW_segment* handle = nullptr;
   const Result result = open(url(asked), handle, 2);
   end.set_value();

@@ -18,14 +18,7 @@ import { now } from "./clock.js";
 import { hostUrls, pathAt, serverUrlOf, waysTo } from "./hosts.js";
 import { inspected, type Inspect } from "./inspect.js";
 import { Link } from "./link.js";
-import {
-  checkSpace,
-  failedThere,
-  isAway,
-  MOST_HOPS,
-  Owners,
-  sentTooOften,
-} from "./owners.js";
+import { checkSpace, failedThere, isAway, MOST_HOPS, Owners, sentTooOften } from "./owners.js";
 import { Segment, type OpenOptions } from "./segment.js";
 import type { Dial, DialOptions } from "./transport.js";
 

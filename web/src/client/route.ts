@@ -4,17 +4,11 @@
  */
 import { isSameSession, spaceOf } from "../session/connection.js";
 import { InterweaveError } from "../wire/error.js";
+import { ErrorCode } from "../wire/protocol/error.js";
 import type { RedirectField } from "../wire/protocol/field.js";
 import { now } from "./clock.js";
 import { mayPass, type Link, type Listener, type Live } from "./link.js";
-import {
-  checkSpace,
-  failedThere,
-  isAway,
-  MOST_HOPS,
-  sentTooOften,
-  type Owners,
-} from "./owners.js";
+import { checkSpace, failedThere, isAway, MOST_HOPS, sentTooOften, type Owners } from "./owners.js";
 
 export class Route {
   /** Where the segment is open, or is asked for now. */
