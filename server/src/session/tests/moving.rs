@@ -357,7 +357,7 @@ fn space_18_a_segment_is_read_on_until_it_is_claimed() {
     assert!(world.engine.is_idle());
 }
 
-/// A claim would make a second state of the segment, in which releases to the first one are missing.
+/// A claim would make a second state of the segment, without the releases to the first one.
 #[test]
 fn space_18_a_segment_that_was_made_here_during_a_reading_is_not_claimed() {
     for read in [Read::Free, Read::Absent, Read::Bytes(10)] {
