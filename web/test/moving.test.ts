@@ -57,8 +57,10 @@ test("other segments of the connection are not disturbed [SPACE-23]", limits, as
   assert.equal(one.hellos.length, 1, "the connection stayed");
   assert.deepEqual(one.heard.slice(0, 3), ["OPEN_SEGMENT", "OPEN_SEGMENT", "ACQUIRE_WRITER"]);
   assert.deepEqual(states, [], "no connection was lost");
+  assert.ok(moving.isConnected && moving.silentForMs < Infinity);
   two.kill();
   await isLost;
+  assert.ok(!moving.isConnected && staying.isConnected && own.isConnected);
 });
 
 test("a writer that waits is granted the lock there [SPACE-23]", limits, async () => {

@@ -11,6 +11,7 @@ import { askStatus, serverUrlOf, showIdentity, type Status } from "./status.js";
 
 const LOOK_MS = 1000;
 const AGE_MS = 200;
+const QUIET_MS = 5000;
 const AWAITED: number[] = [ErrorCode.NO_SEGMENT, ErrorCode.REMOVED];
 
 const main = document.getElementById("main") as HTMLElement;
@@ -130,12 +131,17 @@ class Viewer {
     }
   }
 
-  /** Whether the server is heard, and how old what is shown is. */
+  /**
+   * Whether the servers are heard, and how old what is shown is. The server of this page may pass
+   * the connection on to another one, which has the segment.
+   */
   private showAge(): void {
     const { client, page } = this;
-    const isConnected = client?.isConnected === true;
-    const away = client === null ? performance.now() - this.began : client.silentForMs;
-    const isQuiet = isConnected && away > 5000;
+    const isHere = client?.isConnected === true;
+    const isConnected = isHere && page?.segment.isConnected !== false;
+    const awayHere = client === null ? performance.now() - this.began : client.silentForMs;
+    const away = isHere ? Math.max(awayHere, page?.segment.silentForMs ?? 0) : awayHere;
+    const isQuiet = isConnected && away > QUIET_MS;
     connection.classList.toggle("lost", !isConnected || isQuiet);
     document.body.classList.toggle("is-lost", !isConnected);
     const age =
@@ -146,7 +152,10 @@ class Viewer {
       setText(connection, away < 1500 ? "connecting …" : "the server is not there; trying on");
     else {
       const shown = page === null ? "" : ` · shown: ${age}`;
-      const what = isQuiet ? "Nothing heard of the server for" : "Connection lost for";
+      const isOther = isHere && awayHere <= QUIET_MS;
+      const what = isQuiet
+        ? `Nothing heard of the ${isOther ? "segment's server" : "server"} for`
+        : `Connection ${isOther ? "to the segment's server " : ""}lost for`;
       setText(connection, `${what} ${Math.round(away / 1000)} s; trying again${shown}`);
     }
   }

@@ -24,6 +24,11 @@ export class ConnectionNews {
     return () => this.listeners.delete(own);
   }
 
+  /** The newest state, which listeners may not have been told yet. */
+  get isConnected(): boolean {
+    return this.latest === "connected";
+  }
+
   is(state: ConnectionState): void {
     if (this.latest === state) return;
     this.latest = state;

@@ -104,6 +104,8 @@ export class Conversation implements Listener {
   /** The connection on which the segment is open, perhaps lost, and its number there. */
   private live: Live | null = null;
   private number = 0;
+  /** When the server that the segment has moved away from was last heard. */
+  private heardBefore = -Infinity;
   /** How often the segment has moved to another server while it was open [SPACE-23]. */
   private moves = 0;
   private opening: Promise<SegmentOpened | null> | null = null;
@@ -180,6 +182,11 @@ export class Conversation implements Listener {
   /** Whether there is a connection on which the segment is not open yet. */
   get isElsewhere(): boolean {
     return this.link.live !== null && this.live !== this.link.live;
+  }
+
+  /** When the server at which the segment is or was open was last heard. */
+  get heardAt(): number {
+    return this.live?.connection.heard ?? this.heardBefore;
   }
 
   /** Over a new connection if one is lost meanwhile: it says why, where a token was revoked. */
@@ -614,6 +621,7 @@ export class Conversation implements Listener {
     const { live } = this;
     if (live === null || live.isLost) return;
     live.listeners.delete(this.number);
+    this.heardBefore = live.connection.heard;
     this.live = null;
     this.moves += 1;
     this.openingEnded();

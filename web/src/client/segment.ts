@@ -142,15 +142,24 @@ export class Segment implements Heap {
 
   /** What `console.log` shows in Node. */
   [inspected](_depth: number, options: object, inspect: Inspect): string {
-    const { url, version, newestVersion } = this;
+    const { url, version, newestVersion, isConnected } = this;
     const blocks = this.copy.blocks.size;
-    const isConnected = this.conversation.link.live !== null;
     return `Segment ${inspect({ url, version, newestVersion, blocks, isConnected }, options)}`;
   }
 
   /** Whether the segment is closed, removed or lost, so that no lock can be taken any more. */
   get isOver(): boolean {
     return this.conversation.isOver;
+  }
+
+  /** Whether the segment is open at a server, as far as is known; see `onConnection`. */
+  get isConnected(): boolean {
+    return !this.isOver && this.conversation.news.isConnected;
+  }
+
+  /** Milliseconds since the segment's server was last heard. */
+  get silentForMs(): number {
+    return now() - this.conversation.heardAt;
   }
 
   /** The version of the copy. */
