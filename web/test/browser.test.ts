@@ -290,12 +290,15 @@ test("a number that is edited has a slider, and can be pinned with a range", asy
 test("a killed server shows as lost, and recovers", async () => {
   await start("--store", join(directory, "killed"));
   const segment = await grid("/kept");
-  const page = await view("/kept");
+  const page = await view("/kept?block=grid&view=table");
   await said(page, "connected · version 1");
   await server.kill();
   await said(page, "Connection lost");
   assert.match((await page.locator("#connection").textContent()) ?? "", /shown: version 1, .* old/);
   assert.equal(await page.locator("body.is-lost").count(), 1);
+  // A value cannot be edited meanwhile, and people are told why.
+  await page.locator("td button.edit").first().click();
+  await page.locator("#notices .bad", { hasText: "cannot be reached" }).waitFor();
   await server.restart();
   await said(page, "connected · version 1");
   await fill(segment, () => 1);

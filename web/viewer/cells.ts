@@ -4,7 +4,7 @@ import { read } from "../src/client/values.js";
 import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
 import { groupText, h, numberText, setText } from "./dom.js";
-import { editedText, editor, isEditable } from "./editing.js";
+import { editedText, editor, isEditable, passing, told } from "./editing.js";
 import { elementOf, fieldsOf, kindOf, resolve, type Spot, type Step } from "./spots.js";
 import type { Sample } from "./trends.js";
 
@@ -137,10 +137,17 @@ export class Cell {
   }
 
   private async edit(): Promise<void> {
-    const [type, text] = await this.segment.read(() => {
-      const spot = resolve(this.segment, this.serial, this.steps) as Spot;
-      return [spot.place.type, editedText(spot)] as const;
-    });
+    const found = await this.segment
+      .read(
+        () => {
+          const spot = resolve(this.segment, this.serial, this.steps) as Spot;
+          return [spot.place.type, editedText(spot)] as const;
+        },
+        { timeoutMs: 2000 },
+      )
+      .catch(told);
+    if (found === undefined) return;
+    const [type, text] = found;
     this.isEdited = true;
     const done = () => {
       this.isEdited = false;
@@ -150,7 +157,8 @@ export class Cell {
           const spot = resolve(this.segment, this.serial, this.steps);
           if (spot !== null) this.update(spot);
         })
-        .then(() => this.element.querySelector("button")?.focus());
+        .then(() => this.element.querySelector("button")?.focus())
+        .catch(passing);
     };
     const { segment, serial, steps } = this;
     const pin = () => this.ways.pin(serial, steps);

@@ -50,6 +50,12 @@ export function passing(error: unknown): void {
   if (!(error instanceof InterweaveError)) throw error;
 }
 
+/** People are told why a lock was not had. */
+export function told(error: unknown): void {
+  passing(error);
+  notice((error as Error).message, true);
+}
+
 /** Applies the value for all programs; false, and people are told why, if it was not possible. */
 async function share(
   segment: Segment,

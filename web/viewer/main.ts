@@ -13,6 +13,16 @@ const LOOK_MS = 1000;
 const AGE_MS = 200;
 const QUIET_MS = 5000;
 const AWAITED: number[] = [ErrorCode.NO_SEGMENT, ErrorCode.REMOVED];
+/** Another attempt may help, for example when another server has taken the segment over. */
+const PASSING: number[] = [
+  ErrorCode.UNREACHABLE,
+  ErrorCode.TIMED_OUT,
+  ErrorCode.STOPPING,
+  ErrorCode.REDIRECTED,
+  ErrorCode.STORE_FULL,
+  ErrorCode.STORE_ALONE,
+  ErrorCode.NO_MEMORY,
+];
 
 const main = document.getElementById("main") as HTMLElement;
 const connection = document.getElementById("connection") as HTMLElement;
@@ -24,6 +34,8 @@ class Viewer {
   private list: ListPage | null = null;
   private status: Status | null = null;
   private readonly began = performance.now();
+  /** Why a server that is there does not let this page in. */
+  private refusal: string | null = null;
   /** Counts addresses: what was opened for an earlier one is not shown any more. */
   private turn = 0;
 
@@ -40,7 +52,9 @@ class Viewer {
           timeoutMs: 5000,
           ...(serverUrl === undefined ? {} : { serverUrl }),
         });
-      } catch {
+      } catch (error) {
+        const isHeard = error instanceof InterweaveError && error.code !== ErrorCode.UNREACHABLE;
+        this.refusal = isHeard ? error.message : null;
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       }
     }
@@ -50,7 +64,8 @@ class Viewer {
     await this.show();
   }
 
-  private async show(): Promise<void> {
+  /** `isAgain`: what the last attempt said stays until this one has an outcome. */
+  private async show(isAgain = false): Promise<void> {
     const client = this.client as Client;
     const target = parseAddress(location.hash.slice(1));
     const turn = ++this.turn;
@@ -66,7 +81,7 @@ class Viewer {
       if (isBack && turn === this.turn) this.list.focus();
       return;
     }
-    main.replaceChildren(h("p", { class: "empty" }, `Opening ${target.path} …`));
+    if (!isAgain) main.replaceChildren(h("p", { class: "empty" }, `Opening ${target.path} …`));
     try {
       const page = await segmentPage(client, target);
       if (turn !== this.turn) return page.close();
@@ -106,7 +121,9 @@ class Viewer {
    * A segment that is not there may come: a program that is about to make it says where to look.
    */
   private cannotShow(path: string, error: Error): void {
-    const isAwaited = error instanceof InterweaveError && AWAITED.includes(error.code);
+    const isOneOf = (codes: number[]) =>
+      error instanceof InterweaveError && codes.includes(error.code);
+    const isAwaited = isOneOf(AWAITED);
     const text = isAwaited
       ? `There is no segment ${path} yet. It is shown as soon as there is.`
       : error.message;
@@ -115,7 +132,8 @@ class Viewer {
       h("p", { class: isAwaited ? "empty" : "empty bad" }, text),
     );
     const { turn } = this;
-    if (isAwaited) setTimeout(() => turn === this.turn && void this.show(), LOOK_MS);
+    if (isAwaited || isOneOf(PASSING))
+      setTimeout(() => turn === this.turn && void this.show(true), LOOK_MS);
   }
 
   private async look(): Promise<void> {
@@ -149,7 +167,7 @@ class Viewer {
     if (isConnected && !isQuiet)
       setText(connection, page === null ? "connected" : `connected · ${age}`);
     else if (client === null)
-      setText(connection, away < 1500 ? "connecting …" : "the server is not there; trying on");
+      setText(connection, away < 1500 ? "connecting …" : `${this.whyNot}; trying again`);
     else {
       const shown = page === null ? "" : ` · shown: ${age}`;
       const isOther = isHere && awayHere <= QUIET_MS;
@@ -158,6 +176,10 @@ class Viewer {
         : `Connection ${isOther ? "to the segment's server " : ""}lost for`;
       setText(connection, `${what} ${Math.round(away / 1000)} s; trying again${shown}`);
     }
+  }
+
+  private get whyNot(): string {
+    return this.refusal ?? "the server is not there";
   }
 
   private key(event: KeyboardEvent): void {
