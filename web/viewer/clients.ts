@@ -31,8 +31,12 @@ export class ClientList {
   /** When a client was last seen with the writer lock. */
   private readonly wrote = new Map<string, number>();
 
+  /** undefined: the server of this page knows none, as of a segment that another one has. */
   update(status: SegmentStatus | undefined, at: number): void {
-    if (status === undefined) return;
+    if (status === undefined) {
+      this.element.replaceChildren(h("li", { class: "soft" }, "not known to this server"));
+      return;
+    }
     const { writer, writer_runs, readers, waiting } = status;
     const holder = writer === null ? null : idOf(writer, writer_runs);
     if (holder !== null) this.wrote.set(holder, at);

@@ -37,6 +37,7 @@ function numbered(id: string, name: string, text: (value: number) => string): Co
 
 /** The writer lock in words: its holder, and the number of clients that wait for it. */
 function lockText({ info, more }: Listed): string {
+  if (isElsewhere(info)) return "at another server";
   const waiting = info.writers_waiting === 0 ? "" : `, ${info.writers_waiting} waiting`;
   if (!info.writer_locked) return waiting === "" ? "free" : `free${waiting}`;
   const { writer, writer_runs } = more ?? {};
@@ -74,7 +75,10 @@ export const columns: readonly Column[] = [
     isNumber: false,
     text: lockText,
     sum: ({ locked }) => (locked ? `${locked} held` : ""),
-    title: ({ more }) => (more?.waiting ?? []).map((name) => `${name} waits`).join("\n"),
+    title: (of) =>
+      isElsewhere(of.info)
+        ? aboutText(of)
+        : (of.more?.waiting ?? []).map((name) => `${name} waits`).join("\n"),
   },
   {
     id: "behind",
@@ -122,11 +126,14 @@ export function aboutText({ info }: Listed): string {
   return `${durabilities[info.durable] ?? ""}, at most ${bytesText(Number(info.quota_bytes))}`;
 }
 
-/** Of all segments, as a table of numbers. */
+/** Of all segments, as a table of numbers. A number that is not known is left out. */
 export function* exported(list: readonly Listed[]): Generator<readonly unknown[]> {
   const ids = ["version", "rate", "blocks", "bytes", "clients", "locked", "behind", "saved"];
   yield ["path", ...ids];
-  for (const { path, values } of list) yield [path, ...ids.map((id) => values[id])];
+  for (const { path, values, info } of list) {
+    const isKnown = (id: string) => !isElsewhere(info) || id === "version" || id === "rate";
+    yield [path, ...ids.map((id) => (isKnown(id) ? values[id] : ""))];
+  }
 }
 
 /** Versions a second, from two looks. */
