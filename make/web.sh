@@ -3,6 +3,7 @@
 #
 #   make/web.sh build    compiles them
 #   make/web.sh test     and runs the tests on the server, with the C++ programs of make/build.sh
+#                        and a cluster of PostgreSQL
 #   make/web.sh agent    the conformance agent
 #   make/web.sh fetch    only what package-lock.json names
 set -euo pipefail
@@ -37,6 +38,12 @@ mkdir -p "$results"
 export IW_TEST_SERVER=${IW_TEST_SERVER:-$PWD/../target/release/interweave}
 export IW_TEST_AGENT=${IW_TEST_AGENT:-$BUILD/release/native/abi/test_agent}
 export IW_TEST_SIMULATOR=${IW_TEST_SIMULATOR:-$BUILD/release/examples/astroflow/astroflow-simulator}
+export IW_TEST_CLUSTER=${IW_TEST_CLUSTER:-$PWD/../target/release/interweave-test-cluster}
+(
+  cd ..
+  . make/toolchain.sh
+  cargo build --release --quiet --locked "${cargo_members[@]}" --bin interweave-test-cluster
+)
 npm run --silent build:test
 node --test --test-reporter=spec --test-reporter-destination=stdout \
   --test-reporter=tap --test-reporter-destination="$results/node.tap" build/test/*.test.js

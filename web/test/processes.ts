@@ -3,10 +3,11 @@
  * it listens, an agent answers each command with a line (native/abi/tests/agent_main.cc).
  */
 import assert from "node:assert/strict";
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { root } from "./vectors.js";
 
@@ -16,6 +17,9 @@ export const agentProgram =
 
 const simulatorProgram =
   process.env["IW_TEST_SIMULATOR"] ?? `${root}build/release/examples/astroflow/astroflow-simulator`;
+
+const clusterProgram =
+  process.env["IW_TEST_CLUSTER"] ?? `${root}target/release/interweave-test-cluster`;
 
 /** The lines that a child says, as they are asked for. */
 class Lines {
@@ -59,6 +63,16 @@ export class Server {
   static async start(...options: string[]): Promise<Server> {
     const all = options.length === 0 ? ["--store", "memory"] : options;
     const { child, address, web } = await begin(await freeAddress(), await freeAddress(), all);
+    return new Server(child, address, web, all);
+  }
+
+  /** One of a space: at that store, which other servers share. */
+  static async startMember(store: string, ...options: string[]): Promise<Server> {
+    const [listen, http] = [await freeAddress(), await freeAddress()];
+    const lease = options.includes("--space-lease") ? [] : ["--space-lease", "1"];
+    const space = ["--advertise", listen, ...lease];
+    const all = ["--store", store, ...space, ...options];
+    const { child, address, web } = await begin(listen, http, all);
     return new Server(child, address, web, all);
   }
 
@@ -126,6 +140,58 @@ async function begin(listen: string, http: string, options: string[]) {
   const address = (await said.next()).replace(/^listening /, "");
   assert.ok(address !== "" && web !== "", `${program} serve does not start`);
   return { child, address, web };
+}
+
+/** Runs a command of the program, which must succeed. */
+export async function interweave(...words: string[]): Promise<void> {
+  const child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"] });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => (text += part));
+  const [code] = await once(child, "close");
+  assert.equal(code, 0, `interweave ${words.join(" ")}: ${text}`);
+}
+
+/** PostgreSQL, a primary and a standby, which servers of a space share. */
+export class Cluster {
+  private constructor(
+    private readonly child: ChildProcessByStdio<Writable, Readable, null>,
+    private readonly lines: Lines,
+    private readonly url: string,
+  ) {}
+
+  static async start(): Promise<Cluster> {
+    const child = spawn(clusterProgram, { stdio: ["pipe", "pipe", "inherit"] });
+    const lines = new Lines(child.stdout);
+    const url = await lines.next();
+    assert.match(url, /SCHEMA/, `${clusterProgram} does not start; make/web.sh test builds it`);
+    return new Cluster(child, lines, url);
+  }
+
+  /** Of a space of its own, for each name. */
+  storeUrl(schema: string): string {
+    return this.url.replace("SCHEMA", schema);
+  }
+
+  /** By the end of its input: killed, it would leave the database's processes behind. */
+  async stop(): Promise<void> {
+    const ended = once(this.child, "exit");
+    this.child.stdin.end();
+    await ended;
+  }
+
+  /** No write is committed until the standby is resumed. */
+  async pauseStandby(): Promise<void> {
+    await this.tell("pause standby");
+  }
+
+  async resumeStandby(): Promise<void> {
+    await this.tell("resume standby");
+  }
+
+  private async tell(command: string): Promise<void> {
+    this.child.stdin.write(`${command}\n`);
+    assert.equal(await this.lines.next(), "ok", command);
+  }
 }
 
 /** A C++ client. */
