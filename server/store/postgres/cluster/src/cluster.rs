@@ -14,6 +14,7 @@ use tempfile::TempDir;
 const SETTINGS: &str = "
 listen_addresses = ''
 shared_buffers = 16MB
+dynamic_shared_memory_type = mmap
 max_connections = 200
 min_wal_size = 2MB
 max_wal_size = 64MB
