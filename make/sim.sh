@@ -32,6 +32,7 @@ if [ "${1:-}" = --short ]; then
   "$program" --from 1 --seeds 100 "${workers[@]}"
   "$program" --space --from 1 --seeds 100 "${workers[@]}"
   "$program" --moves --from 1 --seeds 20 "${workers[@]}"
+  "$program" --moves --from 2000000001 --seeds 20 "${workers[@]}"
   # The seeds that find defects were looked for without native clients, who behave differently.
   exec cargo test "${with_defects[@]}" --test planted -- --nocapture --test-threads 1
 fi
@@ -56,5 +57,6 @@ fi
 if [ -n "${MOVES:-}" ]; then
   exec "$program" --moves --seed "$MOVES"
 fi
-# Without FROM each day has other seeds.
-exec "$program" --from "${FROM:-$(date +%Y%m%d000)}" --minutes "${MINUTES:-2}" "${workers[@]}"
+# Without FROM each day has other seeds. They are below those of spaces and moves that have
+# particular faults.
+exec "$program" --from "${FROM:-$(date +%y%m%d000)}" --minutes "${MINUTES:-2}" "${workers[@]}"

@@ -1,5 +1,6 @@
 //! Runs seeds, each twice and several at a time, until the time is over or one fails.
 
+use interweave_sim::plan::space::{AIMED_SEEDS, DATABASE_SEEDS};
 use interweave_sim::plan::Action;
 use interweave_sim::shrink::shrink;
 use interweave_sim::{run, Counts, Outcome, Plan, Violation};
@@ -56,7 +57,14 @@ enum Kind {
     Moves,
 }
 
-const KINDS: [Kind; 3] = [Kind::Alone, Kind::Space, Kind::Moves];
+/// The kinds of a run of some minutes, and the seed from which each has the faults that are meant.
+const KINDS: [(Kind, u64); 5] = [
+    (Kind::Alone, 0),
+    (Kind::Space, 0),
+    (Kind::Space, DATABASE_SEEDS),
+    (Kind::Moves, 0),
+    (Kind::Moves, AIMED_SEEDS),
+];
 
 type Named = (u64, Kind);
 
@@ -91,8 +99,8 @@ impl Wish {
         let count = KINDS.len() as u64;
         match self.kind {
             None if self.seeds == u64::MAX => {
-                let kind = KINDS[(number % count) as usize];
-                Some((self.from + number / count, kind))
+                let (kind, first) = KINDS[(number % count) as usize];
+                Some((first + self.from + number / count, kind))
             }
             kind => {
                 let kind = kind.unwrap_or(Kind::Alone);

@@ -60,15 +60,23 @@ impl Plan {
                 self.add_start(at_ns, server, random);
                 continue;
             }
-            let order = Order::Move {
-                segment: random.below(self.durable.len() as u64) as usize,
-                from: random.below(servers) as usize,
+            let segment = random.below(self.durable.len() as u64) as usize;
+            let from = random.below(servers) as usize;
+            let order = |from| Order::Move {
+                segment,
+                from,
                 to: server,
                 wait_ms,
             };
-            self.add(at_ns, Action::Order(order));
+            self.add(at_ns, Action::Order(order(from)));
             if self.is_aimed() && random.one_in(2) {
                 self.aim(at_ns, random);
+                // Whom the segment is given to claims it, while its owner knows nothing yet.
+                let again_ns = at_ns + random.between(20 * MS, 200 * MS);
+                if again_ns < self.calm_ns {
+                    self.add(again_ns, Action::Order(Order::HangUp));
+                    self.add(again_ns + 1, Action::Order(order(server)));
+                }
             }
             if hangs_up_in > 0 && random.one_in(hangs_up_in) {
                 let soon_ns = at_ns + random.skewed(MS / 10, 300 * MS);

@@ -46,6 +46,10 @@ pub enum SpaceFault {
         server: usize,
         ns: u64,
     },
+    /// The answer to the next give or removal comes so much later.
+    LateAnswer {
+        ns: u64,
+    },
     /// The server's connections to the database are reset. Messages on the way may come later.
     CutDatabase {
         server: usize,
@@ -89,6 +93,7 @@ impl SpaceFault {
             SpaceFault::PauseMember { .. } => "PauseMember",
             SpaceFault::PartMember { .. } => "PartMember",
             SpaceFault::PartDatabase { .. } => "PartDatabase",
+            SpaceFault::LateAnswer { .. } => "LateAnswer",
             SpaceFault::CutDatabase { .. } => "CutDatabase",
             SpaceFault::CrashPrimary { .. } => "CrashPrimary",
             SpaceFault::Promote { .. } => "Promote",
@@ -110,8 +115,8 @@ const KINDS_OF_DATABASE: std::ops::RangeInclusive<u64> = 5..=10;
 pub const DATABASE_SEEDS: u64 = 1_000_000_000;
 
 /// Seeds of moves from this one on have faults shortly after orders and removals alone: the
-/// database's answer comes late, or a server dies, and a client begins anew.
-pub(super) const AIMED_SEEDS: u64 = 2_000_000_000;
+/// database's answer to them comes late, or a server dies, and a client begins anew.
+pub const AIMED_SEEDS: u64 = 2_000_000_000;
 
 impl Plan {
     /// The plan of a space. Each seed has some kinds of faults, and not the others.
@@ -186,23 +191,24 @@ impl Plan {
         }
     }
 
-    /// Adds faults for what begins then.
+    /// Adds faults for what begins then: the answer is late, or a server dies, and a client begins
+    /// anew.
     pub(super) fn aim(&mut self, at_ns: u64, random: &mut Random) {
         let space = self.space.as_ref().expect("it is a plan of a space");
         let (servers, lease_ns) = (space.servers as u64, u64::from(space.lease_ms) * MS);
-        let server = random.below(servers) as usize;
         let soon_ns = at_ns + random.skewed(MS / 10, 100 * MS);
-        let ns = random.skewed(10 * MS, 2 * lease_ns);
         if soon_ns >= self.calm_ns {
             return;
         }
+        let ns = random.skewed(10 * MS, 2 * lease_ns);
         if random.one_in(3) {
+            let server = random.below(servers) as usize;
             let down_ns = ns;
             let fault = SpaceFault::KillMember { server, down_ns };
             return self.add(soon_ns, Action::Fault(Fault::Space(fault)));
         }
-        let fault = SpaceFault::PartDatabase { server, ns };
-        self.add(soon_ns, Action::Fault(Fault::Space(fault)));
+        let fault = SpaceFault::LateAnswer { ns };
+        self.add(at_ns, Action::Fault(Fault::Space(fault)));
         let fault = Fault::KillClient {
             client: random.below(self.clients as u64) as usize,
             down_ns: random.skewed(MS, 50 * MS),
@@ -219,7 +225,14 @@ impl Plan {
                 return;
             }
             let client = random.below(self.clients as u64) as usize;
-            let op = self.space_operation(random);
+            // A move ends subscriptions, and many orders move segments.
+            let op = match self.is_aimed() && random.one_in(3) {
+                true => {
+                    let segment = random.below(self.durable.len() as u64) as usize;
+                    subscribing(segment, random)
+                }
+                false => self.space_operation(random),
+            };
             self.add(at_ns, Action::Do { client, op });
         }
     }
@@ -246,13 +259,7 @@ impl Plan {
                     fresh: random.one_in(4),
                 }
             }
-            10 => {
-                let watching = Watching {
-                    push: random.one_in(2),
-                    ..Watching::default()
-                };
-                Op::Subscribe { segment, watching }
-            }
+            10 => subscribing(segment, random),
             _ => Op::Unsubscribe { segment },
         }
     }
@@ -344,6 +351,14 @@ impl Plan {
             },
         }
     }
+}
+
+fn subscribing(segment: usize, random: &mut Random) -> Op {
+    let watching = Watching {
+        push: random.one_in(2),
+        ..Watching::default()
+    };
+    Op::Subscribe { segment, watching }
 }
 
 impl Habits {

@@ -59,6 +59,10 @@ pub enum Step {
         life: u64,
         to: u64,
     },
+    /// The member and the database can reach each other again.
+    Healed {
+        member: usize,
+    },
 }
 
 /// A server's connection hears something.
@@ -135,6 +139,8 @@ pub struct Database {
     last: u64,
     /// Servers that cannot reach it, and the messages that are held on both ways.
     apart: BTreeSet<usize>,
+    /// The answer to the next give or removal comes so much later.
+    late_ns: Option<u64>,
     held_steps: Vec<Step>,
     held: Vec<(u64, Told)>,
     /// When the last words to each connection arrive: they stay in their order.
@@ -178,6 +184,7 @@ impl Database {
             transactions: BTreeMap::new(),
             last: 0,
             apart: BTreeSet::new(),
+            late_ns: None,
             held_steps: Vec::new(),
             held: Vec::new(),
             told_ns: BTreeMap::new(),
@@ -250,6 +257,7 @@ impl Database {
                     self.end_commits(env, node);
                 }
             }
+            Step::Healed { member } => self.heal(env, member),
         }
     }
 
@@ -487,7 +495,23 @@ impl Database {
             }
         }
         self.end(env, number);
+        let removes = |change: &Change| matches!(change, Change::Segment(_, row) if row.is_removed);
+        if is_given || changes.iter().any(removes) {
+            self.hold_answer(env, session);
+        }
         self.answer(env, session, Ok(found), warned);
+    }
+
+    /// If it is to be late, the session's server hears nothing for a while.
+    fn hold_answer(&mut self, env: &mut Env, session: u64) {
+        let Some(start) = self.sessions.get(&session).map(|s| s.start) else {
+            return;
+        };
+        if let Some(ns) = self.late_ns.take() {
+            let member = member_of(start);
+            self.part(member);
+            env.after(ns, Event::Database(Step::Healed { member }));
+        }
     }
 
     fn note_removal(&mut self, id: u64, row: &SegmentRow) {
@@ -686,6 +710,12 @@ impl Database {
         waiting.len()
     }
 
+    /// The answer to the next give or removal comes so much later, as everything that the database
+    /// tells that server.
+    pub fn be_late(&mut self, ns: u64) {
+        self.late_ns = Some(ns);
+    }
+
     /// The server and the database cannot reach each other.
     pub fn part(&mut self, member: usize) {
         self.apart.insert(member);
@@ -706,6 +736,7 @@ impl Database {
         for member in std::mem::take(&mut self.apart) {
             self.heal(env, member);
         }
+        self.late_ns = None;
         self.paused.clear();
         self.retire_old(env);
         self.restart(env);

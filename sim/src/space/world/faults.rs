@@ -58,6 +58,7 @@ impl SpaceWorld<'_> {
                 self.database.part(*server);
                 self.env.after(*ns, over);
             }
+            SpaceFault::LateAnswer { ns } => self.database.be_late(*ns),
             SpaceFault::CutDatabase { server } => self.cut_database(*server),
             SpaceFault::CrashPrimary { down_ns: ns } | SpaceFault::FailOver { ns } => {
                 self.database.crash(&mut self.env);
