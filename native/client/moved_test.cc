@@ -78,6 +78,26 @@ TEST_F(MovedTest, Space23AWriterThatWaitsIsGrantedTheLockByTheNextServer) {
   EXPECT_TRUE(segment->close().ok());
 }
 
+TEST_F(MovedTest, Space23ALockWhoseTimeEndsDuringTheMoveIsNotSentOn) {
+  Member next;
+  Member* owner = nullptr;
+  std::atomic<std::int64_t> deadline_ns = 0;
+  Member server({{message_type::ACQUIRE_WRITER, [&] {
+                    while (platform::now_ns() < deadline_ns) std::this_thread::yield();
+                    owner->give(path, next);
+                    return owner->to_next_owner(owner->number_of(path));
+                  }}});
+  owner = &server;
+  const auto segment = opened(url(server, path));
+  ASSERT_NE(segment, nullptr);
+  const Wish wish = segment->wish_for(0.05);
+  deadline_ns = wish.deadline_ns;
+  const Result acquired = segment->acquire_writer(wish);
+  EXPECT_EQ(acquired.code, error_code::TIMED_OUT) << acquired.text;
+  EXPECT_TRUE(read(*segment).ok()) << "at the next server";
+  EXPECT_TRUE(segment->close().ok());
+}
+
 // [SPACE-14] [LOCK-9]
 TEST_F(MovedTest, Space23AReleaseThatCrossesTheMoveIsResolvedByTheNextServer) {
   for (const bool is_committed : {false, true}) {

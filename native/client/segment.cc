@@ -90,7 +90,11 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
       stats_.bytes_sent += request.frame_bytes;
     }
     // It moved [SPACE-23], and the request goes to its next server.
-    if (called && session::is_redirected(request.answer) && now_ns() < deadline_ns) continue;
+    if (called && session::is_redirected(request.answer)) {
+      if (now_ns() < deadline_ns) continue;
+      return {error_code::TIMED_OUT,
+              "the segment moved to another server, which could not be asked before the deadline"};
+    }
     const bool is_lost = called.code == error_code::UNREACHABLE;
     const bool is_short = was_short(called, *live, shortages);
     if (is_lost && keep_trying && shortages < most_shortages && now_ns() < deadline_ns) continue;
