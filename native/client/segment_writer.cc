@@ -388,7 +388,8 @@ Result Segment::end_release(Result answer, Next next, CollectedDiff& diff) {
     case Next::unknown:
       return release_unknown(std::move(answer));
     case Next::rolled_back:
-      if (answer.code == error_code::UNREACHABLE) {  // [CONN-4]
+      // No server was reached that could have taken it [CONN-4].
+      if (answer.code == error_code::UNREACHABLE || answer.code == error_code::STOPPING) {
         answer.code = error_code::ROLLED_BACK;
         answer.outcome = "the release was not sent, and the changes were undone";
       }

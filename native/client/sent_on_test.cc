@@ -1,5 +1,6 @@
 // A client that servers of a space send on (spec/space.md). The servers' answers are scripted.
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -319,6 +320,34 @@ TEST_F(SentOnTest, Space55WhatAPointerLeadsToIsAskedForOnce) {
   void* place = nullptr;
   EXPECT_EQ(runtime_->place_of(mip, place).code, error_code::UNREACHABLE);
   EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 1);
+}
+
+// [CONN-4] Until the lease of its earlier start is over, the server refuses the segment.
+TEST_F(SentOnTest, Space17AReleaseThatTheRestartedServerWasNotSentIsRolledBack) {
+  std::promise<void> is_asked_again;
+  int openings = 0;
+  Member server({{message_type::ACQUIRE_WRITER, granted},
+                 {message_type::OPEN_SEGMENT, [&] {
+                    ++openings;
+                    if (openings == 1) {
+                      const protocol::segment_opened body{};
+                      return Answer{message_type::SEGMENT_OPENED, session::encoded(body)};
+                    }
+                    if (openings == 2) is_asked_again.set_value();
+                    const protocol::plain_error body{error_code::STOPPING, "a moment"};
+                    return Answer{message_type::ERROR, session::encoded(body)};
+                  }}});
+  const auto segment = opened(url(server));
+  ASSERT_NE(segment, nullptr);
+  ASSERT_TRUE(runtime_->prepare_callbacks().ok());
+  segment->set_change_fn([](IW_segment*, std::uint64_t, void*) {}, nullptr);
+  ASSERT_TRUE(segment->acquire_writer(segment->wish_for(20)).ok());
+  server->hang_up();
+  const auto asked = is_asked_again.get_future().wait_for(std::chrono::minutes(1));
+  ASSERT_EQ(asked, std::future_status::ready) << "the client has lost the connection";
+  const Result released = segment->release_writer();
+  EXPECT_EQ(released.code, error_code::ROLLED_BACK) << released.text;
+  EXPECT_TRUE(segment->close().ok());
 }
 
 TEST_F(SentOnTest, AnAddressThatCannotBeReadIsNotFollowed) {

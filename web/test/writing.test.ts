@@ -231,9 +231,11 @@ test("other errors roll back a release, sent or not [CONN-4]", async () => {
   const sent = new Section([{ answer: "FENCED" }]);
   await assert.rejects(sent.writing.release(FOREVER), fails("FENCED"));
   assert.deepEqual(sent.fates, ROLLED_BACK);
-  const unsent = new Section([{ reach: "UNREACHABLE" }]);
-  await assert.rejects(unsent.writing.release(FOREVER), fails("ROLLED_BACK"));
-  assert.deepEqual(unsent.fates, ROLLED_BACK);
+  for (const reach of ["UNREACHABLE", "STOPPING"] as const) {
+    const unsent = new Section([{ reach }]);
+    await assert.rejects(unsent.writing.release(FOREVER), fails("ROLLED_BACK"));
+    assert.deepEqual(unsent.fates, ROLLED_BACK);
+  }
 });
 
 test("another session does not send the release of the one before it [CONN-4]", async () => {

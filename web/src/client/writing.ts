@@ -58,7 +58,8 @@ function unknownOutcome(why: unknown): InterweaveError {
 
 /** [CONN-4] */
 function neverSent(why: unknown): unknown {
-  if (!(why instanceof InterweaveError) || why.code !== ErrorCode.UNREACHABLE) return why;
+  const isAway = isOneOf(why, [ErrorCode.UNREACHABLE, ErrorCode.STOPPING]);
+  if (!(why instanceof InterweaveError) || !isAway) return why;
   const text = `${why.message}; the release was not sent, and the changes were undone`;
   return new InterweaveError(ErrorCode.ROLLED_BACK, text);
 }

@@ -98,7 +98,8 @@ public final class Release {
 
   /** What the program is told of an error [CONN-4]. */
   public InterweaveException told(InterweaveException why) {
-    if (wasSent || why.code() != Error.UNREACHABLE) return why;
+    boolean isAway = why.code() == Error.UNREACHABLE || why.code() == Error.STOPPING;
+    if (wasSent || !isAway) return why;
     return InterweaveException.of(
         Error.ROLLED_BACK,
         why.getMessage() + "; the release was not sent, and the changes were undone");
