@@ -228,8 +228,17 @@ final class Exchange {
     } else if (!conversation.isOver()) {
       RedirectField to = Answers.redirect(answer);
       if (to != null) sentOn(to);
-      else if (!answer.is(MessageType.SEGMENT_OPENED)) openFailure = failure(answer);
+      else if (!answer.is(MessageType.SEGMENT_OPENED)) refused(failure(answer));
     }
+  }
+
+  /**
+   * A server may refuse a segment that was open for a while, until the lease of its earlier start
+   * is over, say. A program that listens asks for nothing by itself [CONN-1].
+   */
+  private void refused(InterweaveException why) {
+    openFailure = why;
+    if (session != null && Link.mayPass(why)) nextAsked = Clock.now() + SENT_AGAIN;
   }
 
   private static InterweaveException failure(Message answer) {

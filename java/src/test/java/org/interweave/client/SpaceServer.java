@@ -88,6 +88,7 @@ final class SpaceServer implements AutoCloseable {
   private boolean diesOfOpenings;
   private boolean ignoresOpenings;
   private ErrorCode welcomesNobody;
+  private ErrorCode opensNothing;
   private final Set<MessageType> later = EnumSet.of(MessageType.RELEASE_WRITER);
   private VersionStamp newest = BEFORE;
   private final Map<Long, Opened> openings = new HashMap<>();
@@ -187,6 +188,11 @@ final class SpaceServer implements AutoCloseable {
   /** Answers HELLO with that error from now on; null: with a welcome. */
   synchronized void welcomesNobody(ErrorCode because) {
     welcomesNobody = because;
+  }
+
+  /** Answers openings with that error from now on; null: as it does otherwise. */
+  synchronized void opensNothing(ErrorCode because) {
+    opensNothing = because;
   }
 
   /** The first release ends it, unanswered. */
@@ -406,11 +412,7 @@ final class SpaceServer implements AutoCloseable {
 
   private Message welcome(Message hello) {
     hellos.add(hello.decode(Hello.CODEC));
-    if (welcomesNobody != null) {
-      ErrorReply reply = new ErrorReply(welcomesNobody, "not now", List.of());
-      return Message.of(
-          MessageType.ERROR, hello.envelope().stream(), ErrorReply.CODEC, reply);
-    }
+    if (welcomesNobody != null) return notNow(hello.envelope().stream(), welcomesNobody);
     byte[] id = IdField.CODEC.toBytes(new IdField(space));
     List<HeaderField> fields = List.of(new HeaderField(FieldKey.FIELD_SPACE_ID.number, id));
     Welcome welcome =
@@ -432,6 +434,7 @@ final class SpaceServer implements AutoCloseable {
   private Message opening(Socket client, Message message) {
     long stream = message.envelope().stream();
     String path = message.decode(OpenSegment.CODEC).path();
+    if (opensNothing != null) return notNow(stream, opensNothing);
     if (owner != null && !relayed.containsKey(client)) return sentOn(stream, owner);
     if (moved.containsKey(path)) return sentOn(stream, moved.get(path));
     openings.put(++opened, new Opened(client, path));
@@ -470,6 +473,11 @@ final class SpaceServer implements AutoCloseable {
     return Message.of(
         MessageType.SEGMENT_LIST, stream, SegmentList.CODEC,
         new SegmentList(List.of(elsewhere, here), false));
+  }
+
+  private static Message notNow(long stream, ErrorCode because) {
+    ErrorReply reply = new ErrorReply(because, "not now", List.of());
+    return Message.of(MessageType.ERROR, stream, ErrorReply.CODEC, reply);
   }
 
   private static Message sentOn(long stream, RedirectField where) {

@@ -6,6 +6,7 @@ import static org.interweave.wire.protocol.SessionCodec.MessageType.OPEN_SEGMENT
 import static org.interweave.wire.protocol.SessionCodec.MessageType.RELEASE_WRITER;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.REMOVE_SEGMENT;
 import static org.interweave.wire.protocol.SessionCodec.MessageType.RESOLVE_RELEASE;
+import static org.interweave.wire.protocol.SessionCodec.MessageType.SUBSCRIBE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -31,6 +32,7 @@ import org.interweave.Interface.Error;
 import org.interweave.InterweaveException;
 import org.interweave.wire.protocol.ErrorCodec.ErrorCode;
 import org.interweave.wire.protocol.LockCodec.ResolveRelease;
+import org.interweave.wire.protocol.SessionCodec.MessageType;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -163,6 +165,22 @@ class SpaceTest {
     assertEquals(OPEN_SEGMENT, owner.heard());
     asked.owns();
     opening.get();
+  }
+
+  /** [CONN-1] Until the lease of its earlier start is over, the server refuses it [SPACE-17]. */
+  @Test
+  void aListenerIsBackOnceTheRestartedServerServesTheSegment() throws Exception {
+    SpaceServer server = server(1);
+    client.open(server.url("/x")).onChange(Runnable::run, version -> {});
+    assertEquals(OPEN_SEGMENT, server.heard());
+    assertEquals(SUBSCRIBE, server.heard());
+    server.opensNothing(ErrorCode.STOPPING);
+    server.cut();
+    assertEquals(OPEN_SEGMENT, server.heard());
+    server.opensNothing(null);
+    MessageType next = server.heard();
+    while (next == OPEN_SEGMENT) next = server.heard();
+    assertEquals(SUBSCRIBE, next);
   }
 
   /** [SPACE-55] As a process that was stopped: the system takes connections for it. */
