@@ -27,8 +27,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 CELLS_A_JOB = 4  # they mostly wait
 sys.path.insert(0, str(HERE))
 
-from runner import cases, encryption, matrix, random_test  # noqa: E402  (after the path is known)
-from runner import identities, processes, restart_table, restarts, self_test  # noqa: E402
+from runner import cases, cells, encryption, identities  # noqa: E402  (after the path is known)
+from runner import matrix, processes, random_test, restart_table, restarts, self_test  # noqa: E402
 
 
 def arguments():
@@ -120,15 +120,16 @@ def run_random(options, kinds):
 
 def run_restarts(options, kinds):
     began = time.monotonic()
-    gaps = json.loads((HERE / "restart_gaps.json").read_text(encoding="utf-8"))
-    for gap in gaps:
-        if gap["state"] not in restart_table.STATES or not gap["reason"]:
-            raise ValueError(f"restart_gaps.json: {gap} names no state, or no reason")
+    gaps = cells.gaps_of(HERE / "restart_gaps.json", restart_table.STATES)
     report = restarts.run(kinds, gaps, options.server, options.build, options.only, options.short,
                           CELLS_A_JOB * options.jobs)
+    return told(report, "restarts", began)
+
+
+def told(report, matrix_name, began):
     known = f", {report.known} known gaps" if report.known else ""
     seconds, slowest = report.slowest
-    print(f"restarts: {report.passed} passed, {report.failed} failed{known} "
+    print(f"{matrix_name}: {report.passed} passed, {report.failed} failed{known} "
           f"({time.monotonic() - began:.0f} s; the slowest, {seconds:.1f} s, was {slowest})")
     return 1 if report.failed or not report.passed else 0
 
