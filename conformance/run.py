@@ -5,6 +5,8 @@
   run.py random [--seed N] [--edits N]   random types and edits on all agents together
   run.py restarts [--only WORD] [--short]     the server goes and comes back under each agent in
                                               each state
+  run.py owners [--only WORD] [--short]       segments go to another server of a space under each
+                                              agent in each state
   run.py identities [--only WORD]        every agent is let in or refused in every way, over TLS
   run.py cases --tls, random --tls       the same over encrypted connections
   run.py self-test                       whether the runner notices what it should, with the first
@@ -25,35 +27,42 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CELLS_A_JOB = 4  # they mostly wait
+OWNER_CELLS_A_JOB = 6  # for leases
 sys.path.insert(0, str(HERE))
 
 from runner import cases, cells, encryption, identities  # noqa: E402  (after the path is known)
-from runner import matrix, processes, random_test, restart_table, restarts, self_test  # noqa: E402
+from runner import matrix, owners, processes, random_test, restart_table  # noqa: E402
+from runner import restarts, self_test  # noqa: E402
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["cases", "random", "restarts", "identities", "self-test",
-                                         "list"])
+    parser.add_argument("what", choices=["cases", "random", "restarts", "owners", "identities",
+                                         "self-test", "list"])
     parser.add_argument("--server", default=str(HERE.parent / "target/release/interweave"),
                         help="the interweave program (default: %(default)s)")
+    parser.add_argument("--cluster",
+                        default=str(HERE.parent / "target/release/interweave-test-cluster"),
+                        help="owners, self-test: the program of the database, or `none` for a "
+                             "self-test without it (default: %(default)s)")
     parser.add_argument("--build", default=os.environ.get("BUILD", str(HERE.parent / "build")),
                         help="what {build} in agents.json stands for (default: %(default)s)")
     parser.add_argument("--table", default=str(HERE / "agents.json"),
                         help="the agents (default: %(default)s)")
     parser.add_argument("--agents", metavar="NAME,NAME", help="only these agents of the table")
     parser.add_argument("--only", metavar="WORD", default="",
-                        help="cases, restarts, identities: those with WORD in their names")
+                        help="cases, restarts, owners, identities: those with WORD in their names")
     parser.add_argument("--short", action="store_true",
-                        help="restarts: the ways and stores that differ most")
+                        help="restarts, owners: the ways and stores that differ most")
     parser.add_argument(
         "--long", action="store_true",
         help="also the agents of \"long\" in the table, and every pair, "
              "whatever its \"beside\" says")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count(),
-        help="cases: pairs at a time; restarts: four cells for each (default: %(default)s)")
+        help="cases: pairs at a time; restarts: four cells for each; owners: six "
+             "(default: %(default)s)")
     parser.add_argument("--seed", type=int,
                         help="random: the seed (default: another each time; it is printed)")
     parser.add_argument(
@@ -126,6 +135,15 @@ def run_restarts(options, kinds):
     return told(report, "restarts", began)
 
 
+def run_owners(options, kinds):
+    began = time.monotonic()
+    gaps = cells.gaps_of(HERE / "owner_gaps.json", restart_table.STATES)
+    programs = options.server, options.cluster
+    report = owners.run(kinds, gaps, programs, options.build, options.only, options.short,
+                        OWNER_CELLS_A_JOB * options.jobs)
+    return told(report, "owners", began)
+
+
 def told(report, matrix_name, began):
     known = f", {report.known} known gaps" if report.known else ""
     seconds, slowest = report.slowest
@@ -143,7 +161,7 @@ def run_identities(options, kinds):
 
 
 def run_self_test(options, kinds):
-    failed = self_test.run(options.server, options.build, kinds[0])
+    failed = self_test.run((options.server, options.cluster), options.build, kinds[0])
     for name in failed:
         print(f"self-test: FAILED: {name}")
     print(
@@ -177,7 +195,7 @@ def main():
         if options.tls:
             return encrypted(options, kinds)
         return {"cases": run_cases, "random": run_random, "restarts": run_restarts,
-                "identities": run_identities,
+                "owners": run_owners, "identities": run_identities,
                 "self-test": run_self_test}[options.what](options, kinds)
     except (OSError, ValueError) as error:
         print(f"run.py: {error}", file=sys.stderr)

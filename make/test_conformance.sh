@@ -2,10 +2,10 @@
 # Every client and machine against others (conformance/README.md): the cases over pairs of agents,
 # then random types and edits on all of them together. Uses the builds of build.sh and
 # test_machines.sh, or makes them.
-#   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n; restarts: the
-#                                         languages on this machine
+#   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n; restarts and
+#                                         owners: the languages on this machine
 #   make/test_conformance.sh --short      the languages on this machine alone, 5,000 edits, a third
-#                                         of the restarts
+#                                         of the restarts, a quarter of the owners
 #   make/test_conformance.sh --long       five machines and Windows more, every pair, and a million
 #                                         edits
 #   MACHINES="alpha windows" ...          only these beside this machine
@@ -84,12 +84,19 @@ if [ -z "${MACHINES:-}" ]; then
 fi
 
 server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
-conformance/run.py self-test "${server[@]}"
+database=(--cluster none)
+if [ -z "${MACHINES:-}" ]; then
+  cargo build --release --quiet --locked "${cargo_members[@]}" --bin interweave-test-cluster
+  database=(--cluster target/release/interweave-test-cluster)
+fi
+conformance/run.py self-test "${server[@]}" "${database[@]}"
 conformance/run.py cases "${server[@]}" --jobs "$jobs" "${chosen[@]}"
 if [ -z "${MACHINES:-}" ]; then
   # News of a client do not depend on its machine, so clients of one machine are enough.
-  conformance/run.py restarts "${server[@]}" --jobs "$jobs" \
-    --agents native,fortran,python,typescript,java $cells
+  for matrix in restarts owners; do
+    conformance/run.py "$matrix" "${server[@]}" "${database[@]}" --jobs "$jobs" \
+      --agents native,fortran,python,typescript,java $cells
+  done
 fi
 # Every language is let in or refused by token, certificate and rule.
 [ -n "${MACHINES:-}" ] || conformance/run.py identities "${server[@]}" --jobs "$jobs" \

@@ -1,4 +1,5 @@
-"""A proxy between a client and its server. It can cut the connections and keep answers back."""
+"""A proxy between a client and its server. It can cut the connections, keep answers back, and hold
+what clients say for a while."""
 
 import socket
 import subprocess
@@ -20,6 +21,7 @@ class CuttableProxy:
         self.changed = threading.Condition()
         self.said_bytes = 0  # by clients since `listen_in`
         self.keeps_answers = False
+        self.held = None  # what clients have said since `hold`, and to which socket
         self.sockets = set()
         self.listener = None
         self.port = 0
@@ -38,6 +40,7 @@ class CuttableProxy:
         listener.listen()
         self.port = listener.getsockname()[1]
         self.keeps_answers = False
+        self.held = None
         self.first_words = first_words
         self.listener = listener
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
@@ -69,6 +72,17 @@ class CuttableProxy:
         with self.changed:
             self.keeps_answers = True
 
+    def hold(self):
+        """What clients say from now on waits, until `let_go`."""
+        with self.changed:
+            self.held = []
+
+    def let_go(self):
+        with self.changed:
+            held, self.held = self.held, None
+            for sink, some in held:
+                sink.sendall(some)
+
     def _accept(self, listener):
         while True:
             try:
@@ -98,8 +112,8 @@ class CuttableProxy:
     def _carry(self, source, sink, is_client):
         try:
             while some := source.recv(CHUNK_BYTES):
-                if is_client:
-                    self._count(len(some))
+                if is_client and self._holds(sink, some):
+                    continue
                 if is_client or not self.keeps_answers:
                     sink.sendall(some)
         except OSError:
@@ -109,10 +123,14 @@ class CuttableProxy:
         end(source)
         end(sink)
 
-    def _count(self, count):
+    def _holds(self, sink, some):
+        """Counts what a client says, and keeps it if it is to wait."""
         with self.changed:
-            self.said_bytes += count
+            self.said_bytes += len(some)
             self.changed.notify_all()
+            if self.held is not None:
+                self.held.append((sink, some))
+            return self.held is not None
 
 
 def goodbye_of(program):

@@ -30,12 +30,13 @@ class Broken(Exception):
 class Lines:
     """A process that is told lines and answers with lines."""
 
-    def __init__(self, name, command, environment=None):
+    def __init__(self, name, command, environment=None, has_own_session=False):
         self.name = name
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors, bufsize=0,
-                                        env={**os.environ, **(environment or {})})
+                                        env={**os.environ, **(environment or {})},
+                                        start_new_session=has_own_session)
         LIVING.add(self)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
@@ -77,12 +78,12 @@ class Lines:
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
 
-    def end(self):
+    def end(self, seconds=5):
         """Closes its input and waits; what does not end by itself is killed."""
         LIVING.discard(self)
         self.process.stdin.close()
         try:
-            self.process.wait(5)
+            self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

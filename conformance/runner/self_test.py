@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-from runner import cases, identities, matrix, random_test, restarts
+from runner import cases, identities, matrix, owners, random_test, restarts
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 NUMBERS = {
@@ -18,8 +18,9 @@ SAME = {
 }
 
 
-def run(program, build, kind):
-    """The names of the checks that the runner fails."""
+def run(programs, build, kind):
+    """The names of the checks that the runner fails. `programs`: `interweave`, the database's."""
+    program, cluster = programs
     liar = {
         "name": "liar",
         "command": [sys.executable, str(HERE / "agents/lying.py"), *kind["command"]]
@@ -39,6 +40,12 @@ def run(program, build, kind):
         report = restarts.run([kind, liar], gaps, program, build, only, False, 1,
                               say=lambda _: None)
         return report.passed, report.failed, report.known
+
+    def moved():
+        """How many clients outlive a move, and how many do not."""
+        report = owners.run([kind, liar], [], programs, build, "idle memory move", False, 1,
+                            say=lambda _: None)
+        return report.passed, report.failed
 
     def cell_gap(client):
         return [{"client": client, "state": "idle", "reason": "a test"}]
@@ -80,6 +87,8 @@ def run(program, build, kind):
         "a client that outlives a lost connection passes": cells(honest, []) == (1, 0, 0),
         "a liar is found after a lost connection": cells("liar", []) == (0, 1, 0),
         "a known gap of a cell is not a failure": cells("liar", cell_gap("liar")) == (0, 0, 1),
+        "a client that outlives a move passes, and a liar is found":
+            cluster == "none" or moved() == (1, 1),
         "a gap of a cell that passes is one": cells(honest, cell_gap(honest)) == (0, 1, 0),
     }
     return [name for name, holds in checks.items() if not holds]
