@@ -269,9 +269,14 @@ impl Engine {
             if self.wire.answered(at.connection, at.stream).is_none() {
                 continue;
             }
+            // A request to follow the segment comes here because the segment is free, or was given
+            // to this server. The look may have begun for somebody else before that.
+            let is_followed = matches!(incoming.request, Request::FollowSegment(_));
             let answered = match &answer {
-                Some(rejection) => Err(rejection.clone()),
-                None => self.dispatch_and_audit(at, &incoming),
+                Some(rejection) if !is_followed || rejection.code != ErrorCode::Redirected => {
+                    Err(rejection.clone())
+                }
+                _ => self.dispatch_and_audit(at, &incoming),
             };
             if let Err(rejection) = answered {
                 self.wire.counters.errors += 1;

@@ -394,6 +394,26 @@ fn space_21_a_request_during_a_reading_is_answered_by_the_next_one() {
 }
 
 #[test]
+fn space_21_a_look_from_before_the_gift_does_not_refuse_the_request_to_follow() {
+    let mut world = member();
+    for connection in [1, 9] {
+        world.hello(connection);
+    }
+    // The store looks for a client while the segment is another server's.
+    let opening = world.send(1, open(PATH, Durability::Synced));
+    let asked = world.send(9, follow());
+    // It was given to this server meanwhile.
+    followed(&mut world, Read::Free);
+    sought(&mut world, Ok(elsewhere()));
+    assert_eq!(world.answer(opening).error(), ErrorCode::Redirected);
+    assert!(world.try_answer(asked).is_none(), "it is looked for again");
+    followed(&mut world, Read::Free);
+    sought(&mut world, Ok(claimed(Durability::Synced)));
+    assert!(world.answer(asked).body::<SegmentFollowed>().owned);
+    assert!(world.engine.is_idle());
+}
+
+#[test]
 fn space_18_a_segment_is_read_on_four_times_a_second_for_ten_seconds() {
     let mut world = member();
     world.hello(9);
