@@ -166,6 +166,22 @@ fn store_18_a_session_does_not_wait_for_its_own_release_that_is_not_there() {
 }
 
 /// Other segments are not in doubt.
+/// The store refused the record of the incarnation, or it is in a checkpoint alone. What clients are
+/// told must agree with the log all the same.
+#[test]
+fn store_18_a_release_is_there_also_if_the_store_does_not_know_the_incarnation() {
+    let mut world = World::new(true);
+    let segment = world.clients(2, Durability::Written);
+    let (releasing, id) = in_doubt(&mut world, segment);
+    let end = End::At {
+        incarnation: 12_345,
+        version: 1,
+        serials_below: 0,
+    };
+    settle(&mut world, Ok(vec![(id, end)]));
+    assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
+}
+
 #[test]
 fn store_18_further_appends_to_a_segment_in_doubt_wait_for_the_decision() {
     let mut world = World::new(true);
