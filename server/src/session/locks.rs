@@ -103,11 +103,13 @@ impl Engine {
         self.wire
             .await_answer(at, Unanswered::Lock { segment: number })?;
         let segments = &self.segments;
-        let has_lock = |number| {
+        let session = self.wire.asking(at);
+        let hash = session.hash;
+        let concerns = |number| {
             let segment = segments.get(number);
-            segment.is_some_and(|s| s.lock.concerns(at.session))
+            segment.is_some_and(|s| s.lock.concerns(at.session) || s.remembered.lives(&hash))
         };
-        self.wire.asking(at).note_lock(number, has_lock);
+        session.note_lock(number, concerns);
         let segment = self.segments.found(number);
         let deadline_ms = if kind == Kind::Writer && segment.lacks_only_serials() {
             deadline_ms.max(LOG_WAIT_MS)

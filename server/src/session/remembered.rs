@@ -92,6 +92,11 @@ impl Remembered {
         self.forget_oldest(now_ns);
     }
 
+    /// Whether it remembers a release of that session, which has not ended.
+    pub fn lives(&self, session: &SessionHash) -> bool {
+        self.sessions.living.contains_key(session)
+    }
+
     pub fn session_ended(&mut self, session: &SessionHash, now_ns: u64) {
         let sessions = self.sessions.awake();
         if let Some(release) = sessions.and_then(|all| all.living.remove(session)) {

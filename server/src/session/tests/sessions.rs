@@ -501,3 +501,29 @@ fn lock_3_the_lease_of_a_writer_does_not_end_while_the_server_is_busy() {
     world.pass_talking(500, &[1, 2]);
     assert_eq!(world.answer(other).type_, MessageType::WriterAcquired);
 }
+
+/// A segment remembers the releases of all living sessions [LOCK-9], so it must learn of each end.
+#[test]
+fn a_session_with_many_locks_ends_in_each_segment_that_it_has_written() {
+    let mut world = World::new(false);
+    world.hello(1);
+    let written = world.open(1, "/written", Durability::Memory);
+    world.write(1, written, 1);
+    for number in 0..200 {
+        let other = world.open(1, &format!("/other/{number}"), Durability::Memory);
+        let grant = world.lock(1, other);
+        let abort = AbortWriter {
+            segment: other,
+            fence: grant.fence,
+        };
+        world.send(1, Request::AbortWriter(abort));
+    }
+    let hash = session_hash(&session_of(1));
+    let lives = |world: &World| {
+        let segment = world.engine.segments.get(written);
+        segment.expect("it is there").remembered.lives(&hash)
+    };
+    assert!(lives(&world));
+    world.send(1, Request::Goodbye);
+    assert!(!lives(&world));
+}

@@ -23,10 +23,11 @@ pub struct Session {
     pub heard_ns: u64,
     /// When the session ends if it stays without a connection [SES-2].
     pub expires_ns: u64,
-    /// The segments of which the session may hold or await a lock. In order, so that the sweep can
-    /// go through them in slices.
+    /// The segments of which the session may hold or await a lock, and those that remember its last
+    /// release as that of a living session. In order, so that the sweep can go through them in
+    /// slices.
     pub locks: BTreeSet<u32>,
-    /// With more of them, those without a lock are looked for and forgotten.
+    /// With more of them, those that it does not concern any more are looked for and forgotten.
     pub locks_bound: usize,
     /// By segment, the sequence up to which the client was told that releases are rolled back. They
     /// must stay so [LOCK-9].
@@ -34,12 +35,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// Notes that the session may hold or await a lock of the segment. Segments in which it neither
-    /// holds nor awaits one, by `has_lock`, are forgotten as often as their number has doubled: so
-    /// a session that has used many locks costs no more than one that has them.
-    pub fn note_lock(&mut self, number: u32, has_lock: impl Fn(u32) -> bool) {
+    /// Notes that the session may hold or await a lock of the segment. Segments that it does not
+    /// concern any more are forgotten as often as their number has doubled: so a session that has
+    /// used many locks costs no more than one that has them.
+    pub fn note_lock(&mut self, number: u32, concerns: impl Fn(u32) -> bool) {
         if self.locks.len() >= self.locks_bound {
-            self.locks.retain(|number| has_lock(*number));
+            self.locks.retain(|number| concerns(*number));
             self.locks_bound = LEAST_LOCKS_BOUND.max(2 * self.locks.len());
         }
         self.locks.insert(number);
