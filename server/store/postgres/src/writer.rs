@@ -377,6 +377,9 @@ impl Writer {
             let tail = settled.tails.get(&id).copied();
             ends.push((id, tail.map_or(End::Absent, |tail| tail.end())));
             told.segments.decide(id, claim, tail);
+            if tail.is_some_and(|tail| tail.is_removed) {
+                let _ = self.saver.send(Save::Clear(id));
+            }
         }
         Ok(ends)
     }

@@ -214,6 +214,19 @@ fn a_commit_that_is_terminated_is_unknown_until_it_is_settled(cluster: &mut Clus
         assert_eq!(end(&store, 1), Ok(at(version)), "{end_it}");
     }
     keep(&store, vec![small(1, 3, 0)]);
+    // The rows go also if the removal was in doubt.
+    cluster.pause_standby();
+    let answer = append(&store, vec![other(1, REMOVE)], Synced);
+    let pid = cluster.admin().waiting();
+    let cancel = format!("SELECT pg_cancel_backend({pid})");
+    cluster.admin().run(&cancel);
+    let answer = answer.recv().unwrap();
+    assert!(matches!(answer, Err(StoreError::Unknown(_))), "{answer:?}");
+    cluster.resume_standby();
+    assert_eq!(end(&store, 1), Ok(End::Absent));
+    Box::new(store).close(true).unwrap();
+    let rows = "SELECT count(*) FROM terminated.segment";
+    assert_eq!(cluster.admin().number(rows), 0);
 }
 
 /// A reserved word, capitals, quotes, and what the statements' own places look like.
