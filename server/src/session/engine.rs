@@ -458,7 +458,9 @@ impl Engine {
     pub(super) fn forget_closed(&mut self) {
         let now_ns = self.wire.now_ns();
         let mut free = Vec::new();
-        for closed in self.wire.take_closed() {
+        let closed = self.wire.take_closed();
+        let any_closed = !closed.is_empty();
+        for closed in closed {
             if let Some(account) = closed.account {
                 self.accounts.leave(account);
                 self.listing.forget(account, closed.connection);
@@ -467,6 +469,9 @@ impl Engine {
         }
         for number in free {
             self.grant_waiting(number);
+        }
+        if any_closed {
+            self.go_on_all_handing();
         }
     }
 

@@ -148,6 +148,15 @@ impl Journal {
         }
     }
 
+    /// Whether a record of the segment that is not of a release is on its way to the store.
+    pub fn appends_to(&self, segment: u32) -> bool {
+        self.pending.values().any(|pending| match pending {
+            Pending::Entry(Entry::Serials { segment: of, .. }) => *of == segment,
+            Pending::Entry(Entry::Incarnations { segments }) => segments.contains(&segment),
+            _ => false,
+        })
+    }
+
     /// Asks for a checkpoint of the segment at that version.
     pub fn save(&mut self, segment: u32, checkpoint: Checkpoint) {
         let ticket = self.insert(Pending::Entry(saved(segment, &checkpoint.head)));

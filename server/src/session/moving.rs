@@ -31,6 +31,9 @@ pub struct Handing {
 impl Engine {
     pub(super) fn hand_over(&mut self, at: At, r: &HandOver) -> Result<(), Rejection> {
         let member = self.member()?;
+        if self.stopping {
+            return Err(stopping());
+        }
         let Some(number) = self.segments.number_at(&r.path) else {
             let text = format!(
                 "segment {} was to be moved; this space has no such segment; see what there is \
@@ -96,6 +99,18 @@ impl Engine {
         let waits = !planted::is_in(Defect::GivenAmidRelease);
         if waits && (!s.lock.is_free(now_ns) || s.committing) {
             return;
+        }
+        // The next owner reads what is in the store.
+        if self.journal.appends_to(number) {
+            return;
+        }
+        if s.lacks_incarnation {
+            let text = format!(
+                "the store has refused a record of segment {}, so no other server can continue it \
+                 now; stop this server, and another one takes the segment over",
+                s.path
+            );
+            return self.stop_handing(number, &Rejection::new(ErrorCode::StoreFull, text));
         }
         let saves = !planted::is_in(Defect::GivenUnsaved);
         if s.durable == Durability::Memory && saves && !self.saving.has_all_of(number) {
@@ -288,11 +303,21 @@ impl Engine {
         self.wire.push_effect(Effect::Free(Box::new(segment)));
     }
 
+    fn all_handing(&self) -> Vec<u32> {
+        let handing = self.space.iter().flat_map(|space| &space.handing);
+        handing.copied().collect()
+    }
+
+    /// Connections are gone: somebody may have asked for a hand-over on one [SPACE-19].
+    pub(super) fn go_on_all_handing(&mut self) {
+        for number in self.all_handing() {
+            self.go_on_handing(number);
+        }
+    }
+
     /// The server stops: it hands nothing over any more.
     pub(super) fn stop_all_handing(&mut self) {
-        let space = self.space.as_ref();
-        let numbers = space.into_iter().flat_map(|space| &space.handing);
-        for number in numbers.copied().collect::<Vec<u32>>() {
+        for number in self.all_handing() {
             self.stop_handing(number, &stopping());
         }
     }

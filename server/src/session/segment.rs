@@ -49,6 +49,8 @@ pub struct SegmentState {
     pub durable: Durability,
     pub quota_bytes: u64,
     pub incarnation: u64,
+    /// The store has refused the record of it, and may know it by a checkpoint alone.
+    pub lacks_incarnation: bool,
     pub chains: Chains,
     pub master: Segment,
     pub lock: SegmentLock,
@@ -192,6 +194,7 @@ impl From<Beginning> for SegmentState {
             durable: b.durable,
             quota_bytes: b.quota_bytes,
             incarnation: b.incarnation,
+            lacks_incarnation: false,
             chains: b.chains,
             master: b.master,
             lock: b.lock,

@@ -89,11 +89,15 @@ impl Engine {
             Entry::Incarnations { segments } => {
                 // The next checkpoint says the incarnation, too. It is due at the latest at the
                 // end.
-                let is_there = |number: &u32| self.segments.get(*number).is_some();
-                for number in segments.into_iter().filter(is_there) {
+                for number in segments {
+                    let Some(segment) = self.segments.if_still_there(number) else {
+                        continue;
+                    };
                     if result.is_err() {
+                        segment.lacks_incarnation = true;
                         self.saving.changed(number);
                     }
+                    self.go_on_handing(number);
                 }
             }
             Entry::Checkpoint {
@@ -126,7 +130,10 @@ impl Engine {
         };
         match s.serials_stored(below, result) {
             Ok(()) => self.grant_waiting(number),
-            Err(rejection) => s.refuse_writers(&mut self.wire, &rejection),
+            Err(rejection) => {
+                s.refuse_writers(&mut self.wire, &rejection);
+                self.go_on_handing(number);
+            }
         }
     }
 

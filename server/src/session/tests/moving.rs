@@ -234,6 +234,57 @@ fn space_19_nothing_is_given_away_for_somebody_who_has_gone() {
     world.lock(2, number);
 }
 
+/// Nobody who waits for the lock must wait for the end of a time that nobody waits for.
+#[test]
+fn space_19_a_hand_over_ends_with_the_connection_that_asked_for_it() {
+    let mut world = member();
+    let number = owner(&mut world);
+    world.lock(1, number);
+    world.send(9, hand_over(10_000));
+    let is_handed = |world: &World| {
+        let segment = world.engine.segments.get(number);
+        segment.expect("it is there").handing.is_some()
+    };
+    assert!(is_handed(&world));
+    world.engine.disconnected(world.now_ns(), 9);
+    assert!(!is_handed(&world));
+}
+
+#[test]
+fn space_19_a_server_that_stops_takes_no_hand_over() {
+    let mut world = member();
+    owner(&mut world);
+    world.engine.stop(world.now_ns());
+    let handing = world.send(9, hand_over(10_000));
+    assert_eq!(world.answer(handing).error(), ErrorCode::Stopping);
+    assert!(world.gives.is_empty());
+}
+
+/// The next owner reads what the store has, and records that come later are fenced.
+#[test]
+fn space_20_a_segment_is_given_away_when_its_records_are_in_the_store() {
+    for is_refused in [false, true] {
+        let mut world = member();
+        for connection in [1, 9] {
+            world.hello(connection);
+        }
+        world.send(1, open(PATH, Durability::Written));
+        // Versions may be lost, so it begins another incarnation.
+        sought(&mut world, Ok(claimed(Durability::Written)));
+        let handing = world.send(9, hand_over(10_000));
+        assert!(!world.asked.is_empty());
+        while let Some(asked) = (!world.asked.is_empty()).then(|| world.asked.remove(0)) {
+            assert!(world.gives.is_empty(), "{asked:?} is on its way");
+            let full = || StoreError::Full("no space".to_string());
+            world.stored(&asked, if is_refused { Err(full()) } else { Ok(()) });
+        }
+        assert_eq!(world.gives.is_empty(), is_refused);
+        if is_refused {
+            assert_eq!(world.answer(handing).error(), ErrorCode::StoreFull);
+        }
+    }
+}
+
 #[test]
 fn space_20_requests_wait_while_the_store_gives_the_segment_away() {
     let mut world = member();
@@ -407,7 +458,6 @@ fn space_21_a_look_from_before_the_gift_does_not_refuse_the_request_to_follow() 
     sought(&mut world, Ok(elsewhere()));
     assert_eq!(world.answer(opening).error(), ErrorCode::Redirected);
     assert!(world.try_answer(asked).is_none(), "it is looked for again");
-    followed(&mut world, Read::Free);
     sought(&mut world, Ok(claimed(Durability::Synced)));
     assert!(world.answer(asked).body::<SegmentFollowed>().owned);
     assert!(world.engine.is_idle());
