@@ -58,6 +58,7 @@ mod removing;
 mod resolving;
 mod rotation;
 mod saving;
+mod seeking;
 mod segment;
 mod segments;
 mod serials;

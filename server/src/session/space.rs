@@ -3,12 +3,12 @@
 
 use super::config::{ns, Config};
 use super::effect::Effect;
-use super::engine::{stopping, Engine};
+use super::engine::Engine;
 use super::following::Following;
 use super::message::{Incoming, Request, ServerMessage};
 use super::recovery::Rebuilt;
+use super::seeking::Seeking;
 use super::segment::Life;
-use super::storing;
 use super::wire::{At, Unanswered};
 use interweave_store::{Elsewhere, Sought, StoreError};
 use interweave_wire::fields::field;
@@ -25,7 +25,7 @@ const AGAIN: u64 = 16;
 /// The engine's part of what several servers agree on.
 #[derive(Debug)]
 pub struct Space {
-    lease_ns: u64,
+    pub lease_ns: u64,
     /// A renewal gives standing for so long.
     standing_ns: u64,
     /// The server has standing until then [SPACE-2].
@@ -34,14 +34,14 @@ pub struct Space {
     renews_ns: Option<u64>,
     /// The answer to HELLO says it while the server has no standing.
     hindrance: Hindrance,
-    /// The requests that wait for the store to say where the segment of a path is.
-    seeking: BTreeMap<String, Vec<(At, Incoming)>>,
+    /// The paths of segments that the store is asked for.
+    pub seeking: BTreeMap<String, Seeking>,
     /// The segments of other servers that are followed, by their paths.
     pub following: BTreeMap<String, Following>,
     /// The segments that are being handed over.
     pub handing: BTreeSet<u32>,
     /// Nothing is claimed or created any more [SPACE-24].
-    is_drained: bool,
+    pub is_drained: bool,
     /// The last renewal that was asked for says so.
     says_drained: bool,
     /// The requests to drain that wait until the store knows it.
@@ -100,12 +100,13 @@ impl Space {
         })
     }
 
-    /// When there is something to do: a renewal, the end of the standing, a segment that is
-    /// followed.
+    /// When there is something to do: a renewal, the end of the standing, a segment that is looked
+    /// for again or followed.
     pub fn next_ns(&self) -> Option<u64> {
         let ends_ns = (self.until_ns > 0).then_some(self.until_ns);
         let followed_ns = self.following.values().filter_map(Following::next_ns).min();
-        let next = [self.renews_ns, ends_ns, followed_ns];
+        let sought_ns = self.seeking.values().filter_map(Seeking::again_ns).min();
+        let next = [self.renews_ns, ends_ns, followed_ns, sought_ns];
         next.into_iter().flatten().min()
     }
 
@@ -187,6 +188,7 @@ impl Engine {
             self.wire.close_all();
             self.forget_closed();
         }
+        self.seek_again(now_ns);
         self.watch_followed(now_ns);
     }
 
@@ -212,91 +214,6 @@ impl Engine {
             }
         }
         self.advance(now_ns);
-    }
-
-    /// Whether a request waits until the store has said where its segment is. An error is its
-    /// answer.
-    pub(super) fn seeks_first(&mut self, at: At, incoming: &Incoming) -> Result<bool, Rejection> {
-        let path = match &incoming.request {
-            Request::OpenSegment(r) => &r.path,
-            Request::RemoveSegment(r) => &r.path,
-            Request::HandOver(r) => &r.path,
-            _ => return Ok(false),
-        };
-        if self.space.is_none() || self.segments.number_at(path).is_some() {
-            return Ok(false);
-        }
-        // A client that may not know of the segment is not told who has it.
-        self.check_permitted(at, &incoming.request)?;
-        if self.stopping {
-            return Err(stopping());
-        }
-        self.wire.await_answer(at, Unanswered::Store)?;
-        self.seek(path.clone(), at, incoming.clone());
-        Ok(true)
-    }
-
-    /// REQUIRES: the request is awaited on the wire.
-    pub(super) fn seek(&mut self, path: String, at: At, incoming: Incoming) {
-        if let Some(space) = &mut self.space {
-            let claims = !space.is_drained || planted::is_in(Defect::DrainForgotten);
-            let waiting = space.seeking.entry(path.clone()).or_default();
-            waiting.push((at, incoming));
-            if waiting.len() == 1 {
-                self.journal.push(Effect::Seek { path, claims });
-            }
-        }
-    }
-
-    /// The store says where the segment is. Those that wait for it are answered.
-    pub fn sought(&mut self, now_ns: u64, path: &str, found: Result<Found, StoreError>) {
-        self.advance(now_ns);
-        let space = self.space.as_mut();
-        let waiting = space.and_then(|space| space.seeking.remove(path));
-        let answer = match found {
-            Ok(Found::Here(rebuilt)) => {
-                self.take_over(*rebuilt);
-                None
-            }
-            Ok(Found::Absent) => self.check_claims().err(),
-            Ok(Found::Elsewhere(elsewhere)) => {
-                Some(elsewhere_rejection(path, &elsewhere, self.relays()))
-            }
-            Ok(Found::Earlier) => Some(earlier_rejection(path)),
-            Err(error) => Some(storing::rejection(&error)),
-        };
-        for (at, incoming) in waiting.into_iter().flatten() {
-            if self.wire.answered(at.connection, at.stream).is_none() {
-                continue;
-            }
-            // A request to follow the segment comes here because the segment is free, or was given
-            // to this server. The look may have begun for somebody else before that.
-            let is_followed = matches!(incoming.request, Request::FollowSegment(_));
-            let answered = match &answer {
-                Some(rejection) if !is_followed || rejection.code != ErrorCode::Redirected => {
-                    Err(rejection.clone())
-                }
-                _ => self.dispatch_and_audit(at, &incoming),
-            };
-            if let Err(rejection) = answered {
-                self.wire.counters.errors += 1;
-                self.wire.refuse(at.connection, at.stream, &rejection);
-            }
-        }
-        self.forget_closed();
-    }
-
-    /// Serves a segment that this server has claimed.
-    fn take_over(&mut self, mut rebuilt: Rebuilt) {
-        if planted::is_in(Defect::TakeoverForgets) {
-            rebuilt.forget_releases();
-        }
-        let mut begun = Vec::new();
-        let path = rebuilt.path().to_string();
-        // The remark about damage is in the answer to whoever asks.
-        let _ = self.recover_segment(rebuilt, &mut begun);
-        self.log_incarnations(begun);
-        self.follow_here(&path);
     }
 
     /// DRAIN: this server claims and creates nothing from now on. The answer waits until the other
@@ -408,15 +325,6 @@ impl Engine {
 /// Makes the answer to a hand-over or removal of a segment that another server has claimed.
 fn lost() -> Rejection {
     let text = "another server has claimed the segment meanwhile; ask again";
-    Rejection::new(ErrorCode::Stopping, text)
-}
-
-/// Makes the answer to a client that must not be sent to this server itself [SPACE-17].
-fn earlier_rejection(path: &str) -> Rejection {
-    let text = format!(
-        "segment {path} was this server's before it was started again; it is served when the lease \
-         of the start before is over: ask again in a moment"
-    );
     Rejection::new(ErrorCode::Stopping, text)
 }
 

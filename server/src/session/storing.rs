@@ -289,6 +289,7 @@ impl Engine {
         }
         self.stopping = true;
         self.stop_all_handing();
+        self.stop_seeking_again();
         for s in self.segments.iter_mut() {
             s.refuse_writers(&mut self.wire, &stopping());
         }

@@ -205,13 +205,63 @@ fn space_9_a_client_is_sent_on_by_open_and_remove() {
     }
 }
 
+/// A client that waits for a segment of an earlier start of the server.
+fn waiting_for_earlier(world: &mut World) -> u32 {
+    world.hello(1);
+    let asked = world.send(1, open_only());
+    sought(world, Ok(Sought::Earlier));
+    assert!(world.try_answer(asked).is_none());
+    assert!(world.seeking.is_empty() && !world.engine.is_idle());
+    asked
+}
+
 #[test]
 fn space_17_nobody_is_sent_to_the_server_that_is_asked() {
     let mut world = member();
-    world.hello(1);
-    let asked = world.send(1, open_only());
+    let asked = waiting_for_earlier(&mut world);
+    world.hello(2);
+    let later = world.send(2, open_only());
+    assert!(world.seeking.is_empty(), "both wait for one look");
+    for _ in 0..2 {
+        world.pass(u64::from(SPACE_LEASE_MS) / 8 - 1);
+        assert!(world.seeking.is_empty());
+        world.pass(1);
+        sought(&mut world, Ok(Sought::Earlier));
+    }
+    world.pass(u64::from(SPACE_LEASE_MS) / 8);
+    sought(&mut world, Ok(claimed(Durability::Synced)));
+    world.store_all();
+    for request in [asked, later] {
+        assert_eq!(world.answer(request).type_, MessageType::SegmentOpened);
+    }
+    assert!(world.engine.is_idle());
+}
+
+#[test]
+fn space_17_a_segment_for_which_nobody_waits_is_not_looked_for_again() {
+    let mut world = member();
+    waiting_for_earlier(&mut world);
+    world.engine.disconnected(world.now_ns(), 1);
+    world.pass(u64::from(SPACE_LEASE_MS) / 8);
+    assert!(world.seeking.is_empty() && world.engine.is_idle());
+}
+
+#[test]
+fn space_17_a_server_that_stops_lets_nobody_wait_for_its_earlier_start() {
+    let mut world = member();
+    let asked = waiting_for_earlier(&mut world);
+    world.engine.stop(world.now_ns());
+    world.drain();
+    assert_eq!(world.answer(asked).error(), ErrorCode::Stopping);
+    assert!(world.engine.is_idle());
+    // A look may be under way.
+    let mut world = member();
+    let asked = waiting_for_earlier(&mut world);
+    world.pass(u64::from(SPACE_LEASE_MS) / 8);
+    world.engine.stop(world.now_ns());
     sought(&mut world, Ok(Sought::Earlier));
     assert_eq!(world.answer(asked).error(), ErrorCode::Stopping);
+    assert!(world.engine.is_idle());
 }
 
 #[test]
@@ -224,11 +274,32 @@ fn space_8_a_path_that_nobody_has_is_created_by_who_asks_first() {
     let opening = world.send(1, open_only());
     sought(&mut world, Ok(Sought::Absent));
     assert_eq!(world.answer(missing).error(), ErrorCode::NoSegment);
+    sought(&mut world, Ok(Sought::Absent));
     assert!(world.try_answer(creating).is_none(), "the store may refuse");
     world.store_all();
     let created: SegmentOpened = world.answer(creating).body();
     assert!(created.created);
     assert!(!world.answer(opening).body::<SegmentOpened>().created);
+}
+
+/// Another server may have made the segment, and told of it, since the look began.
+#[test]
+fn space_7_requests_that_come_during_a_look_wait_for_the_next_one() {
+    let mut world = member();
+    for connection in [1, 2, 3] {
+        world.hello(connection);
+    }
+    let early = world.send(1, open_only());
+    let late: Vec<u32> = (1..=3).map(|c| world.send(c, open_only())).collect();
+    assert_eq!(world.seeking.len(), 1);
+    sought(&mut world, Ok(Sought::Absent));
+    assert_eq!(world.answer(early).error(), ErrorCode::NoSegment);
+    assert_eq!(world.seeking.len(), 1, "one look for all");
+    sought(&mut world, Ok(elsewhere()));
+    for request in late {
+        assert_eq!(world.answer(request).error(), ErrorCode::Redirected);
+    }
+    assert!(world.engine.is_idle());
 }
 
 #[test]

@@ -1,0 +1,198 @@
+//! Requests about segments that this server does not have wait until the store has said where
+//! those are (spec/space.md).
+
+use super::effect::Effect;
+use super::engine::{stopping, Engine};
+use super::message::{Incoming, Request};
+use super::recovery::Rebuilt;
+use super::space::{elsewhere_rejection, Found};
+use super::storing;
+use super::wire::{At, Unanswered};
+use interweave_store::StoreError;
+use interweave_wire::planted::{self, Defect};
+use interweave_wire::Rejection;
+
+/// A segment of an earlier start of this server is looked for again after such a part of a lease.
+const AGAIN: u64 = 8;
+
+/// A path of which the store is asked where its segment is.
+#[derive(Debug, Default)]
+pub struct Seeking {
+    waiting: Vec<(At, Incoming)>,
+    /// Requests that came during a look. What they ask about may be younger than the look.
+    late: Vec<(At, Incoming)>,
+    /// The store is asked again then. None: a look is under way.
+    again_ns: Option<u64>,
+}
+
+impl Seeking {
+    pub fn again_ns(&self) -> Option<u64> {
+        self.again_ns
+    }
+}
+
+impl Engine {
+    /// Whether a request waits until the store has said where its segment is. An error is its
+    /// answer.
+    pub(super) fn seeks_first(&mut self, at: At, incoming: &Incoming) -> Result<bool, Rejection> {
+        let path = match &incoming.request {
+            Request::OpenSegment(r) => &r.path,
+            Request::RemoveSegment(r) => &r.path,
+            Request::HandOver(r) => &r.path,
+            _ => return Ok(false),
+        };
+        if self.space.is_none() || self.segments.number_at(path).is_some() {
+            return Ok(false);
+        }
+        // A client that may not know of the segment is not told who has it.
+        self.check_permitted(at, &incoming.request)?;
+        if self.stopping {
+            return Err(stopping());
+        }
+        self.wire.await_answer(at, Unanswered::Store)?;
+        self.seek(path.clone(), at, incoming.clone());
+        Ok(true)
+    }
+
+    /// REQUIRES: the request is awaited on the wire.
+    pub(super) fn seek(&mut self, path: String, at: At, incoming: Incoming) {
+        if let Some(space) = &mut self.space {
+            match space.seeking.get_mut(&path) {
+                Some(seeking) if seeking.again_ns.is_some() => {
+                    seeking.waiting.push((at, incoming));
+                }
+                Some(seeking) => seeking.late.push((at, incoming)),
+                None => self.begin_look(path, vec![(at, incoming)]),
+            }
+        }
+    }
+
+    fn begin_look(&mut self, path: String, waiting: Vec<(At, Incoming)>) {
+        if let Some(space) = &mut self.space {
+            let claims = !space.is_drained || planted::is_in(Defect::DrainForgotten);
+            let seeking = Seeking {
+                waiting,
+                ..Seeking::default()
+            };
+            space.seeking.insert(path.clone(), seeking);
+            self.journal.push(Effect::Seek { path, claims });
+        }
+    }
+
+    /// The store says where the segment is. Those that wait for it are answered.
+    pub fn sought(&mut self, now_ns: u64, path: &str, found: Result<Found, StoreError>) {
+        self.advance(now_ns);
+        let space = self.space.as_mut();
+        let seeking = space.and_then(|space| space.seeking.remove(path));
+        let Seeking { waiting, late, .. } = seeking.unwrap_or_default();
+        let answer = match found {
+            Ok(Found::Here(rebuilt)) => {
+                self.take_over(*rebuilt);
+                None
+            }
+            Ok(Found::Absent) => self.check_claims().err(),
+            Ok(Found::Elsewhere(elsewhere)) => {
+                Some(elsewhere_rejection(path, &elsewhere, self.relays()))
+            }
+            Ok(Found::Earlier) if !self.stopping => {
+                return self.seek_later(path, [waiting, late].concat());
+            }
+            Ok(Found::Earlier) => Some(stopping()),
+            Err(error) => Some(storing::rejection(&error)),
+        };
+        self.answer_seekers(waiting, answer.as_ref());
+        if self.segments.number_at(path).is_some() {
+            // Whoever claimed it now would have it twice.
+            self.answer_seekers(late, None);
+        } else if !late.is_empty() {
+            self.begin_look(path.to_string(), late);
+        }
+        self.forget_closed();
+    }
+
+    /// `refusal`: the answer to all. None: the segment is served here, or nobody has it.
+    fn answer_seekers(&mut self, waiting: Vec<(At, Incoming)>, refusal: Option<&Rejection>) {
+        for (at, incoming) in waiting {
+            if self.wire.answered(at.connection, at.stream).is_none() {
+                continue;
+            }
+            let answered = match refusal {
+                Some(rejection) => Err(rejection.clone()),
+                None => self.dispatch_and_audit(at, &incoming),
+            };
+            if let Err(rejection) = answered {
+                self.wire.counters.errors += 1;
+                self.wire.refuse(at.connection, at.stream, &rejection);
+            }
+        }
+    }
+
+    /// Serves a segment that this server has claimed.
+    fn take_over(&mut self, mut rebuilt: Rebuilt) {
+        if planted::is_in(Defect::TakeoverForgets) {
+            rebuilt.forget_releases();
+        }
+        let mut begun = Vec::new();
+        let path = rebuilt.path().to_string();
+        // The remark about damage is in the answer to whoever asks.
+        let _ = self.recover_segment(rebuilt, &mut begun);
+        self.log_incarnations(begun);
+        self.follow_here(&path);
+    }
+
+    /// The segment is of an earlier start of this server, which is not over yet [SPACE-17].
+    fn seek_later(&mut self, path: &str, waiting: Vec<(At, Incoming)>) {
+        let now_ns = self.wire.now_ns();
+        if let Some(space) = &mut self.space {
+            let seeking = Seeking {
+                waiting,
+                again_ns: Some(now_ns + space.lease_ns / AGAIN),
+                ..Seeking::default()
+            };
+            space.seeking.insert(path.to_string(), seeking);
+        }
+    }
+
+    /// Asks the store again for segments that are due, as long as somebody waits for them.
+    pub(super) fn seek_again(&mut self, now_ns: u64) {
+        let Some(space) = &mut self.space else {
+            return;
+        };
+        let claims = !space.is_drained;
+        let wire = &self.wire;
+        let is_due = |seeking: &Seeking| seeking.again_ns.is_some_and(|at_ns| at_ns <= now_ns);
+        let mut due = Vec::new();
+        space.seeking.retain(|path, seeking| {
+            if !is_due(seeking) {
+                return true;
+            }
+            let is_awaited = |at: &At| wire.awaited(at.connection, at.stream).is_some();
+            seeking.waiting.retain(|(at, _)| is_awaited(at));
+            seeking.again_ns = None;
+            due.extend((!seeking.waiting.is_empty()).then(|| path.clone()));
+            !seeking.waiting.is_empty()
+        });
+        for path in due {
+            self.journal.push(Effect::Seek { path, claims });
+        }
+    }
+
+    /// The server stops: nothing is looked for again.
+    pub(super) fn stop_seeking_again(&mut self) {
+        let Some(space) = &mut self.space else {
+            return;
+        };
+        let mut refused = Vec::new();
+        space.seeking.retain(|_, seeking| {
+            let is_later = seeking.again_ns.is_some();
+            if is_later {
+                refused.append(&mut seeking.waiting);
+            }
+            !is_later
+        });
+        for (at, _) in refused {
+            self.wire
+                .refuse_awaiting(at.connection, at.stream, &stopping());
+        }
+    }
+}
