@@ -165,9 +165,8 @@ fn store_18_a_session_does_not_wait_for_its_own_release_that_is_not_there() {
     assert_eq!(world.answer(acquiring).type_, MessageType::WriterAcquired);
 }
 
-/// Other segments are not in doubt.
-/// The store refused the record of the incarnation, or it is in a checkpoint alone. What clients are
-/// told must agree with the log all the same.
+/// The store refused the record of the incarnation, or it is in a checkpoint alone. Clients must be
+/// told all the same that the release is there.
 #[test]
 fn store_18_a_release_is_there_also_if_the_store_does_not_know_the_incarnation() {
     let mut world = World::new(true);
@@ -182,6 +181,7 @@ fn store_18_a_release_is_there_also_if_the_store_does_not_know_the_incarnation()
     assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
 }
 
+/// Other segments are not in doubt.
 #[test]
 fn store_18_further_appends_to_a_segment_in_doubt_wait_for_the_decision() {
     let mut world = World::new(true);
