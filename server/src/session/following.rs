@@ -137,15 +137,15 @@ impl Engine {
     pub fn followed(&mut self, now_ns: u64, path: &str, read: Result<Read, StoreError>) {
         self.advance(now_ns);
         let is_here = self.segments.number_at(path).is_some();
-        if is_here && !planted::is_in(Defect::FollowedAndMade) {
-            return self.follow_here(path);
-        }
         let space = self.space.as_mut();
         let Some(following) = space.and_then(|space| space.following.get_mut(path)) else {
             // It was claimed meanwhile.
             self.unfollow(path);
             return;
         };
+        if is_here && !planted::is_in(Defect::FollowedAndMade) {
+            return self.follow_here(path);
+        }
         following.is_read = false;
         following.next_ns = now_ns + PAUSE_NS;
         match read {
@@ -204,7 +204,7 @@ impl Engine {
         following.map_or(Vec::new(), |mut following| following.take_asked())
     }
 
-    /// This server has made or claimed the segment. Whoever claimed it now would have it twice.
+    /// This server has made or claimed the segment. A claim now would make a second state of it.
     pub(super) fn follow_here(&mut self, path: &str) {
         let space = self.space.as_ref();
         if space.is_none_or(|space| !space.following.contains_key(path)) {

@@ -234,7 +234,7 @@ fn space_19_nothing_is_given_away_for_somebody_who_has_gone() {
     world.lock(2, number);
 }
 
-/// Nobody who waits for the lock must wait for the end of a time that nobody waits for.
+/// Clients that wait for the lock do not wait for the deadline of a hand-over that nobody awaits.
 #[test]
 fn space_19_a_hand_over_ends_with_the_connection_that_asked_for_it() {
     let mut world = member();
@@ -406,6 +406,19 @@ fn space_18_a_segment_is_read_on_until_it_is_claimed() {
     assert!(world.answer(asked).body::<SegmentFollowed>().owned);
     assert_eq!(world.unfollowed, [PATH]);
     assert!(world.engine.is_idle());
+}
+
+/// The reading has made a copy after the claim let go of the one before.
+#[test]
+fn space_18_a_copy_that_is_read_during_the_claim_is_let_go() {
+    let mut world = member();
+    world.hello(9);
+    world.hello(1);
+    world.send(9, follow());
+    opened_by(&mut world, 1);
+    assert_eq!(world.unfollowed, [PATH]);
+    followed(&mut world, Read::Bytes(10));
+    assert_eq!(world.unfollowed, [PATH, PATH]);
 }
 
 /// A claim would make a second state of the segment, without the releases to the first one.
