@@ -48,9 +48,9 @@ class Cell:
     """S is the client that is tried, in its state. O is another client, which makes versions and
     looks at the result. Both know version 2 when the server goes.
 
-    Each matrix has a class of its own, which says `begin`, `leave`, `come_back`, `compare`, `end`
-    and `address`. The server that S loses is `server`; S reaches it through `proxy` if the cell has
-    one."""
+    Each matrix has a class of its own, which says `begin`, `leave`, `come_back`, `compare`, `end`,
+    `address` and `keep_release_away`. The server that S loses is `server`. S reaches it through
+    `proxy` if the cell has one."""
 
     def __init__(self, row, other, agents, program):
         self.kind, self.state, self.store, self.way, *self.more = row
@@ -167,12 +167,26 @@ class Cell:
         self.s.tell("coherence s strict")
         self.s.tell(f"rl s {PLENTY}")
 
+    def told_strict(self):
+        what = self.told_reading()
+        self.write_by_other(3)  # nobody's reader lock is in its way
+        return what
+
     def begin_writing(self):
         self.s.tell(f"wl s {PLENTY}")
         self.s.tell("put s n 3")
 
     def told_writing(self):
         return "the release", self.s.ask("wl_release s")
+
+    def begin_releasing(self):
+        """The server has not seen the release, until the class of the matrix lets it."""
+        self.begin_writing()
+        self.s.tell(f'put s t "{TEXT}"')
+        self.keep_release_away()
+        self.proxy.listen_in()
+        self.s.write("wl_release s")
+        self.proxy.wait_for(len(TEXT))
 
     def told_releasing(self):
         return "the release", self.s.read()

@@ -1,5 +1,5 @@
-"""What a client must be told when its segment goes to another server of a space, as
-docs/operations.md says it.
+"""The first news that each client must have of its segment when the segment goes to another server
+of a space, as docs/operations.md says it.
 
 A cell is a kind of client, the state that it is in, the durability of its segment, the way in which
 the segment goes from server A to server B, and the servers that the client's URL names.
@@ -17,8 +17,9 @@ LOSSES = ["kill", "return", "restart", "stop", "stall"]
 # The servers of the URL.
 OWNER, OTHER, BOTH = "owner", "other", "both"
 
-# With which durability a segment goes in which way, and whom the client asks. Only a client that
-# knows B can ask for the segment when A is dead. What is in memory alone may be lost with A.
+# The durability of a segment, the way in which it goes, and the servers that its client asks. Only
+# a client that knows B can ask for the segment when A is dead. A segment in memory may be lost with
+# A, so it is only moved.
 ROWS = [
     ("synced", "kill", BOTH),
     ("memory", "move", OWNER),

@@ -5,7 +5,7 @@ Nothing hangs, and nothing that was acknowledged is lost.
 
 from runner import cells
 from runner import owner_table as table
-from runner.cells import PLENTY, TEXT, Agents, Cell, Told, Watching
+from runner.cells import PLENTY, Agents, Cell, Told, Watching
 from runner.cuttable_proxy import CuttableProxy
 from runner.processes import held_port
 from runner.space import Cluster, Command, Member, owner_of
@@ -145,18 +145,8 @@ class OwnerCell(Cell):
         # A move does not lose the connection, and a loss may be over before it is told.
         return self.told_version()
 
-    def told_strict(self):
-        what = self.told_reading()
-        self.write_by_other(3)  # nobody's reader lock is in its way
-        return what
-
-    def begin_releasing(self):
-        self.begin_writing()
-        self.s.tell(f'put s t "{TEXT}"')
-        self.proxy.listen_in()
+    def keep_release_away(self):
         self.proxy.hold()
-        self.s.write("wl_release s")
-        self.proxy.wait_for(len(TEXT))
 
     def told_waiting(self):
         if self.is_moved:

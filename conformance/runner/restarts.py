@@ -8,7 +8,7 @@ import subprocess
 
 from runner import cells
 from runner import restart_table as table
-from runner.cells import PLENTY, TEXT, Agents, Cell, Told, Watching
+from runner.cells import PLENTY, Agents, Cell, Told, Watching
 from runner.cuttable_proxy import CuttableProxy, goodbye_of
 from runner.processes import Broken, Server
 
@@ -105,18 +105,13 @@ class RestartCell(Cell):
         return "the next version", self.s.ask(f"told s 3 {PLENTY}")
 
     def told_strict(self):
-        what = self.told_reading()
-        if self.after == "all":
-            self.write_by_other(3)  # nobody's reader lock is in its way
-        return what
+        return super().told_strict() if self.after == "all" else self.told_reading()
+
+    def keep_release_away(self):
+        self.server.suspend()
 
     def begin_releasing(self):
-        self.begin_writing()
-        self.s.tell(f'put s t "{TEXT}"')
-        self.server.suspend()
-        self.proxy.listen_in()
-        self.s.write("wl_release s")
-        self.proxy.wait_for(len(TEXT))
+        super().begin_releasing()
         if self.way == "cut":
             self.proxy.cut()
         if self.way == "stop":

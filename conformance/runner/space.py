@@ -60,7 +60,7 @@ class Member(Server):
 
 
 class Command(Lines):
-    """A command that runs beside the clients and must succeed."""
+    """Runs a command beside the clients. The command must succeed."""
 
     def __init__(self, words):
         super().__init__(" ".join(words), words)
