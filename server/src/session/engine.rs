@@ -457,9 +457,11 @@ impl Engine {
     /// again, and at the end of every event.
     pub(super) fn forget_closed(&mut self) {
         let now_ns = self.wire.now_ns();
-        let mut free = Vec::new();
         let closed = self.wire.take_closed();
-        let any_closed = !closed.is_empty();
+        if closed.is_empty() {
+            return;
+        }
+        let mut free = Vec::new();
         for closed in closed {
             if let Some(account) = closed.account {
                 self.accounts.leave(account);
@@ -470,9 +472,7 @@ impl Engine {
         for number in free {
             self.grant_waiting(number);
         }
-        if any_closed {
-            self.go_on_all_handing();
-        }
+        self.go_on_all_handing();
     }
 
     /// Ends a session: its locks become free, and its places in queues are gone.

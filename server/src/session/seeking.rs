@@ -19,16 +19,10 @@ const AGAIN: u64 = 8;
 #[derive(Debug, Default)]
 pub struct Seeking {
     waiting: Vec<(At, Incoming)>,
-    /// Requests that came during a look. What they ask about may be younger than the look.
+    /// Requests that came during a look. The segment may be younger than the look.
     late: Vec<(At, Incoming)>,
-    /// The store is asked again then. None: a look is under way.
-    again_ns: Option<u64>,
-}
-
-impl Seeking {
-    pub fn again_ns(&self) -> Option<u64> {
-        self.again_ns
-    }
+    /// No look is under way: the path is in [`super::space::Space::sought_later`].
+    rests: bool,
 }
 
 impl Engine {
@@ -58,9 +52,7 @@ impl Engine {
     pub(super) fn seek(&mut self, path: String, at: At, incoming: Incoming) {
         if let Some(space) = &mut self.space {
             match space.seeking.get_mut(&path) {
-                Some(seeking) if seeking.again_ns.is_some() => {
-                    seeking.waiting.push((at, incoming));
-                }
+                Some(seeking) if seeking.rests => seeking.waiting.push((at, incoming)),
                 Some(seeking) => seeking.late.push((at, incoming)),
                 None => self.begin_look(path, vec![(at, incoming)]),
             }
@@ -102,7 +94,7 @@ impl Engine {
         };
         self.answer_seekers(waiting, answer.as_ref());
         if self.segments.number_at(path).is_some() {
-            // Whoever claimed it now would have it twice.
+            // A claim now would make a second state of it.
             self.answer_seekers(late, None);
         } else if !late.is_empty() {
             self.begin_look(path.to_string(), late);
@@ -146,53 +138,45 @@ impl Engine {
         if let Some(space) = &mut self.space {
             let seeking = Seeking {
                 waiting,
-                again_ns: Some(now_ns + space.lease_ns / AGAIN),
-                ..Seeking::default()
+                late: Vec::new(),
+                rests: true,
             };
             space.seeking.insert(path.to_string(), seeking);
+            let again_ns = now_ns + space.lease_ns / AGAIN;
+            space.sought_later.push_back((again_ns, path.to_string()));
         }
     }
 
     /// Asks the store again for segments that are due, as long as somebody waits for them.
     pub(super) fn seek_again(&mut self, now_ns: u64) {
-        let Some(space) = &mut self.space else {
-            return;
-        };
-        let claims = !space.is_drained;
-        let wire = &self.wire;
-        let is_due = |seeking: &Seeking| seeking.again_ns.is_some_and(|at_ns| at_ns <= now_ns);
-        let mut due = Vec::new();
-        space.seeking.retain(|path, seeking| {
-            if !is_due(seeking) {
-                return true;
+        for (path, mut waiting) in self.end_rests(now_ns) {
+            waiting.retain(|(at, _)| self.wire.awaited(at.connection, at.stream).is_some());
+            if !waiting.is_empty() {
+                self.begin_look(path, waiting);
             }
-            let is_awaited = |at: &At| wire.awaited(at.connection, at.stream).is_some();
-            seeking.waiting.retain(|(at, _)| is_awaited(at));
-            seeking.again_ns = None;
-            due.extend((!seeking.waiting.is_empty()).then(|| path.clone()));
-            !seeking.waiting.is_empty()
-        });
-        for path in due {
-            self.journal.push(Effect::Seek { path, claims });
         }
     }
 
     /// The server stops: nothing is looked for again.
     pub(super) fn stop_seeking_again(&mut self) {
-        let Some(space) = &mut self.space else {
-            return;
-        };
-        let mut refused = Vec::new();
-        space.seeking.retain(|_, seeking| {
-            let is_later = seeking.again_ns.is_some();
-            if is_later {
-                refused.append(&mut seeking.waiting);
+        for (_, waiting) in self.end_rests(u64::MAX) {
+            for (at, _) in waiting {
+                self.wire
+                    .refuse_awaiting(at.connection, at.stream, &stopping());
             }
-            !is_later
-        });
-        for (at, _) in refused {
-            self.wire
-                .refuse_awaiting(at.connection, at.stream, &stopping());
         }
+    }
+
+    /// Takes out the paths that are due by then, with the requests that wait for them.
+    fn end_rests(&mut self, until_ns: u64) -> Vec<(String, Vec<(At, Incoming)>)> {
+        let Some(space) = &mut self.space else {
+            return Vec::new();
+        };
+        let mut ended = Vec::new();
+        while let Some((_, path)) = space.sought_later.pop_front_if(|(at, _)| *at <= until_ns) {
+            let seeking = space.seeking.remove(&path).unwrap_or_default();
+            ended.push((path, seeking.waiting));
+        }
+        ended
     }
 }

@@ -1,5 +1,6 @@
-//! A server that shares its store with others: its standing among them, segments that it looks for,
-//! and segments that another server has claimed. Implements the server's part of spec/space.md.
+//! A server that shares its store with others: its standing among them, and segments that another
+//! server has claimed. Implements the server's part of spec/space.md, together with seeking.rs,
+//! following.rs and moving.rs.
 
 use super::config::{ns, Config};
 use super::effect::Effect;
@@ -15,7 +16,7 @@ use interweave_wire::fields::field;
 use interweave_wire::planted::{self, Defect};
 use interweave_wire::protocol::{ErrorCode, FieldKey, MessageType, OpenSegment, RedirectField};
 use interweave_wire::Rejection;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// So many renewals are asked for in a lease.
 const RENEWALS: u64 = 4;
@@ -36,6 +37,9 @@ pub struct Space {
     hindrance: Hindrance,
     /// The paths of segments that the store is asked for.
     pub seeking: BTreeMap<String, Seeking>,
+    /// Those of earlier starts of this server, and when the store is asked for each again. In the
+    /// order of these times, because all pauses are of one length.
+    pub sought_later: VecDeque<(u64, String)>,
     /// The segments of other servers that are followed, by their paths.
     pub following: BTreeMap<String, Following>,
     /// The segments that are being handed over.
@@ -92,6 +96,7 @@ impl Space {
             renews_ns: Some(0),
             hindrance: Hindrance::Unknown,
             seeking: BTreeMap::new(),
+            sought_later: VecDeque::new(),
             following: BTreeMap::new(),
             handing: BTreeSet::new(),
             is_drained: false,
@@ -105,7 +110,7 @@ impl Space {
     pub fn next_ns(&self) -> Option<u64> {
         let ends_ns = (self.until_ns > 0).then_some(self.until_ns);
         let followed_ns = self.following.values().filter_map(Following::next_ns).min();
-        let sought_ns = self.seeking.values().filter_map(Seeking::again_ns).min();
+        let sought_ns = self.sought_later.front().map(|(again_ns, _)| *again_ns);
         let next = [self.renews_ns, ends_ns, followed_ns, sought_ns];
         next.into_iter().flatten().min()
     }

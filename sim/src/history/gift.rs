@@ -35,8 +35,8 @@ impl Gifts {
         // An owner that claims its own segment again takes it from nobody.
         let is_taken = owned.before != Some(owned.owner);
         self.taken_by = is_taken.then_some(owned.owner);
-        // Whoever it was given to may write down that it begins another incarnation. That is what
-        // `breaks` looks for.
+        // The next owner may write down that it begins another incarnation. `breaks` looks for
+        // that.
         self.last = self.last.filter(|gift| gift.to == owned.owner);
     }
 

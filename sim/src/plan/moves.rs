@@ -71,7 +71,7 @@ impl Plan {
             self.add(at_ns, Action::Order(order(from)));
             if self.is_aimed() && random.one_in(2) {
                 self.aim(at_ns, random);
-                // Whom the segment is given to claims it, while its owner knows nothing yet.
+                // The next owner claims it, while the one before knows nothing yet.
                 let again_ns = at_ns + random.between(20 * MS, 200 * MS);
                 if again_ns < self.calm_ns {
                     self.add(again_ns, Action::Order(Order::HangUp));
