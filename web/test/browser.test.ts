@@ -15,7 +15,7 @@ let browser: Browser;
 let server: Server;
 let client: Client;
 const programs: { stop(): Promise<void> }[] = [];
-/** What pages complained of. */
+/** The complaints of pages. */
 let complaints: string[] = [];
 const directory = mkdtempSync(join(tmpdir(), "iw-viewer-"));
 

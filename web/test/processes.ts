@@ -142,7 +142,7 @@ async function begin(listen: string, http: string, options: string[]) {
   return { child, address, web };
 }
 
-/** Runs a command of the program, which must succeed. */
+/** Runs a command of the program. The command must succeed. */
 export async function interweave(...words: string[]): Promise<void> {
   const child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"] });
   let text = "";

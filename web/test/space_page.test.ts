@@ -15,7 +15,7 @@ import { openPage } from "./viewer_pages.js";
 const limits = { timeout: 60_000 };
 const clients = new Clients();
 const listeners: Listener[] = [];
-/** What pages complained of. */
+/** The complaints of pages. */
 const complaints: string[] = [];
 let browser: Browser;
 let cluster: Cluster;

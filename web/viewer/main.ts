@@ -34,7 +34,7 @@ class Viewer {
   private list: ListPage | null = null;
   private status: Status | null = null;
   private readonly began = performance.now();
-  /** Why a server that is there does not let this page in. */
+  /** The reason that a server that is there does not let this page in. */
   private refusal: string | null = null;
   /** Counts addresses: what was opened for an earlier one is not shown any more. */
   private turn = 0;

@@ -27,7 +27,7 @@ export class Route {
   private refusal: unknown = null;
   /** Of the last time that it was sent on too often. */
   private excess: unknown = null;
-  /** Why the owner was not reached at the last attempt; null: an owner was reached since. */
+  /** The reason that the last attempt did not reach the owner; null: an owner was reached since. */
   private away: unknown = null;
 
   constructor(

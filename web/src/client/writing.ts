@@ -17,6 +17,7 @@ import type { VersionStamp } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
 import { now } from "./clock.js";
 import type { Conversation } from "./conversation.js";
+import { isAway } from "./owners.js";
 
 const REFUSAL_PAUSE_MS = 10;
 
@@ -58,9 +59,8 @@ function unknownOutcome(why: unknown): InterweaveError {
 
 /** [CONN-4] */
 function neverSent(why: unknown): unknown {
-  const isAway = isOneOf(why, [ErrorCode.UNREACHABLE, ErrorCode.STOPPING]);
-  if (!(why instanceof InterweaveError) || !isAway) return why;
-  const text = `${why.message}; the release was not sent, and the changes were undone`;
+  if (!isAway(why)) return why;
+  const text = `${(why as Error).message}; the release was not sent, and the changes were undone`;
   return new InterweaveError(ErrorCode.ROLLED_BACK, text);
 }
 

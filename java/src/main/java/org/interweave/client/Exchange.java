@@ -77,7 +77,7 @@ final class Exchange {
   private InterweaveException lastFailure;
   /** The last failure is that its owner is away, so an opening continues [SPACE-55]. */
   private boolean isAskedAgain;
-  /** Why its owner was not reached at the last attempt; null: an owner was asked since. */
+  /** The reason that the last attempt did not reach its owner; null: an owner was asked since. */
   private InterweaveException away;
   private long bytesReceived;
   private long messagesSent;
