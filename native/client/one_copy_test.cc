@@ -171,7 +171,7 @@ TEST_F(OneCopyTest, Space63AServerThatServesAnotherSpaceNowIsNotAsked) {
   space = 2;
   two->hang_up();
   one->end();
-  const Result result = segment->acquire_reader(segment->wish_for(0.3, true));
+  const Result result = segment->acquire_reader(segment->wish_for(brief_s, true));
   EXPECT_EQ(result.code, error_code::UNREACHABLE) << result.text;
   EXPECT_EQ(two->asked(message_type::OPEN_SEGMENT), 0);
   close(handle);
@@ -236,7 +236,7 @@ TEST_F(OneCopyTest, Space64APointerByAnotherNameLeadsToTheCopyWhateverItsToken) 
   // It is not reached through that server.
   one->end();
   const auto segment = runtime_->find_segment(url(one));
-  EXPECT_FALSE(segment->acquire_reader(segment->wish_for(0.3, true)).ok());
+  EXPECT_FALSE(segment->acquire_reader(segment->wish_for(brief_s, true)).ok());
   EXPECT_EQ(two->asked(message_type::OPEN_SEGMENT), 0);
   close(other);
   close(handle);

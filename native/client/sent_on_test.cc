@@ -114,7 +114,7 @@ TEST_F(SentOnTest, Space49AServerThatPassesNobodyOnIsNotAskedTo) {
   Member asked;
   asked.send_to_address(out_of_reach);
   IW_segment* handle = nullptr;
-  EXPECT_EQ(open(url(asked), handle, 0.3).code, error_code::UNREACHABLE);
+  EXPECT_EQ(open(url(asked), handle, brief_s).code, error_code::UNREACHABLE);
   EXPECT_EQ(asked->asked(message_type::HELLO), 1);
 }
 
@@ -127,7 +127,7 @@ TEST_F(SentOnTest, TheErrorNamesTheWaysThatWereTried) {
                  }}});
   asked.relay_to(out_of_reach, 1 << 30);
   IW_segment* handle = nullptr;
-  const Result result = open(url(asked), handle, 0.3);
+  const Result result = open(url(asked), handle, brief_s);
   EXPECT_EQ(result.code, error_code::UNREACHABLE);
   EXPECT_NE(result.text.find("nor from here"), std::string::npos) << result.text;
   EXPECT_NE(result.text.find("passed on by " + asked->url().server()), std::string::npos)
@@ -181,7 +181,7 @@ TEST_F(SentOnTest, Space55AnOwnerThatCannotBeReachedIsNamedAtTheDeadline) {
   Member asked;
   asked.send_to_address(out_of_reach);
   IW_segment* handle = nullptr;
-  const Result result = open(url(asked), handle, 0.3);
+  const Result result = open(url(asked), handle, brief_s);
   EXPECT_EQ(result.code, error_code::UNREACHABLE) << result.text;
   EXPECT_NE(result.text.find(std::string("the server iw://") + out_of_reach +
                              ", to which this client was sent on, cannot be reached"),
@@ -203,7 +203,7 @@ TEST_F(SentOnTest, Space55AnOwnerThatWasAskedIsNotCalledAway) {
   Member asked({{message_type::OPEN_SEGMENT,
                  [&] { return redirected(++openings == 1 ? out_of_reach : slow->address()); }}});
   IW_segment* handle = nullptr;
-  const Result result = open(url(asked), handle, 2);
+  const Result result = open(url(asked), handle, 2 * brief_s);
   end.set_value();
   EXPECT_EQ(result.code, error_code::TIMED_OUT) << result.text;
   EXPECT_EQ(slow->asked(message_type::OPEN_SEGMENT), 1);
@@ -217,7 +217,7 @@ TEST_F(SentOnTest, Space55AnOwnerThatStopsIsNamedAtTheDeadline) {
   Member asked;
   asked.send_to(owner);
   IW_segment* handle = nullptr;
-  const Result result = open(url(asked), handle, 0.3);
+  const Result result = open(url(asked), handle, brief_s);
   EXPECT_EQ(result.code, error_code::STOPPING) << result.text;
   EXPECT_NE(result.text.find("the server iw://" + owner->address() +
                              ", to which this client was sent on, cannot be reached: "),
@@ -251,7 +251,7 @@ TEST_F(SentOnTest, Space55AnOwnerThatDoesNotAnswerLeavesTimeForAnother) {
   Member asked;
   asked.send_to_address(owner.address(), 1);
   IW_segment* handle = nullptr;
-  const Result result = open(url(asked), handle, 2);
+  const Result result = open(url(asked), handle, 2 * brief_s);
   ASSERT_TRUE(result.ok()) << result.text;
   EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 2);
   EXPECT_TRUE(runtime_->find_segment(url(asked))->close().ok());
@@ -262,7 +262,7 @@ TEST_F(SentOnTest, Space55AnOwnerThatDoesNotAnswerIsNamed) {
   Member asked;
   asked.send_to_address(owner.address());
   IW_segment* handle = nullptr;
-  const Result result = open(url(asked), handle, 0.3);
+  const Result result = open(url(asked), handle, brief_s);
   EXPECT_EQ(result.code, error_code::UNREACHABLE) << result.text;
   EXPECT_NE(result.text.find(owner.address()), std::string::npos) << result.text;
 }

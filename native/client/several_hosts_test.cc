@@ -15,7 +15,7 @@ class SeveralHostsTest : public SpaceTest {
  protected:
   // Asks, and does not wait for long.
   static Result try_to_read(Segment& segment) {
-    return segment.acquire_reader(segment.wish_for(0.3, true));
+    return segment.acquire_reader(segment.wish_for(brief_s, true));
   }
 };
 

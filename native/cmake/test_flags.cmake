@@ -6,6 +6,9 @@
 include(${CMAKE_CURRENT_LIST_DIR}/test_programs.cmake)
 add_library(iw_test_flags INTERFACE)
 target_compile_options(iw_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+  target_compile_definitions(iw_test_flags INTERFACE IW_EMULATED)
+endif()
 # Last, because it takes back what the rooms' flags switch on.
 add_library(iw_unchecked INTERFACE)
 if(IW_SANITIZE)
