@@ -93,10 +93,12 @@ impl Engine {
     pub(super) fn follow_segment(&mut self, at: At, r: &FollowSegment) -> Result<(), Rejection> {
         self.member()?;
         if let Some(number) = self.segments.number_at(&r.path) {
-            return match self.segments.found(number).life {
-                Life::Open | Life::Damaged(_) => self.answer_followed(at, true, 0),
-                _ => Err(super::segments::removed(&r.path)),
-            };
+            match self.segments.found(number).life {
+                Life::Open | Life::Damaged(_) => return self.answer_followed(at, true, 0),
+                // The store says whether it was made.
+                Life::Creating => {}
+                _ => return Err(super::segments::removed(&r.path)),
+            }
         }
         self.check_claims()?;
         let now_ns = self.wire.now_ns();
@@ -136,18 +138,24 @@ impl Engine {
     /// The store has read the segment of that path.
     pub fn followed(&mut self, now_ns: u64, path: &str, read: Result<Read, StoreError>) {
         self.advance(now_ns);
-        let is_here = self.segments.number_at(path).is_some();
+        let here = self.segments.number_at(path);
+        let is_made = here.map(|number| self.segments.found(number).life != Life::Creating);
         let space = self.space.as_mut();
         let Some(following) = space.and_then(|space| space.following.get_mut(path)) else {
             // It was claimed meanwhile.
             self.unfollow(path);
             return;
         };
-        if is_here && !planted::is_in(Defect::FollowedAndMade) {
-            return self.follow_here(path);
-        }
         following.is_read = false;
         following.next_ns = now_ns + PAUSE_NS;
+        if !planted::is_in(Defect::FollowedAndMade) {
+            match is_made {
+                Some(true) => return self.follow_here(path),
+                // The end of the creation answers, or a later reading.
+                Some(false) => return,
+                None => {}
+            }
+        }
         match read {
             Ok(Read::Bytes(bytes)) => {
                 following.readings += 1;
@@ -241,8 +249,9 @@ impl Engine {
             self.journal.push(Effect::Follow { path });
         }
         for path in ended {
-            // Nobody waits: until then each request is answered.
-            self.unfollow(&path);
+            // Nobody waits any more, unless the segment is still being made.
+            let text = format!("segment {path} is still being made; ask again in a moment");
+            self.follow_no_more(&path, &Rejection::new(ErrorCode::Stopping, text));
         }
     }
 }

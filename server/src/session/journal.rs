@@ -52,6 +52,22 @@ pub enum Pending {
     Entry(Entry),
 }
 
+impl Pending {
+    /// The numbers of the segments that it is about.
+    fn segments(&self) -> Vec<u32> {
+        match self {
+            Pending::Release(release) => release.parts.iter().map(|part| part.segment).collect(),
+            Pending::Entry(Entry::Incarnations { segments }) => segments.clone(),
+            Pending::Entry(
+                Entry::Creation { segment }
+                | Entry::Removal { segment, .. }
+                | Entry::Serials { segment, .. }
+                | Entry::Checkpoint { segment, .. },
+            ) => vec![*segment],
+        }
+    }
+}
+
 /// A release that is as durable as its segments ask.
 #[derive(Debug)]
 pub struct DurableRelease(InFlight);
@@ -155,6 +171,19 @@ impl Journal {
             Pending::Entry(Entry::Incarnations { segments }) => segments.contains(&segment),
             _ => false,
         })
+    }
+
+    /// The numbers of the segments that the request with that ticket is about.
+    pub fn segments_of(&self, ticket: u64) -> Vec<u32> {
+        self.pending
+            .get(&ticket)
+            .map_or(Vec::new(), Pending::segments)
+    }
+
+    /// Whether segments are being made.
+    pub fn creates(&self) -> bool {
+        let creates = |pending: &Pending| matches!(pending, Pending::Entry(Entry::Creation { .. }));
+        self.pending.values().any(creates)
     }
 
     /// Asks for a checkpoint of the segment at that version.

@@ -152,14 +152,29 @@ impl Engine {
     }
 
     fn keep_here(&mut self, number: u32, rejection: &Rejection) {
-        let Some(handing) = self.take_handing(number) else {
+        let segment = self.segments.if_still_there(number);
+        let Some(s) = segment.filter(|s| s.is_handed()) else {
             return;
         };
-        let s = self.segments.found(number);
         s.lock.reopen();
         if s.life == Life::Giving {
             s.life = Life::Open;
         }
+        let waiting = self.end_handing(number, rejection);
+        self.take_again(waiting);
+        self.grant_waiting(number);
+    }
+
+    /// Refuses the hand-over of the segment, if one is asked for. Returns the requests that wait
+    /// for its end.
+    pub(super) fn end_handing(
+        &mut self,
+        number: u32,
+        rejection: &Rejection,
+    ) -> Vec<(At, Incoming)> {
+        let Some(handing) = self.take_handing(number) else {
+            return Vec::new();
+        };
         let At {
             connection, stream, ..
         } = handing.at;
@@ -167,8 +182,7 @@ impl Engine {
             self.wire.counters.errors += 1;
             self.wire.refuse(connection, stream, rejection);
         }
-        self.take_again(handing.waiting);
-        self.grant_waiting(number);
+        handing.waiting
     }
 
     fn take_handing(&mut self, number: u32) -> Option<Handing> {
@@ -180,7 +194,7 @@ impl Engine {
     }
 
     /// Takes requests that have waited.
-    fn take_again(&mut self, waiting: Vec<(At, Incoming)>) {
+    pub(super) fn take_again(&mut self, waiting: Vec<(At, Incoming)>) {
         for (at, incoming) in waiting {
             if self.wire.answered(at.connection, at.stream).is_none() {
                 continue;
@@ -256,22 +270,13 @@ impl Engine {
     /// The store cannot say whether it has given the segment away [SPACE-22].
     fn lose_given(&mut self, number: u32, error: &StoreError) {
         self.wire.counters.store_errors += 1;
-        let Some(handing) = self.take_handing(number) else {
-            return;
-        };
+        let waiting = self.end_handing(number, &storing::rejection(error));
         if let Some(segment) = self.take_out(number) {
             for connection in segment.users.clients.iter().copied() {
                 self.wire.close(connection);
             }
         }
-        let At {
-            connection, stream, ..
-        } = handing.at;
-        if self.wire.answered(connection, stream).is_some() {
-            self.wire
-                .refuse(connection, stream, &storing::rejection(error));
-        }
-        self.take_again(handing.waiting);
+        self.take_again(waiting);
     }
 
     /// Another server has the segment now: its clients are sent there.

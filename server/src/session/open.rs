@@ -139,8 +139,14 @@ impl Engine {
         let Some(s) = self.segments.if_still_there(number) else {
             return;
         };
+        let path = s.path.clone();
         match result {
-            Ok(()) => s.created(&mut self.wire),
+            Ok(()) => {
+                s.created(&mut self.wire);
+                if !planted::is_in(Defect::FollowedAndMade) {
+                    self.follow_here(&path);
+                }
+            }
             Err(StoreError::PathTaken(_)) => self.path_taken(number),
             Err(error) if s.life == Life::Creating => {
                 let creators = std::mem::take(&mut s.users.creators);

@@ -23,6 +23,14 @@ pub struct Seeking {
     late: Vec<(At, Incoming)>,
     /// No look is under way: the path is in [`super::space::Space::sought_later`].
     rests: bool,
+    /// The look that is under way claims the segment, if it can be claimed.
+    may_claim: bool,
+}
+
+impl Seeking {
+    pub fn may_claim(&self) -> bool {
+        self.may_claim
+    }
 }
 
 impl Engine {
@@ -64,6 +72,7 @@ impl Engine {
             let claims = !space.is_drained || planted::is_in(Defect::DrainForgotten);
             let seeking = Seeking {
                 waiting,
+                may_claim: claims,
                 ..Seeking::default()
             };
             space.seeking.insert(path.clone(), seeking);
@@ -87,7 +96,8 @@ impl Engine {
                 Some(elsewhere_rejection(path, &elsewhere, self.relays()))
             }
             Ok(Found::Earlier) if !self.stopping => {
-                return self.seek_later(path, [waiting, late].concat());
+                self.seek_later(path, [waiting, late].concat());
+                return self.tell_drained();
             }
             Ok(Found::Earlier) => Some(stopping()),
             Err(error) => Some(storing::rejection(&error)),
@@ -99,6 +109,7 @@ impl Engine {
         } else if !late.is_empty() {
             self.begin_look(path.to_string(), late);
         }
+        self.tell_drained();
         self.forget_closed();
     }
 
@@ -138,8 +149,8 @@ impl Engine {
         if let Some(space) = &mut self.space {
             let seeking = Seeking {
                 waiting,
-                late: Vec::new(),
                 rests: true,
+                ..Seeking::default()
             };
             space.seeking.insert(path.to_string(), seeking);
             let again_ns = now_ns + space.lease_ns / AGAIN;

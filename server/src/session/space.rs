@@ -48,7 +48,10 @@ pub struct Space {
     pub is_drained: bool,
     /// The last renewal that was asked for says so.
     says_drained: bool,
-    /// The requests to drain that wait until the store knows it.
+    /// The store has taken such a renewal.
+    is_drain_known: bool,
+    /// The requests to drain that wait until the store knows it, and nothing is on its way that
+    /// would still bring a segment here.
     draining: Vec<At>,
 }
 
@@ -101,6 +104,7 @@ impl Space {
             handing: BTreeSet::new(),
             is_drained: false,
             says_drained: false,
+            is_drain_known: false,
             draining: Vec::new(),
         })
     }
@@ -211,7 +215,12 @@ impl Engine {
                     space.until_ns = until_ns;
                 }
                 space.renews_ns = Some(asked_ns + space.lease_ns / RENEWALS);
-                self.tell_drained(now_ns);
+                space.is_drain_known |= space.says_drained;
+                if !space.draining.is_empty() && !space.is_drain_known {
+                    // The next renewal says it.
+                    space.renews_ns = Some(now_ns);
+                }
+                self.tell_drained();
             }
             Err(error) => {
                 space.renews_ns = Some(now_ns + space.lease_ns / AGAIN);
@@ -222,7 +231,7 @@ impl Engine {
     }
 
     /// DRAIN: this server claims and creates nothing from now on. The answer waits until the other
-    /// servers can know it.
+    /// servers can know it, and until the claims and creations that began before have ended.
     pub(super) fn drain(&mut self, at: At) -> Result<(), Rejection> {
         self.member()?;
         self.wire.await_answer(at, Unanswered::Store)?;
@@ -236,14 +245,13 @@ impl Engine {
         Ok(())
     }
 
-    /// A renewal is in the store. If it does not say yet that the server was drained, the next one
-    /// follows at once.
-    fn tell_drained(&mut self, now_ns: u64) {
+    /// Answers requests to drain, if the store knows of them and no segment comes here any more.
+    pub(super) fn tell_drained(&mut self) {
         let Some(space) = self.space.as_mut().filter(|s| !s.draining.is_empty()) else {
             return;
         };
-        if !space.says_drained {
-            space.renews_ns = Some(now_ns);
+        let may_claim = space.seeking.values().any(Seeking::may_claim);
+        if !space.is_drain_known || may_claim || self.journal.creates() {
             return;
         }
         for at in std::mem::take(&mut space.draining) {
@@ -267,16 +275,19 @@ impl Engine {
     }
 
     /// Another server has claimed these segments: whoever has them open asks anew [SPACE-15].
-    pub(super) fn lose_segments(&mut self, ids: &[u64]) {
+    /// `asked_about`: the numbers of the segments that the store was asked about. A segment with
+    /// another number has been claimed by this server since.
+    pub(super) fn lose_segments(&mut self, ids: &[u64], asked_about: &[u32]) {
         let number = |id: &u64| self.segments.with_id(*id).map(|s| s.number);
-        let numbers: Vec<u32> = ids.iter().filter_map(number).collect();
+        let numbers = ids.iter().filter_map(number);
+        let numbers: Vec<u32> = numbers.filter(|n| asked_about.contains(n)).collect();
         for number in numbers {
             // The answer to its hand-over tells what becomes of it.
             let segment = self.segments.get(number);
             if segment.is_none_or(|s| s.life == Life::Giving) {
                 continue;
             }
-            self.stop_handing(number, &lost());
+            let waiting = self.end_handing(number, &lost());
             let Some(segment) = self.take_out(number) else {
                 continue;
             };
@@ -290,6 +301,7 @@ impl Engine {
             for connection in creators.chain(segment.users.clients.iter().copied()) {
                 self.wire.close(connection);
             }
+            self.take_again(waiting);
         }
     }
 

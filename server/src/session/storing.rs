@@ -64,7 +64,10 @@ impl Engine {
     pub(super) fn take_answer(&mut self, ticket: u64, result: Result<(), StoreError>) {
         self.wire.counters.store_errors += u64::from(result.is_err());
         match &result {
-            Err(StoreError::SegmentsFenced(ids)) if self.space.is_some() => self.lose_segments(ids),
+            Err(StoreError::SegmentsFenced(ids)) if self.space.is_some() => {
+                let asked_about = self.journal.segments_of(ticket);
+                self.lose_segments(ids, &asked_about);
+            }
             Err(error) => self.journal.store_stopped(error.clone()),
             Ok(()) => {}
         }
@@ -78,7 +81,10 @@ impl Engine {
 
     fn entry_stored(&mut self, entry: Entry, result: Result<(), StoreError>) {
         match entry {
-            Entry::Creation { segment } => self.creation_stored(segment, result),
+            Entry::Creation { segment } => {
+                self.creation_stored(segment, result);
+                self.tell_drained();
+            }
             Entry::Removal {
                 segment,
                 before,
@@ -259,8 +265,13 @@ impl Engine {
 
     fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {
         let is_saved = self.saving.ended(number, result.is_ok());
-        if let Err(error) = &result {
-            self.stop_handing(number, &rejection(error));
+        let segment = self.segments.get(number);
+        // The next owner of another one finds in the log all that the checkpoint has.
+        let is_waited_for = segment.is_some_and(|s| s.durable == Durability::Memory);
+        if let Err(error) = result.as_ref().map_err(|error| rejection(error)) {
+            if is_waited_for {
+                self.stop_handing(number, &error);
+            }
         }
         if let Some(s) = self.segments.if_still_there(number) {
             debug_assert!(version <= s.master.newest());

@@ -261,6 +261,41 @@ fn space_19_a_server_that_stops_takes_no_hand_over() {
 }
 
 /// The next owner reads what the store has, and records that come later are fenced.
+/// Clients could change the segment here before they hear that it is lost.
+#[test]
+fn space_15_nobody_is_granted_a_segment_that_is_lost_while_it_is_handed_over() {
+    let mut world = member();
+    let number = owner(&mut world);
+    let grant = world.lock(1, number);
+    let handing = world.send(9, hand_over(10_000));
+    let waiting = world.send(2, acquire_writer(number, 60_000));
+    world.release(1, number, &grant, 1);
+    let asked = world.asked.remove(0);
+    world.stored(&asked, Err(StoreError::SegmentsFenced(vec![5 << 32])));
+    assert!(world.try_answer(waiting).is_none());
+    assert_eq!(world.answer(handing).error(), ErrorCode::Stopping);
+    assert_eq!(world.closed, [1, 2]);
+    assert!(world.engine.is_idle());
+}
+
+#[test]
+fn space_19_a_checkpoint_that_fails_ends_no_hand_over_that_does_not_wait_for_it() {
+    let mut world = member();
+    let number = owner(&mut world);
+    let grant = world.lock(1, number);
+    let handing = world.send(9, hand_over(10_000));
+    let now_ns = world.now_ns();
+    world.engine.store_looked_at(now_ns, &[], &[5 << 32]);
+    world.drain();
+    let asked = world.asked.remove(0);
+    assert!(matches!(asked, Asked::Checkpoint(..)));
+    world.stored(&asked, Err(StoreError::Full("no space".to_string())));
+    assert!(world.try_answer(handing).is_none());
+    world.release(1, number, &grant, 1);
+    world.store_all();
+    assert_eq!(world.gives, [(number, OTHER)]);
+}
+
 #[test]
 fn space_20_a_segment_is_given_away_when_its_records_are_in_the_store() {
     for is_refused in [false, true] {
@@ -433,12 +468,57 @@ fn space_18_a_segment_that_was_made_here_during_a_reading_is_not_claimed() {
         sought(&mut world, Ok(Sought::Absent));
         world.store_all();
         assert!(world.answer(opening).body::<SegmentOpened>().created);
-        followed(&mut world, read);
         assert!(world.answer(asked).body::<SegmentFollowed>().owned);
+        followed(&mut world, read);
         assert!(world.seeking.is_empty(), "{read:?}");
-        assert_eq!(world.unfollowed, [PATH]);
+        assert_eq!(world.unfollowed, [PATH, PATH]);
         assert!(world.engine.is_idle());
     }
+}
+
+#[test]
+fn space_18_a_request_to_follow_waits_while_the_segment_is_made() {
+    for is_made in [true, false] {
+        let mut world = member();
+        world.hello(9);
+        world.hello(1);
+        world.send(1, open(PATH, Durability::Synced));
+        sought(&mut world, Ok(Sought::Absent));
+        let asked = world.send(9, follow());
+        followed(&mut world, Read::Absent);
+        assert!(world.try_answer(asked).is_none());
+        assert!(world.follows.is_empty(), "it is read again after a while");
+        let creation = world.asked.remove(0);
+        let full = || StoreError::Full("no space".to_string());
+        world.stored(&creation, if is_made { Ok(()) } else { Err(full()) });
+        if is_made {
+            assert!(world.answer(asked).body::<SegmentFollowed>().owned);
+            assert_eq!(world.unfollowed, [PATH]);
+        } else {
+            world.pass_talking(500, &[9]);
+            followed(&mut world, Read::Absent);
+            assert_eq!(world.answer(asked).error(), ErrorCode::NoSegment);
+        }
+    }
+}
+
+#[test]
+fn space_18_a_request_to_follow_is_refused_if_the_segment_is_made_for_too_long() {
+    let mut world = member();
+    for connection in [1, 9] {
+        world.hello(connection);
+    }
+    world.send(1, open(PATH, Durability::Synced));
+    sought(&mut world, Ok(Sought::Absent));
+    let asked = world.send(9, follow());
+    while !world.follows.is_empty() {
+        followed(&mut world, Read::Absent);
+        world.pass_talking(500, &[1, 9]);
+        if world.renewals > 0 {
+            super::space::renew(&mut world, Ok(()));
+        }
+    }
+    assert_eq!(world.answer(asked).error(), ErrorCode::Stopping);
 }
 
 #[test]
@@ -607,6 +687,51 @@ fn space_24_a_drain_is_answered_when_a_renewal_has_said_so() {
     assert_eq!(world.answer(draining).type_, MessageType::Done);
     world.pass(600);
     assert!(world.says_drained, "each renewal says so");
+}
+
+/// Whoever empties the server would not see a segment that comes to it afterwards.
+#[test]
+fn space_24_a_drain_waits_for_claims_and_creations_that_began_before() {
+    let mut world = member();
+    for connection in [1, 9] {
+        world.hello(connection);
+    }
+    world.send(1, open(PATH, Durability::Synced));
+    world.send(1, open("/made", Durability::Synced));
+    let draining = world.send(9, Request::Drain);
+    world.send(1, open("/later", Durability::Synced));
+    assert_eq!(world.claims, [true, true, false]);
+    super::space::renew(&mut world, Ok(()));
+    assert!(world.try_answer(draining).is_none());
+    sought(&mut world, Ok(claimed(Durability::Synced)));
+    assert!(world.try_answer(draining).is_none(), "one may still claim");
+    sought(&mut world, Ok(Sought::Absent));
+    assert_eq!(world.answer(draining).type_, MessageType::Done);
+    assert!(
+        world.asked.iter().all(|asked| !creates(asked)),
+        "it is too late"
+    );
+}
+
+#[test]
+fn space_24_a_drain_waits_for_a_creation_that_is_on_its_way() {
+    let mut world = member();
+    for connection in [1, 9] {
+        world.hello(connection);
+    }
+    world.send(1, open(PATH, Durability::Synced));
+    sought(&mut world, Ok(Sought::Absent));
+    let draining = world.send(9, Request::Drain);
+    super::space::renew(&mut world, Ok(()));
+    assert!(world.asked.iter().any(creates));
+    assert!(world.try_answer(draining).is_none());
+    world.store_all();
+    assert_eq!(world.answer(draining).type_, MessageType::Done);
+}
+
+fn creates(asked: &Asked) -> bool {
+    let is_creation = |record: &Record| matches!(record.body, LogBody::Create(_));
+    matches!(asked, Asked::Append(_, group, _) if group.iter().any(is_creation))
 }
 
 #[test]

@@ -367,6 +367,34 @@ fn space_15_who_has_a_lost_segment_open_asks_anew() {
     assert_eq!(world.answer(again).error(), ErrorCode::Redirected);
 }
 
+#[test]
+fn space_15_an_old_answer_does_not_take_a_segment_that_was_claimed_anew() {
+    let mut world = member();
+    for connection in [1, 3] {
+        world.hello(connection);
+    }
+    let fenced = || Err(StoreError::SegmentsFenced(vec![5 << 32]));
+    let opening = world.send(1, open_only());
+    sought(&mut world, Ok(claimed(Durability::Synced)));
+    let number = world.answer(opening).body::<SegmentOpened>().segment;
+    world.store_all();
+    let grant = world.lock(1, number);
+    world.release(1, number, &grant, 1);
+    let now_ns = world.now_ns();
+    world.engine.store_looked_at(now_ns, &[], &[5 << 32]);
+    world.drain();
+    let (release, checkpoint) = (world.asked.remove(0), world.asked.remove(0));
+    world.stored(&checkpoint, fenced());
+    assert_eq!(world.closed, [1]);
+    let again = world.send(3, open_only());
+    sought(&mut world, Ok(claimed(Durability::Synced)));
+    let number = world.answer(again).body::<SegmentOpened>().segment;
+    world.store_all();
+    world.stored(&release, fenced());
+    assert_eq!(world.closed, [1]);
+    world.lock(3, number);
+}
+
 /// [STORE-18]
 #[test]
 fn space_15_a_segment_in_doubt_that_another_server_has_by_now_is_lost() {
