@@ -71,6 +71,14 @@ pub struct Found {
 /// The claim of what is read: its epoch, and whether the owner before has ended in order.
 pub type Claimed = (u64, bool);
 
+/// The removed segments of all owners of which rows are left. A server ends before it has removed
+/// the rows, or its connection breaks, and nobody else looks at them.
+pub async fn removed(connection: &Connection) -> Result<Vec<u64>, StoreError> {
+    let select = "SELECT id FROM {s}.segment WHERE is_removed";
+    let rows = connection.rows(select, &[]).await?;
+    Ok(rows.iter().map(|row| row.get::<_, i64>(0) as u64).collect())
+}
+
 /// Reads all segments.
 pub async fn read(connection: &Connection, claimed: Claimed) -> Result<Found, StoreError> {
     if let Some(row) = connection.rows(WITHOUT_ROW, &[]).await?.first() {

@@ -19,7 +19,7 @@ use interweave_store::{
     WHOLE_CHECKPOINT,
 };
 use interweave_wire::protocol::CheckpointHead;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_postgres::Statement;
@@ -91,6 +91,8 @@ pub struct Saver {
     /// checkpoint. So ids grow from owner to owner, whatever the epochs of the owners are.
     begun: u32,
     large: HashMap<u64, Large>,
+    /// The removed segments of which rows may be left.
+    uncleared: BTreeSet<u64>,
 }
 
 impl Saver {
@@ -102,6 +104,7 @@ impl Saver {
             connection: None,
             begun: 0,
             large: HashMap::new(),
+            uncleared: BTreeSet::new(),
         }
     }
 
@@ -112,8 +115,9 @@ impl Saver {
                 Save::Begin(head, want, answer) => self.begin(head, want, answer).await,
                 Save::Next(segment, next) => self.next(segment, next).await,
                 Save::Clear(segment) => {
-                    let cleared = self.clear(segment).await;
-                    // After an error the next start does it.
+                    self.uncleared.insert(segment);
+                    let cleared = self.clear_all().await;
+                    // After an error the next removal does it, or the next start of a server.
                     cleared.unwrap_or_else(|error| self.note(&error));
                 }
                 Save::Empty => {
@@ -409,6 +413,14 @@ impl Saver {
             if tables::empty(connection, table).await? {
                 self.shared.lock().segments.tables.emptied(table);
             }
+        }
+        Ok(())
+    }
+
+    async fn clear_all(&mut self) -> Result<(), StoreError> {
+        while let Some(segment) = self.uncleared.first().copied() {
+            self.clear(segment).await?;
+            self.uncleared.remove(&segment);
         }
         Ok(())
     }

@@ -167,8 +167,20 @@ impl Segments {
         }
     }
 
+    /// Another owner has the segment, if it is still known by that claim. This owner may have
+    /// claimed it anew meanwhile.
+    pub fn forget_claim(&mut self, id: u64, claim: u64) {
+        if self.all.get(&id).is_some_and(|s| s.claim == claim) {
+            self.forget(id);
+        }
+    }
+
     /// The records are in the log, and the segment ends so.
     pub fn kept(&mut self, id: u64, claim: u64, tail: Tail, records: Vec<Uncovered>) {
+        if self.all.get(&id).is_some_and(|s| s.claim > claim) {
+            // Another owner had it since, and this one has read it anew.
+            return;
+        }
         if tail.is_removed {
             return self.forget(id);
         }
@@ -385,6 +397,27 @@ mod tests {
         segments.forget(7);
         assert_eq!(segments.log_bytes(), 0);
         assert!(segments.by_bytes.is_empty());
+    }
+
+    #[test]
+    fn an_answer_about_an_earlier_claim_changes_nothing() {
+        let mut segments = Segments::default();
+        let claimed = |claim| Segment {
+            claim,
+            ..Segment::default()
+        };
+        segments.insert(7, claimed(5));
+        segments.forget_claim(7, 4);
+        segments.kept(7, 4, Tail::default(), vec![record(1, Effect::Other, 10)]);
+        let removed = Tail {
+            is_removed: true,
+            ..Tail::default()
+        };
+        segments.kept(7, 4, removed, Vec::new());
+        assert!(segments.get(7).is_some_and(|s| s.claim == 5));
+        assert_eq!(segments.log_bytes(), 0);
+        segments.forget_claim(7, 5);
+        assert!(segments.get(7).is_none());
     }
 
     #[test]

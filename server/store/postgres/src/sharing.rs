@@ -252,14 +252,24 @@ impl Server {
     async fn give_all(&self, mut asked: UnboundedReceiver<Giving>) {
         let mut connection = None;
         while let Some(((segment, member), answer)) = asked.recv().await {
-            let given = self.give(&mut connection, segment, member).await;
+            let known = self.shared.lock().segments.get(segment).map(|s| Known {
+                id: segment,
+                claim: s.claim,
+                head: s.tail.head,
+            });
+            let Some(known) = known else {
+                answer.give(Err(StoreError::SegmentsFenced(vec![segment])));
+                continue;
+            };
+            let given = self.give(&mut connection, known, member).await;
             if let Err(error) = &given {
                 connection = None;
                 self.shared.note(error);
             }
             // Where that is not known, too: the next look at its row tells.
             if !matches!(given, Ok(Given::Not(_))) {
-                self.shared.lock().segments.forget(segment);
+                let mut told = self.shared.lock();
+                told.segments.forget_claim(segment, known.claim);
             }
             answer.give(given);
         }
@@ -268,24 +278,16 @@ impl Server {
     async fn give(
         &self,
         connection: &mut Option<Connection>,
-        segment: u64,
+        known: Known,
         member: u64,
     ) -> Result<Given, StoreError> {
-        let known = self.shared.lock().segments.get(segment).map(|s| Known {
-            id: segment,
-            claim: s.claim,
-            head: s.tail.head,
-        });
-        let Some(known) = known else {
-            return Err(StoreError::SegmentsFenced(vec![segment]));
-        };
         let connection = self.connected(connection).await?;
         let own = self.options.member.as_ref().map(|member| &member.at);
         let from = (self.seeker.epoch, own);
         match give::give(connection, from, known, member).await? {
             Outcome::Given(given) => Ok(given),
             Outcome::Behind => {
-                let gone = outcome::gone(segment, &self.options.target.schema);
+                let gone = outcome::gone(known.id, &self.options.target.schema);
                 self.shared.stop(&gone);
                 Err(gone)
             }

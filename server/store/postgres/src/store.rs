@@ -77,7 +77,7 @@ struct Begun {
 
 impl PostgresStore {
     /// Claims everything, and returns all segments. A member of those that share the store claims
-    /// and returns nothing.
+    /// and returns nothing. Rows of removed segments that an earlier owner has left are removed.
     pub fn open(options: Options) -> Result<(PostgresStore, Vec<RecoveredSegment>), StoreError> {
         let runtime = threads::event_loop()?;
         let begun = runtime.block_on(begin(&options))?;
@@ -147,7 +147,15 @@ async fn begin(options: &Options) -> Result<Begun, StoreError> {
     checks::check_pooler(&connection, &options.target).await?;
     schema::migrate(&connection, &Identity::random()).await?;
     let (claim, found) = match &options.member {
-        Some(member) => (members::join(&connection, member).await?, Found::default()),
+        Some(member) => {
+            let claim = members::join(&connection, member).await?;
+            let removed = reading::removed(&connection).await?;
+            let found = Found {
+                removed,
+                ..Found::default()
+            };
+            (claim, found)
+        }
         None => {
             let claim = claim::claim(&connection).await?;
             let found = reading::read(&connection, (claim.epoch, claim.is_clean)).await?;

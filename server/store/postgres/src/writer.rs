@@ -286,7 +286,9 @@ impl Writer {
         if !fenced.is_empty() {
             if self.options.member.is_some() {
                 let mut told = self.shared.lock();
-                fenced.iter().for_each(|id| told.segments.forget(*id));
+                for id in &fenced {
+                    told.segments.forget_claim(*id, batch.changes[id].claim);
+                }
             }
             return Ended::NotTogether(StoreError::SegmentsFenced(fenced));
         }
@@ -340,6 +342,13 @@ impl Writer {
         Ok(())
     }
 
+    /// The claims by which those of the segments that are known are known.
+    fn claims_of(&self, segments: &[u64]) -> HashMap<u64, u64> {
+        let told = self.shared.lock();
+        let claim = |id: &u64| Some((*id, told.segments.get(*id)?.claim));
+        segments.iter().filter_map(claim).collect()
+    }
+
     async fn settle(&mut self, segments: &[u64]) -> Result<Vec<(u64, End)>, StoreError> {
         if let Some(stopped @ StoreError::Fenced(_)) = self.shared.stopped() {
             return Err(stopped);
@@ -348,6 +357,7 @@ impl Writer {
         let Some((connection, _)) = &self.connection else {
             return Err(StoreError::Closed);
         };
+        let claims = self.claims_of(segments);
         let settled = settle::settle(connection, self.owner, segments).await;
         let settled = match settled {
             Ok(settled) => settled,
@@ -369,8 +379,8 @@ impl Writer {
         for &id in segments {
             if settled.foreign.contains(&id) {
                 ends.push((id, End::Fenced));
-                if self.options.member.is_some() {
-                    told.segments.forget(id);
+                if let (Some(_), Some(claim)) = (&self.options.member, claims.get(&id)) {
+                    told.segments.forget_claim(id, *claim);
                 }
                 continue;
             }

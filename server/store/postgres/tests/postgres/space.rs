@@ -2,7 +2,7 @@
 
 use crate::session::{append, keep, options};
 use crate::{drains, given, roll};
-use interweave_postgres_cluster::Cluster;
+use interweave_postgres_cluster::{Admin, Cluster};
 use interweave_store::{Elsewhere, RecoveredSegment, SegmentStore, Sought, StoreError};
 use interweave_store_postgres::{Member, PostgresStore};
 use interweave_store_suite::records::{create, other, releases, small};
@@ -103,6 +103,8 @@ fn a_store_that_servers_share() {
     one_of_several_makes_the_tables(&cluster);
     two_servers_that_create_a_path_make_one_segment(&cluster);
     a_removed_path_is_free(&cluster);
+    rows_of_removed_segments_that_could_not_be_removed_are_removed_later(&cluster);
+    a_server_that_settles_and_one_that_finds_it_over_do_not_wait_for_each_other(&cluster);
     given::a_segment_that_was_followed_is_read_on_by_its_next_owner(&cluster);
     given::a_followed_segment_is_read_anew_where_the_log_has_not_all(&cluster);
     given::a_segment_is_given_to_members_alone(&cluster);
@@ -308,8 +310,7 @@ fn a_removed_path_is_free(cluster: &Cluster) {
         join_for_long(cluster.sockets(), "free", "b"),
     );
     keep(&one, vec![create(1, Synced)]);
-    let removal = other(1, LogBody::Other(LogKind::Remove as i32));
-    keep(&one, vec![removal]);
+    remove(&one, 1);
     assert!(matches!(seek(&two, 1), Ok(Sought::Absent)));
     let mut again = create(9, Synced);
     if let LogBody::Create(create) = &mut again.body {
@@ -317,6 +318,72 @@ fn a_removed_path_is_free(cluster: &Cluster) {
     }
     keep(&two, vec![again]);
     assert!(is_at(seek(&one, 1), "b"));
+}
+
+fn remove(store: &PostgresStore, segment: u64) {
+    let removal = other(segment, LogBody::Other(LogKind::Remove as i32));
+    keep(store, vec![removal]);
+}
+
+/// By the same server with the next removal, or by one that joins.
+fn rows_of_removed_segments_that_could_not_be_removed_are_removed_later(cluster: &Cluster) {
+    let admin = cluster.admin();
+    let one = join_for_long(cluster.sockets(), "clear", "a");
+    keep(
+        &one,
+        vec![create(1, Synced), create(2, Synced), create(3, Synced)],
+    );
+    let removed = "SELECT count(*) FROM clear.segment WHERE is_removed";
+    // Without that table it cannot be said that nothing is left of a segment.
+    let fail_to_remove = |segment| {
+        let errors = one.status().errors;
+        admin.run("ALTER TABLE clear.piece RENAME TO hidden");
+        remove(&one, segment);
+        while one.status().errors == errors {
+            std::thread::yield_now();
+        }
+        admin.run("ALTER TABLE clear.hidden RENAME TO piece");
+        assert_eq!(admin.number(removed), 1);
+    };
+    fail_to_remove(1);
+    remove(&one, 2);
+    while admin.number(removed) > 0 {
+        std::thread::yield_now();
+    }
+    fail_to_remove(3);
+    Box::new(one).close(true).unwrap();
+    let two = join_for_long(cluster.sockets(), "clear", "b");
+    while admin.number(removed) > 0 {
+        std::thread::yield_now();
+    }
+    Box::new(two).close(true).unwrap();
+}
+
+/// PostgreSQL would end one of the two transactions after a second. Each of the two changes the
+/// owner's row first, and then the store's.
+fn a_server_that_settles_and_one_that_finds_it_over_do_not_wait_for_each_other(cluster: &Cluster) {
+    let sockets = cluster.sockets();
+    let late = join(sockets, "settles", "a");
+    keep(&late, vec![create(1, Synced)]);
+    let next = join_for_long(sockets, "settles", "b");
+    let holder = Admin::of(sockets);
+    holder.run("BEGIN; SELECT 1 FROM settles.store FOR UPDATE");
+    let (told, settled) = channel();
+    late.settle(vec![1], Box::new(move |r| told.send(r).unwrap_or(())));
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    let wait_for = |count| {
+        while cluster.admin().number(waiting) < count {
+            std::thread::yield_now();
+        }
+    };
+    wait_for(1);
+    std::thread::scope(|scope| {
+        let taken = scope.spawn(|| take_over(&next, 1));
+        wait_for(2);
+        holder.run("COMMIT");
+        assert!(settled.recv().unwrap().is_ok());
+        taken.join().unwrap();
+    });
 }
 
 /// [STORE-1]
