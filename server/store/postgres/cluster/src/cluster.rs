@@ -233,6 +233,25 @@ impl Cluster {
         self.begin(1 - self.primary);
     }
 
+    /// Makes the primary that was killed a standby of the one that took over. Changes that the new
+    /// primary never had are undone.
+    fn rewind_dead_primary(&self) {
+        // pg_rewind reads from the control file on which timeline the new primary is.
+        self.admin().run("CHECKPOINT");
+        let source = format!(
+            "host={} port={PORT} user={USER} dbname=postgres application_name=standby1",
+            self.sockets().display()
+        );
+        let mut command = self.command("pg_rewind");
+        command
+            .arg("--target-pgdata")
+            .arg(&self.nodes[1 - self.primary].data)
+            .args(["--source-server", &source])
+            .args(["--write-recovery-conf", "--no-sync"]);
+        run(&mut command);
+        self.begin(1 - self.primary);
+    }
+
     fn look(&mut self) {
         self.admin = Some(Admin::of(self.sockets()));
         let synced = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'";
@@ -387,9 +406,10 @@ impl Cluster {
         self.look();
     }
 
-    /// Attaches a standby after [`Cluster::fail_over`].
+    /// After [`Cluster::fail_over`] the dead primary comes back as a standby, as docs/operations.md
+    /// says.
     pub fn recover(&mut self) {
-        self.attach_standby();
+        self.rewind_dead_primary();
         self.look();
     }
 
