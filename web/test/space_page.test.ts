@@ -161,6 +161,20 @@ test("a page says that the segment's server is gone, and follows the next", limi
   assert.deepEqual(await notedNumbers(page), [1, 2, 3]);
 });
 
+test("a page without a connection shows the blocks that it has", limits, async () => {
+  await start();
+  const segment = await counted(await client(one.url), "/apart");
+  await segment.write(() => void (segment.allocate(t.int, { name: "m" }).value = 70));
+  const page = await view(one, "/apart?block=n");
+  await said(page, "connected · version 2,");
+  await one.kill();
+  await said(page, /^Connection lost for .* · shown: version 2, .* old$/);
+  await page.locator("nav a", { hasText: /^m/ }).click();
+  await page.locator("td.value", { hasText: /^70$/ }).waitFor();
+  await page.locator("nav a", { hasText: /^n/ }).click();
+  await page.locator("td.value", { hasText: /^1$/ }).waitFor();
+});
+
 test("a page of a killed server waits until it serves the segment again", limits, async () => {
   // The server that starts anew does not have the segment before that time is over [SPACE-17].
   await start("--space-lease", "5");

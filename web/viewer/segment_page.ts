@@ -2,7 +2,7 @@
  * One segment: its blocks and types, and the value that is looked at, live. Versions are taken in
  * as the browser paints: however many come, one is shown a frame, and none wait.
  */
-import type { Client } from "../src/client/client.js";
+import { Coherence, type Client } from "../src/client/client.js";
 import { mipOfPlace } from "../src/client/place.js";
 import type { Segment } from "../src/client/segment.js";
 import { read } from "../src/client/values.js";
@@ -114,7 +114,7 @@ class LivePage implements Page {
   private built = "";
 
   constructor(
-    client: Client,
+    private readonly client: Client,
     readonly segment: Segment,
     first: Target,
   ) {
@@ -164,9 +164,12 @@ class LivePage implements Page {
 
   show(target: Target): void {
     this.target = target;
-    void this.segment
-      .read(() => this.update(this.segment.version), { timeoutMs: 2000 })
-      .catch(passing);
+    const { segment } = this;
+    const bound = segment.coherence;
+    // Without a connection there is only this copy, and the header says how old it is.
+    if (!this.client.isConnected || !segment.isConnected) segment.coherence = Coherence.none;
+    void segment.read(() => this.update(segment.version), { timeoutMs: 2000 }).catch(passing);
+    segment.coherence = bound;
   }
 
   toggle(): void {
