@@ -133,11 +133,6 @@ impl<'a> Stream<'a> {
     pub fn from(file: &'a dyn DiskFile, at: u64) -> Stream<'a> {
         Stream { file, at }
     }
-
-    /// Where it is.
-    pub fn at(&self) -> u64 {
-        self.at
-    }
 }
 
 impl Read for Stream<'_> {
