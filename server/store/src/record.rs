@@ -335,7 +335,7 @@ pub fn check_body(body: &[u8], head: &RecordHead) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use interweave_wire::protocol::LogBody;
+    use interweave_wire::protocol::{HeaderField, LogBody};
 
     #[test]
     fn a_file_head_is_the_bytes_of_the_specification() {
@@ -357,6 +357,38 @@ mod tests {
             bad[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(FileHead::decode(&bad), None, "bit {bit}");
         }
+    }
+
+    /// The fields that this program writes need no padding.
+    #[test]
+    fn a_file_head_with_a_padding_that_is_not_zero_is_damaged() {
+        let head = FileHead::new(1, (2, 3), Identity::default(), 64 << 20);
+        let mut fields = Identity::default().fields();
+        let unknown = HeaderField {
+            key: 1 << 20,
+            value: vec![1, 2, 3, 4],
+        };
+        fields.push(unknown);
+        let list = to_bytes(&FieldList { fields });
+        let mut bytes = head.encode();
+        bytes.truncate(CORE_BYTES as usize - 4);
+        let mut checked = (list.len() as u32).to_be_bytes().to_vec();
+        checked.extend_from_slice(&list);
+        bytes.extend_from_slice(&checked);
+        bytes.extend_from_slice(&crc32c::crc32c(&checked).to_be_bytes());
+        let unpadded = bytes.len();
+        bytes.resize(padded(unpadded as u64) as usize, 0);
+        let whole = FileHead {
+            bytes: bytes.len() as u64,
+            ..head
+        };
+        assert_eq!(FileHead::decode(&bytes), Some(whole));
+        for at in unpadded..bytes.len() {
+            let mut bad = bytes.clone();
+            bad[at] = 1;
+            assert_eq!(FileHead::decode(&bad), None, "byte {at}");
+        }
+        assert_eq!(bytes.len() - unpadded, 4);
     }
 
     #[test]

@@ -141,6 +141,36 @@ fn log_2_a_file_that_is_cut_behind_a_hole_has_lost_records_there_too() {
     assert_eq!(ids, [1, 3]);
 }
 
+/// Nobody knows how many records the hole held, so only the rest of a record shows the cut.
+#[test]
+fn log_2_a_file_that_is_cut_behind_a_hole_of_unknown_size_has_lost_records_there_too() {
+    for (is_cut, expected) in [(false, vec![2]), (true, vec![1, 2, 3])] {
+        let dir = scratch();
+        let (store, _) = open(dir.path());
+        (1..=3).for_each(|id| create_segment(&store, id));
+        for (id, version) in [(2, 1), (1, 1), (2, 2), (3, 1), (3, 2)] {
+            release_next(&store, id, version);
+        }
+        drop(store);
+        let (store, _) = open(dir.path());
+        drop(store);
+        forget_witnesses(dir.path());
+        let path = &logs(dir.path())[0];
+        let mut bytes = std::fs::read(path).unwrap();
+        let all = spans(&bytes);
+        // segment 2's first release, of which nothing is left
+        bytes[all[6].start..all[6].end].fill(7);
+        if is_cut {
+            bytes.truncate(all[all.len() - 1].body + 1);
+        }
+        std::fs::write(path, bytes).unwrap();
+        let (_, segments) = open(dir.path());
+        let damaged = segments.iter().filter(|segment| segment.damage.is_some());
+        let ids: Vec<u64> = damaged.map(|segment| segment.segment_id).collect();
+        assert_eq!(ids, expected);
+    }
+}
+
 #[test]
 fn log_11_without_the_catalogue_a_hole_stops_whoever_may_have_lost_something_in_it() {
     let dir = three_segments();

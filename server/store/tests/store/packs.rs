@@ -9,7 +9,7 @@ use interweave_store::{
     Wanted,
 };
 use interweave_wire::protocol::Durability::Synced;
-use interweave_wire::protocol::VersionStamp;
+use interweave_wire::protocol::{LogBody, VersionStamp};
 
 use crate::failures::TinyDisk;
 use crate::model::{
@@ -269,6 +269,35 @@ fn log_19_a_damaged_file_beside_an_item_of_its_version_is_damage_unless_the_log_
             assert_eq!(first.damage.is_none(), is_in_log, "{:?}", first.damage);
             assert_eq!(file.exists(), !is_in_log);
         }
+    }
+}
+
+/// A crash may leave the file that an item has replaced.
+#[test]
+fn log_19_a_file_beside_a_pack_with_a_newer_item_of_its_segment_is_not_needed() {
+    for (number, is_whole) in [(1, true), (2, true), (2, false)] {
+        let dir = packed();
+        let (store, _) = open(dir.path());
+        ask(&store, 1, 1, 60).recv().unwrap().unwrap();
+        let file = dir.path().join("checkpoint-1-1.iwk");
+        let mut bytes = std::fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() ^= u8::from(!is_whole);
+        // of the same version the item is newer by its bound of serials
+        append_now(&store, vec![other(1, LogBody::Serials(1 << 20))]).unwrap();
+        for id in (1..=2).filter(|_| number == 2) {
+            append_now(&store, vec![release(id, 2, diff(id, 2, 10))]).unwrap();
+        }
+        close(store);
+        save_together(dir.path(), 1..=2, (number, 50));
+        std::fs::write(&file, bytes).unwrap();
+        for log in logs(dir.path()) {
+            std::fs::remove_file(log).unwrap();
+        }
+        let segments = found(dir.path());
+        let first = &segments[0];
+        assert_eq!((saved_at(first), &first.damage), (Some(number), &None));
+        assert_eq!(first.serials_below, 1 << 20);
+        assert!(!file.exists());
     }
 }
 
