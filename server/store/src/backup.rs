@@ -485,3 +485,21 @@ fn newest_version(segment: &RecoveredSegment, incarnation: u64) -> VersionStamp 
         chain,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_moment_are_not_opened_if_one_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(files::OWNER), "1").unwrap();
+        let names = [files::OWNER.to_string(), files::log_name(0)];
+        assert!(open_all(dir.path(), &names[..1]).unwrap().is_some());
+        assert!(open_all(dir.path(), &names).unwrap().is_none());
+        // a witness that cannot be read
+        let witness = [witness_name(0)];
+        std::fs::create_dir(dir.path().join(&witness[0])).unwrap();
+        assert!(open_all(dir.path(), &witness).is_err());
+    }
+}

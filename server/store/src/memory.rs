@@ -72,3 +72,42 @@ impl SegmentStore for MemoryStore {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sharing::{Followed, Given, PageAsked, Sought};
+    use std::ops::Bound;
+    use std::sync::mpsc::channel;
+
+    /// What the store answers.
+    fn told<T: Send + 'static>(ask: impl FnOnce(Box<dyn FnOnce(T) + Send>)) -> T {
+        let (tell, answer) = channel();
+        ask(Box::new(move |told| tell.send(told).unwrap()));
+        answer.recv().unwrap()
+    }
+
+    #[test]
+    fn a_store_that_is_not_shared_has_no_segments_of_others_and_no_members() {
+        let store = MemoryStore::new();
+        let sought = told(|seek| store.seek("/a", true, seek));
+        assert!(matches!(sought, Ok(Sought::Absent)));
+        let followed = told(|follow| store.follow("/a", follow));
+        assert!(matches!(followed, Ok(Followed::Absent)));
+        let Ok(Given::Not(why)) = told(|give| store.give(1, 2, give)) else {
+            panic!("it was given");
+        };
+        assert!(why.contains("with nobody"), "{why}");
+        assert_eq!(told(|done| store.renew(false, done)), Ok(()));
+        let asked = PageAsked {
+            prefix: String::new(),
+            from: Bound::Unbounded,
+            most: 9,
+        };
+        let page = told(|page| store.page(asked, page)).unwrap();
+        assert!(page.segments.is_empty() && page.is_last);
+        let members = told(|members| store.members(0, false, members)).unwrap();
+        assert_eq!((members.shares_store, members.members.len()), (false, 0));
+        assert_eq!(members.store.kind, "memory");
+    }
+}

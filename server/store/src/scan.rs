@@ -491,3 +491,173 @@ impl<'a> Scan<'a> {
         Ok(bytes.and_then(|bytes| decode_header(bytes, format)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Identity;
+    use crate::record::encode_record;
+    use interweave_wire::protocol::LogBody;
+    use std::io::IoSlice;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    const HEAD: (u32, (u64, u64)) = (5, (3, 1));
+
+    /// A file whose reads give few bytes, and each second one is interrupted.
+    #[derive(Debug)]
+    struct Erratic {
+        bytes: Vec<u8>,
+        /// As it was before the file was cut.
+        length: u64,
+        is_interrupted: AtomicBool,
+    }
+
+    impl Erratic {
+        fn of(bytes: Vec<u8>) -> Erratic {
+            Erratic {
+                length: bytes.len() as u64,
+                bytes,
+                is_interrupted: AtomicBool::new(false),
+            }
+        }
+    }
+
+    fn refused<T>() -> io::Result<T> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    impl DiskFile for Erratic {
+        fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+            if self.is_interrupted.fetch_not(Ordering::SeqCst) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let from = (offset as usize).min(self.bytes.len());
+            let count = bytes.len().min(4000).min(self.bytes.len() - from);
+            bytes[..count].copy_from_slice(&self.bytes[from..from + count]);
+            Ok(count)
+        }
+
+        fn write_at(&self, _slices: &[IoSlice<'_>], _offset: u64) -> io::Result<usize> {
+            refused()
+        }
+
+        fn set_bytes(&self, _bytes: u64) -> io::Result<()> {
+            refused()
+        }
+
+        fn preallocate(&self, _bytes: u64) -> io::Result<()> {
+            refused()
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            refused()
+        }
+
+        fn sync_all(&self) -> io::Result<()> {
+            refused()
+        }
+
+        fn bytes(&self) -> io::Result<u64> {
+            Ok(self.length)
+        }
+
+        fn has_name(&self) -> io::Result<bool> {
+            Ok(true)
+        }
+
+        fn lock(&self) -> io::Result<bool> {
+            Ok(true)
+        }
+
+        fn unlock(&self) {}
+    }
+
+    /// A log file with records of such bodies, and where each begins.
+    fn log_of(bodies: &[Vec<u8>]) -> (FileHead, Vec<u8>, Vec<usize>) {
+        let head = FileHead::new(HEAD.0, HEAD.1, Identity::default(), 64 << 20);
+        let mut bytes = head.encode();
+        let mut begins = Vec::new();
+        for body in bodies {
+            begins.push(bytes.len());
+            let header = LogHeader {
+                owner: head.epoch,
+                segment_id: 9,
+                parent: 0,
+                body: LogBody::Serials(1),
+                fields: Vec::new(),
+            };
+            let place = PlaceInGroup {
+                continues: false,
+                goes_on: false,
+            };
+            encode_record(
+                head.mark,
+                head.bytes as u32,
+                place,
+                &header,
+                body,
+                &mut bytes,
+            );
+            bytes.extend_from_slice(body);
+            bytes.resize(padded(bytes.len() as u64) as usize, 0);
+        }
+        (head, bytes, begins)
+    }
+
+    /// The bodies of the records that are read, each a group.
+    fn bodies_in(file: &Erratic, head: FileHead) -> Vec<Bytes> {
+        let mut scan = Scan::new(file, head, None).unwrap();
+        let mut bodies = Vec::new();
+        while let Some(step) = scan.next().unwrap() {
+            match step {
+                Step::Group(group) => bodies.extend(group.into_iter().map(|found| found.body)),
+                Step::Hole(hole) => panic!("{hole:?}"),
+            }
+        }
+        bodies
+    }
+
+    fn bodies() -> [Vec<u8>; 4] {
+        let window = WINDOW_BYTES as usize;
+        [
+            vec![1; 100],
+            vec![2; window],
+            vec![3; window + 1],
+            vec![4; 9],
+        ]
+    }
+
+    #[test]
+    fn a_log_is_read_whole_by_reads_that_give_few_bytes_or_are_interrupted() {
+        let bodies = bodies();
+        let (head, bytes, _) = log_of(&bodies);
+        let file = Erratic::of(bytes);
+        assert_eq!(read_head(&file).unwrap(), Some(head));
+        assert!(bodies_in(&file, head) == bodies);
+    }
+
+    /// The owner cuts a file that has failed, while a backup reads it.
+    #[test]
+    fn a_file_that_is_cut_while_it_is_read_ends_before_the_record_that_is_cut() {
+        let bodies = bodies();
+        let (head, bytes, begins) = log_of(&bodies);
+        for (whole, begin) in begins.iter().enumerate() {
+            for cut in [10, 50, 65].map(|cut| begin + cut) {
+                let mut file = Erratic::of(bytes.clone());
+                file.bytes.truncate(cut);
+                assert!(bodies_in(&file, head) == bodies[..whole], "cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_zero_are_found_however_far_behind_they_are() {
+        let zeros = 2 * WINDOW_BYTES as usize + 5;
+        let mut file = Erratic::of(vec![0; zeros]);
+        assert!(!has_bytes_from(&file, 3).unwrap());
+        file.bytes.push(1);
+        assert!(has_bytes_from(&file, 3).unwrap());
+        assert!(has_bytes_from(&file, zeros as u64).unwrap());
+        assert!(!has_bytes_from(&file, zeros as u64 + 1).unwrap());
+    }
+}

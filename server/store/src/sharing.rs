@@ -153,3 +153,45 @@ pub struct PageAsked {
 
 /// Hears of a page. As `Done`, it must not wait.
 pub type Pages = Box<dyn FnOnce(Result<Page, StoreError>) + Send>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Full;
+    use std::time::Instant;
+
+    #[test]
+    fn the_bytes_of_what_came_since_are_those_of_its_diffs() {
+        let release = LogRelease {
+            version: 1,
+            chain: 1,
+            session: [0; 16],
+            sequence: 1,
+            fence: 0,
+        };
+        let diff = |count| (release.clone(), Bytes::from(vec![0; count]));
+        let since = Since {
+            segment_id: 1,
+            epoch: 1,
+            releases: vec![diff(300), diff(0), diff(21)],
+            serials_below: 1,
+            clean: true,
+        };
+        assert_eq!(since.bytes(), 321);
+    }
+
+    #[test]
+    fn space_33_trouble_is_why_the_store_has_stopped_or_else_why_it_is_full() {
+        let mut status = StoreStatus::default();
+        assert_eq!(trouble(&status), "");
+        // a letter of two bytes lies across the bound
+        let text = format!("x{}", "é".repeat(MAX_TROUBLE as usize));
+        status.full = Some(Full {
+            since: Instant::now(),
+            text: text.clone(),
+        });
+        assert_eq!(trouble(&status), text[..MAX_TROUBLE as usize - 1]);
+        status.stopped = Some(StoreError::Closed);
+        assert_eq!(trouble(&status), "the store is closed");
+    }
+}

@@ -270,3 +270,61 @@ impl RecoveredSegment {
         (saved + pieces + released) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use interweave_wire::protocol::VersionStamp;
+
+    #[test]
+    fn the_bytes_of_a_segment_are_those_of_its_checkpoint_and_its_releases() {
+        let head = CheckpointHead {
+            magic: [0; 4],
+            segment_id: 1,
+            path: "/1".to_string(),
+            durable: Durability::Synced,
+            quota_bytes: 0,
+            at: VersionStamp {
+                incarnation: 1,
+                number: 0,
+                chain: 0,
+            },
+            next_serial: 1,
+            fence: 0,
+            parent: 0,
+            releases: Vec::new(),
+            fields: Vec::new(),
+            diff_bytes: 0,
+        };
+        let release = LogRelease {
+            version: 1,
+            chain: 1,
+            session: [0; 16],
+            sequence: 1,
+            fence: 0,
+        };
+        let bytes = |count| Bytes::from(vec![0; count]);
+        let piece = |count| Piece {
+            diff: bytes(count),
+            ages: bytes(7),
+        };
+        let mut segment = RecoveredSegment {
+            segment_id: 1,
+            epoch: 1,
+            path: "/1".to_string(),
+            durable: Durability::Synced,
+            quota_bytes: 0,
+            creator: None,
+            incarnation: 1,
+            checkpoint: Some((head, bytes(1000))),
+            pieces: Vec::new(),
+            releases: vec![(release.clone(), bytes(20)), (release, bytes(3))],
+            serials_below: 1,
+            clean: true,
+            damage: None,
+        };
+        assert_eq!(segment.bytes(), 1023);
+        segment.pieces = vec![piece(50_000), piece(100)];
+        assert_eq!(segment.bytes(), 51_123);
+    }
+}

@@ -216,4 +216,16 @@ mod tests {
         std::fs::write(below("file"), "").unwrap();
         assert!(Directory::at(&below("file")).make().is_err());
     }
+
+    #[test]
+    fn a_directory_is_made_below_one_that_the_user_may_not_read() {
+        let root = tempfile::tempdir().unwrap();
+        let make = |name: &str, kind: io::ErrorKind| {
+            let mut sync = |_: &Path| Err(kind.into());
+            make_dir_with(&root.path().join(name), DIR_MODE, &mut sync)
+        };
+        make("a", io::ErrorKind::PermissionDenied).unwrap();
+        assert!(root.path().join("a").is_dir());
+        assert!(make("b", io::ErrorKind::StorageFull).is_err());
+    }
 }

@@ -207,6 +207,27 @@ fn log_2_a_damaged_body_concerns_the_segment_that_its_header_names_and_no_other(
 }
 
 #[test]
+fn log_2_a_hole_says_what_it_held() {
+    use crate::model::{append_now, create, diff, other, release, REMOVE};
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    let both = vec![release(1, 1, diff(1, 1, 100)), other(2, REMOVE)];
+    append_now(&store, both).unwrap();
+    append_now(&store, vec![create(3, Synced)]).unwrap();
+    drop(store);
+    let path = &logs(dir.path())[0];
+    let mut bytes = std::fs::read(path).unwrap();
+    let damaged = spans(&bytes)[2];
+    bytes[damaged.body + 5] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+    let (_, segments) = open(dir.path());
+    let text = segments[0].damage.clone().unwrap();
+    let held = "they held version 1 of segment 1, the removal of segment 2";
+    assert!(text.ends_with(held), "{text}");
+}
+
+#[test]
 fn log_2_a_creation_in_a_damaged_group_keeps_its_name() {
     use crate::model::{append_now, create, diff, release};
     let dir = scratch();

@@ -158,6 +158,18 @@ fn log_19_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
 }
 
 #[test]
+fn log_19_a_pack_that_somebody_has_deleted_keeps_no_checkpoint_from_being_made() {
+    let dir = packed();
+    let (store, _) = open(dir.path());
+    std::fs::remove_file(&packs(dir.path())[0]).unwrap();
+    for id in SEGMENTS {
+        ask(&store, id, 1, 60).recv().unwrap().unwrap();
+    }
+    close(store);
+    assert!(found(dir.path()).iter().all(|s| s.damage.is_none()));
+}
+
+#[test]
 fn log_19_a_removed_segment_leaves_no_item_that_brings_it_back() {
     for is_crash in [false, true] {
         let dir = packed();
