@@ -197,3 +197,45 @@ fn parse(bytes: &Bytes) -> Result<Loaded, String> {
         pieces: Vec::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use interweave_wire::protocol::{CommittedRelease, Durability, VersionStamp};
+
+    #[test]
+    fn a_head_with_the_longest_path_and_the_most_releases_is_completed_and_no_longer_one() {
+        let release = CommittedRelease {
+            session: [1; 16],
+            sequence: 1,
+            version: 1,
+            chain: 1,
+        };
+        let completed = |path_bytes: usize, releases: usize| {
+            let mut head = CheckpointHead {
+                magic: MAGIC,
+                segment_id: 1,
+                path: "a".repeat(path_bytes),
+                durable: Durability::Synced,
+                quota_bytes: 0,
+                at: VersionStamp {
+                    incarnation: 1,
+                    number: 1,
+                    chain: 1,
+                },
+                next_serial: 5,
+                fence: 0,
+                parent: 0,
+                releases: vec![release.clone(); releases],
+                fields: Vec::new(),
+                diff_bytes: 0,
+            };
+            complete_head(&mut head, &Identity::default(), |_| Ok((7, 9)))
+                .map(|()| (head.parent, head.next_serial, head.fields.len()))
+        };
+        let most = MAX_PATH as usize;
+        assert_eq!(completed(most, MAX_RELEASES), Ok((7, 9, 2)));
+        assert!(completed(most + 1, 0).is_err());
+        assert!(completed(1, MAX_RELEASES + 1).is_err());
+    }
+}

@@ -196,4 +196,34 @@ mod tests {
         Unnamed::create(&disk, "a").unwrap().publish("a").unwrap();
         assert_eq!(disk.list().unwrap(), ["a"]);
     }
+
+    #[test]
+    fn log_13_all_files_of_a_store_are_taken_from_others_and_no_other_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |name: &str| {
+            let meta = std::fs::metadata(dir.path().join(name)).unwrap();
+            meta.permissions().mode() & 0o777
+        };
+        let ours = [LOCK, OWNER, CATALOGUE, RESERVE, BACKUP].map(String::from);
+        let named = [
+            log_name(1),
+            witness_name(1),
+            checkpoint_name(7, 12),
+            pack_name(3),
+            aside_name(3),
+        ];
+        let all = [&ours[..], &named, &["thesis".to_string()]].concat();
+        for name in &all {
+            let path = dir.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        restrict_all(&Directory::at(dir.path())).unwrap();
+        let (other, ours) = all.split_last().unwrap();
+        assert_eq!(mode(other), 0o644);
+        for name in ours {
+            assert_eq!(mode(name), 0o600, "{name}");
+        }
+    }
 }

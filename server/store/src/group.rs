@@ -139,6 +139,7 @@ pub fn check_record(record: &Record) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use interweave_wire::protocol::{HeaderField, LogCreate};
 
     #[test]
     fn a_release_fits_by_each_diff_and_by_all_together() {
@@ -150,5 +151,43 @@ mod tests {
         let many = vec![MAX_DIFF_BYTES; fit as usize + 1];
         assert_eq!(check(&many[1..]), Ok(()));
         assert!(refused(check(&many)));
+    }
+
+    #[test]
+    fn records_fit_together_that_fill_a_file() {
+        let room = MAX_FILE_BYTES - FILE_HEAD_BYTES;
+        assert_eq!(whole([9, room - 9].into_iter()), Ok(room));
+        assert!(whole([9, room - 8].into_iter()).is_err());
+    }
+
+    #[test]
+    fn a_record_has_a_path_and_fields_of_a_bounded_length_and_only_a_release_has_a_diff() {
+        let record = |path_bytes: u32, fields: u32, value_bytes: usize| Record {
+            segment_id: 1,
+            body: LogBody::Create(LogCreate {
+                path: "a".repeat(path_bytes as usize),
+                durable: Durability::Synced,
+                quota_bytes: 0,
+                incarnation: 1,
+            }),
+            diff: Bytes::new(),
+            fields: (0..fields)
+                .map(|key| HeaderField {
+                    key,
+                    value: vec![0; value_bytes],
+                })
+                .collect(),
+        };
+        let (path, most) = (MAX_PATH, MAX_HEADER_FIELDS);
+        assert_eq!(check_record(&record(path, most, 0)), Ok(()));
+        assert_eq!(check_record(&record(1, 2, MOST_FIELD_BYTES / 2)), Ok(()));
+        assert!(check_record(&record(path + 1, 0, 0)).is_err());
+        assert!(check_record(&record(1, most + 1, 0)).is_err());
+        assert!(check_record(&record(1, 1, MOST_FIELD_BYTES + 1)).is_err());
+        let with_diff = Record {
+            diff: Bytes::from_static(b"x"),
+            ..record(1, 0, 0)
+        };
+        assert!(check_record(&with_diff).is_err());
     }
 }

@@ -45,3 +45,19 @@ impl Identity {
 fn random_id() -> [u8; 16] {
     (u128::from(random()) << 64 | u128::from(random())).to_be_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_is_random_in_all_of_its_parts() {
+        let (one, other) = (Identity::random(), Identity::random());
+        let halves = [one.server, one.space, other.server, other.space];
+        let halves: Vec<&[u8]> = halves.iter().flat_map(|id| id.chunks(8)).collect();
+        for (i, half) in halves.iter().enumerate() {
+            assert_ne!(*half, [0; 8]);
+            assert!(!halves[..i].contains(half), "{halves:?}");
+        }
+    }
+}

@@ -90,6 +90,7 @@ mod tests {
     #[test]
     fn a_store_that_is_not_shared_has_no_segments_of_others_and_no_members() {
         let store = MemoryStore::new();
+        assert!(!store.is_in_need());
         let sought = told(|seek| store.seek("/a", true, seek));
         assert!(matches!(sought, Ok(Sought::Absent)));
         let followed = told(|follow| store.follow("/a", follow));

@@ -103,3 +103,19 @@ fn releases_of_1(r: &mut Reader) -> Result<Vec<CommittedRelease>, XdrError> {
     };
     (0..count).map(release).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_14_a_checkpoint_of_format_1_has_1024_releases_at_most() {
+        let read = |count: u32| {
+            let mut bytes = count.to_be_bytes().to_vec();
+            bytes.resize(4 + 32 * count as usize, 0);
+            releases_of_1(&mut Reader::new(&bytes)).map(|releases| releases.len())
+        };
+        assert_eq!(read(1024), Ok(1024));
+        assert_eq!(read(1025), Err(XdrError::TooLong));
+    }
+}

@@ -199,5 +199,7 @@ mod tests {
         // a file that is gone is told of by its reading
         assert_eq!(InFiles::bytes(&disk, 3, &[8]), 0);
         assert_eq!(InFiles::bytes(&disk, 3, &[]), 0);
+        std::fs::write(dir.path().join(log_name(2)), [0; 700]).unwrap();
+        assert_eq!((Log::bytes(&disk, 2), Log::bytes(&disk, 1)), (700, 0));
     }
 }

@@ -493,4 +493,22 @@ mod tests {
             assert_eq!(FileHead::length(&other), length);
         }
     }
+
+    #[test]
+    fn a_head_or_a_header_that_would_be_too_long_is_not_believed() {
+        let file = FileHead::new(1, (2, 3), Identity::default(), 64 << 20);
+        let length = |list: u64| {
+            let mut core = *file.encode().first_chunk::<32>().unwrap();
+            core[28..].copy_from_slice(&(list as u32).to_be_bytes());
+            FileHead::length(&core)
+        };
+        assert_eq!(length(MAX_LIST_BYTES), Some(MAX_LIST_BYTES + 40));
+        assert_eq!(length(MAX_LIST_BYTES + 1), None);
+        let header = |bytes: u32| {
+            let words = [file.mark, 5000, bytes, 88, 0, 0].map(u32::to_be_bytes);
+            RecordHead::decode(words.as_flattened().first_chunk().unwrap(), &file)
+        };
+        assert!(header(MAX_HEADER_BYTES).is_some());
+        assert!(header(MAX_HEADER_BYTES + 1).is_none());
+    }
 }

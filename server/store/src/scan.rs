@@ -634,6 +634,43 @@ mod tests {
         let file = Erratic::of(bytes);
         assert_eq!(read_head(&file).unwrap(), Some(head));
         assert!(bodies_in(&file, head) == bodies);
+        // a large body to the last byte of its file
+        let bodies = [vec![1; WINDOW_BYTES as usize + 4]];
+        let (head, bytes, begins) = log_of(&bodies);
+        assert_eq!(bytes.len(), begins[0] + 60 + bodies[0].len());
+        assert!(bodies_in(&Erratic::of(bytes), head) == bodies);
+    }
+
+    #[test]
+    fn a_hole_of_more_than_a_window_ends_where_the_next_record_begins() {
+        let window = WINDOW_BYTES as usize;
+        let (head, mut bytes, begins) = log_of(&[vec![1; 100], vec![2; 3 * window], vec![3; 9]]);
+        bytes[begins[1]..begins[2]].fill(7);
+        let file = Erratic::of(bytes);
+        let mut scan = Scan::new(&file, head, Some(3)).unwrap();
+        assert!(matches!(scan.next().unwrap(), Some(Step::Group(_))));
+        let Some(Step::Hole(hole)) = scan.next().unwrap() else {
+            panic!("no hole");
+        };
+        let place = (hole.from as usize, hole.to as usize);
+        assert_eq!(place, (begins[1], begins[2]));
+        assert!(matches!(scan.next().unwrap(), Some(Step::Group(_))));
+        assert!(scan.next().unwrap().is_none());
+        assert_eq!(scan.records(), 3);
+    }
+
+    #[test]
+    fn a_torn_end_of_more_than_a_window_is_counted_to_its_last_byte() {
+        let torn = 2 * WINDOW_BYTES as usize + 100;
+        let (head, mut bytes, _) = log_of(&[vec![1; 100]]);
+        let end = bytes.len();
+        bytes.resize(end + torn, 7);
+        bytes.resize(end + torn + WINDOW_BYTES as usize, 0);
+        let file = Erratic::of(bytes);
+        let mut scan = Scan::new(&file, head, None).unwrap();
+        while scan.next().unwrap().is_some() {}
+        let found = (scan.end() as usize, scan.torn_bytes() as usize);
+        assert_eq!(found, (end, torn));
     }
 
     /// The owner cuts a file that has failed, while a backup reads it.

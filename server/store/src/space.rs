@@ -104,3 +104,107 @@ pub fn none() -> io::Error {
 pub fn is_lacking(error: &io::Error) -> bool {
     files::is_full(error.kind())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{Directory, OpenFile};
+    use std::path::Path;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A directory on a disk with so many free bytes.
+    #[derive(Debug)]
+    struct Free {
+        dir: Directory,
+        bytes: u64,
+    }
+
+    impl Disk for Free {
+        fn path(&self) -> &Path {
+            self.dir.path()
+        }
+
+        fn make(&self) -> io::Result<()> {
+            self.dir.make()
+        }
+
+        fn open(&self, name: &str, how: How) -> io::Result<OpenFile> {
+            self.dir.open(name, how)
+        }
+
+        fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+            self.dir.rename(from, to)
+        }
+
+        fn remove(&self, name: &str) -> io::Result<()> {
+            self.dir.remove(name)
+        }
+
+        fn list(&self) -> io::Result<Vec<String>> {
+            self.dir.list()
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            self.dir.sync()
+        }
+
+        fn bytes_of(&self, name: &str) -> io::Result<u64> {
+            self.dir.bytes_of(name)
+        }
+
+        fn free_bytes(&self) -> u64 {
+            self.bytes
+        }
+
+        fn restrict(&self, names: &[String]) {
+            self.dir.restrict(names);
+        }
+    }
+
+    fn space(free_bytes: u64, log_file_bytes: u64) -> (tempfile::TempDir, Space) {
+        let dir = tempfile::tempdir().unwrap();
+        let disk: SharedDisk = Arc::new(Free {
+            dir: Directory::at(dir.path()),
+            bytes: free_bytes,
+        });
+        (dir, Space::new(&disk, log_file_bytes))
+    }
+
+    #[test]
+    fn log_5_a_log_file_takes_half_of_what_is_free_at_most_and_is_not_too_small() {
+        let of = |free, needed, frees| space(free, 16 * MIB).1.capacities(needed, frees);
+        assert_eq!(of(100 * MIB, 9, false), [16 * MIB, MIB]);
+        assert_eq!(of(100 * MIB, 2 * MIB, false), [16 * MIB, 2 * MIB]);
+        assert_eq!(of(100 * MIB, 20 * MIB, true), [20 * MIB]);
+        assert_eq!(of(8 * MIB, 9, false), [4 * MIB, MIB]);
+        assert_eq!(of(2 * MIB, 9, false), [MIB]);
+        assert!(of(2 * MIB - 2, 9, false).is_empty());
+        assert_eq!(of(2 * MIB - 2, 9, true), [9]);
+        let smallest = |log_file_bytes| space(0, log_file_bytes).1.smallest();
+        assert_eq!(smallest(16 * MIB), MIB);
+        assert_eq!(smallest(MIB), 64 << 10);
+        assert_eq!(smallest(16 << 10), 16 << 10);
+    }
+
+    #[test]
+    fn log_5_space_is_low_when_two_log_files_and_a_checkpoint_do_not_fit() {
+        let is_low = |free| space(free, 16 * MIB).1.is_low(MIB);
+        assert!(is_low(33 * MIB - 1));
+        assert!(!is_low(33 * MIB));
+    }
+
+    #[test]
+    fn a_reserve_takes_what_there_is_and_no_more_than_a_start_needs() {
+        let kept = |free, log_file_bytes| {
+            let (dir, space) = space(free, log_file_bytes);
+            space.keep_reserve();
+            let reserve = std::fs::metadata(dir.path().join(RESERVE));
+            reserve.ok().map(|meta| meta.len())
+        };
+        assert_eq!(kept(100 * MIB, 64 * MIB), Some(MIB));
+        assert_eq!(kept(100 * MIB, 16 << 10), Some(32 << 10));
+        assert_eq!(kept(5000, MIB), Some(5000));
+        assert_eq!(kept(0, MIB), None);
+    }
+}

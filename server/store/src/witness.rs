@@ -256,4 +256,18 @@ mod tests {
             assert!(seen.is_none_or(|seen| seen.synced <= 48), "{length}");
         }
     }
+
+    #[test]
+    fn log_15_a_witness_knows_all_records_until_one_has_made_room_for_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut witness = Witness::begin(&Directory::at(dir.path()), &head());
+        for count in 1..=MOST_ENTRIES as u32 + 1 {
+            witness.wrote(entry(count - 1));
+            witness.synced(32 + 8 * u64::from(count));
+            let seen = Seen::read(&Directory::at(dir.path()), 3).unwrap().unwrap();
+            let known = seen.all_records().map(<[Entry]>::len);
+            let all = (count as usize <= MOST_ENTRIES).then_some(count as usize);
+            assert_eq!(known, all);
+        }
+    }
 }

@@ -228,4 +228,20 @@ mod tests {
         assert!(root.path().join("a").is_dir());
         assert!(make("b", io::ErrorKind::StorageFull).is_err());
     }
+
+    #[test]
+    fn log_13_a_mode_is_changed_only_where_others_may_do_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a");
+        std::fs::write(&file, "").unwrap();
+        let restricted = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Directory::at(dir.path()).restrict(&["a".to_string()]);
+            std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+        };
+        let of_file = [0o400, 0o600, 0o644, 0o601].map(|mode| restricted(&file, mode));
+        assert_eq!(of_file, [0o400, 0o600, 0o600, 0o600]);
+        let of_dir = [0o500, 0o1777, 0o755].map(|mode| restricted(dir.path(), mode));
+        assert_eq!(of_dir, [0o500, 0o1777, 0o700]);
+    }
 }
