@@ -10,7 +10,7 @@ use crate::model::{
     all_known, append_now, checkpoint, create, diff, known, open, quiet, release, scratch, small,
     versions, Model, Random,
 };
-use crate::records::{files, logs};
+use crate::records::{files, logs, spans};
 
 /// [LOG-10]
 #[test]
@@ -48,6 +48,33 @@ fn a_restored_store_is_the_one_that_was_backed_up_in_new_incarnations() {
         assert_eq!(found, *original);
     }
     assert_eq!(segments.len(), model.segments.len());
+}
+
+#[test]
+fn a_report_counts_the_records_and_the_checkpoints_and_their_bytes() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    for version in 1..=3 {
+        append_now(&store, vec![release(1, version, diff(1, version, 77))]).unwrap();
+    }
+    for (id, number, bytes) in [(1, 3, 500), (2, 0, 60)] {
+        let at = VersionStamp {
+            incarnation: 1,
+            number,
+            chain: number,
+        };
+        let saved = checkpoint(&store, id, at, diff(id, number, bytes)).recv();
+        saved.unwrap().unwrap();
+    }
+    drop(store);
+    let log = std::fs::read(&logs(dir.path())[0]).unwrap();
+    let all = spans(&log);
+    let bytes: usize = all.iter().map(|span| span.next - span.start).sum();
+    let report = verify(dir.path()).unwrap();
+    let counts = (report.segments, report.records, report.checkpoints);
+    assert_eq!(counts, (2, all.len() as u64, 2));
+    assert_eq!((all.len(), report.bytes), (5, bytes as u64 + 560));
 }
 
 /// [LOG-10]

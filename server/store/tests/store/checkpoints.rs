@@ -58,6 +58,19 @@ fn a_checkpoint_lets_old_log_files_and_checkpoints_go_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_checkpoint_that_somebody_has_deleted_is_not_missed_by_the_next() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    releases(&store, 1, 1, 2);
+    save(&store, 1, 1).unwrap();
+    std::fs::remove_file(&files(dir.path(), ".iwk")[0]).unwrap();
+    save(&store, 1, 2).unwrap();
+    close(store);
+    assert_eq!(versions(&open(dir.path()).1[0]), [2]);
+}
+
+#[test]
 fn a_checkpoint_covers_only_what_is_in_it() {
     let dir = scratch();
     let (store, _) = open(dir.path());

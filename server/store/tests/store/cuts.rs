@@ -206,6 +206,39 @@ fn log_2_a_damaged_body_concerns_the_segment_that_its_header_names_and_no_other(
     }
 }
 
+/// Its header is believed if it continues the chain of its segment.
+#[test]
+fn log_2_a_record_whose_checksum_alone_is_damaged_concerns_its_own_segment() {
+    use crate::model::{append_now, create, diff, release};
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    for id in 1..=3 {
+        append_now(&store, vec![create(id, Synced)]).unwrap();
+    }
+    append_now(&store, vec![release(2, 1, diff(2, 1, 100))]).unwrap();
+    append_now(&store, vec![create(4, Synced)]).unwrap();
+    drop(store);
+    for witness in files(dir.path(), ".iww") {
+        std::fs::remove_file(witness).unwrap();
+    }
+    let whole = std::fs::read(&logs(dir.path())[0]).unwrap();
+    let record = spans(&whole)[3];
+    let checksum = (record.start + 20, [false, true, false, false]);
+    let parent = (record.header + 16, [true, true, true, false]);
+    for (at, expected) in [checksum, parent] {
+        let to = scratch();
+        copy_dir(dir.path(), to.path());
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&logs(to.path())[0], bytes).unwrap();
+        for _ in 0..2 {
+            let (_, segments) = open(to.path());
+            let damage: Vec<bool> = segments.iter().map(|s| s.damage.is_some()).collect();
+            assert_eq!(damage, expected, "byte {at}");
+        }
+    }
+}
+
 #[test]
 fn log_2_a_hole_says_what_it_held() {
     use crate::model::{append_now, create, diff, other, release, REMOVE};

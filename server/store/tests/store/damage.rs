@@ -95,8 +95,13 @@ fn log_11_a_creation_is_in_the_catalogue_before_it_is_acknowledged() {
 #[test]
 fn log_11_a_damaged_creation_stops_its_own_segment_by_name_and_no_other() {
     let each = [(0, 1), (2, 2), (4, 3)];
-    for ((record, id), is_witnessed) in each.into_iter().flat_map(|e| [(e, true), (e, false)]) {
+    let ways = [(true, false), (false, false), (false, true)];
+    let all = each.iter().flat_map(|e| ways.map(|way| (*e, way)));
+    for ((record, id), (is_witnessed, is_listed_anew)) in all {
         let dir = three_segments();
+        if is_listed_anew {
+            drop(open(dir.path()));
+        }
         if !is_witnessed {
             forget_witnesses(dir.path());
         }

@@ -157,6 +157,21 @@ fn log_19_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
     assert_eq!(files(dir.path(), ".iwk").len(), 1);
 }
 
+/// No owner that is fenced only now writes a pack of the same number.
+#[test]
+fn log_19_the_number_of_a_pack_is_of_its_owner() {
+    let dir = packed();
+    for _ in 0..2 {
+        save_together(dir.path(), SEGMENTS, (1, 50));
+        let all = packs(dir.path());
+        let name = all[0].file_stem().unwrap().to_str().unwrap();
+        let number = u64::from_str_radix(name.strip_prefix("pack-").unwrap(), 16).unwrap();
+        let (store, _) = open(dir.path());
+        assert_eq!((all.len(), number >> 32), (1, store.owner_epoch() - 1));
+        close(store);
+    }
+}
+
 #[test]
 fn log_19_a_pack_that_somebody_has_deleted_keeps_no_checkpoint_from_being_made() {
     let dir = packed();

@@ -76,6 +76,29 @@ fn what_is_read_is_what_was_given() {
     assert!(segments[0].clean);
 }
 
+#[test]
+fn a_large_checkpoint_is_synced_after_each_mib_and_at_its_end() {
+    let dir = scratch();
+    let syncs = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&syncs);
+    let options = Options {
+        sync_checkpoint: Arc::new(move |file| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            file.sync_all()
+        }),
+        ..small()
+    };
+    let (store, _) = EmbeddedStore::open(dir.path(), options).unwrap();
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    let piece = Piece {
+        diff: diff(1, 0, 400 << 10),
+        ages: Bytes::new(),
+    };
+    checkpoint_in_pieces(&store, 1, at(0), vec![piece; 8]).unwrap();
+    // after the third and the sixth
+    assert_eq!(syncs.load(Ordering::SeqCst), 3);
+}
+
 /// [LOG-10]
 #[test]
 fn a_backup_of_whole_segments_has_the_pieces() {
