@@ -50,6 +50,20 @@ fn a_restored_store_is_the_one_that_was_backed_up_in_new_incarnations() {
     assert_eq!(segments.len(), model.segments.len());
 }
 
+/// A loss of power may leave none.
+#[test]
+fn a_store_without_witnesses_is_backed_up() {
+    let (dir, copy) = (scratch(), scratch());
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    drop(store);
+    for witness in files(dir.path(), ".iww") {
+        std::fs::remove_file(witness).unwrap();
+    }
+    let report = backup(dir.path(), copy.path(), Wanted::Everything, &mut quiet);
+    assert_eq!(report.unwrap().segments, 1);
+}
+
 #[test]
 fn a_report_counts_the_records_and_the_checkpoints_and_their_bytes() {
     let dir = scratch();

@@ -1,6 +1,10 @@
 //! [LOG-5] [LOG-6] [LOG-8]: checkpoints, the files that they make unneeded, and what is recovered.
 
-use interweave_store::{EmbeddedStore, SegmentStore, StoreError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use interweave_store::{EmbeddedStore, Options, SegmentStore, StoreError};
 use interweave_wire::protocol::Durability::{Memory, Synced};
 use interweave_wire::protocol::{LogBody, VersionStamp};
 
@@ -8,7 +12,7 @@ use crate::model::{
     append, append_now, checkpoint, close, create, diff, open, other, release, scratch, small,
     versions, REMOVE,
 };
-use crate::records::{files, logs};
+use crate::records::{files, head_bytes, logs, spans};
 
 fn at(incarnation: u64, number: u64) -> VersionStamp {
     VersionStamp {
@@ -174,6 +178,51 @@ fn a_removal_that_a_crash_interrupts_is_finished_at_the_next_start() {
     let (_, segments) = open(dir.path());
     assert!(segments.is_empty());
     assert!(files(dir.path(), ".iwk").is_empty());
+}
+
+/// What the log files in the directory hold: how many they are, and their bytes to the last record.
+fn log_in(dir: &Path) -> (u64, u64) {
+    let end = |path: &PathBuf| {
+        let bytes = std::fs::read(path).unwrap();
+        let records = spans(&bytes);
+        let end = records.last().map_or(head_bytes(&bytes), |last| last.next);
+        end as u64
+    };
+    let all = logs(dir);
+    (all.len() as u64, all.iter().map(end).sum())
+}
+
+#[test]
+fn the_status_says_how_large_the_log_is_and_what_was_done() {
+    let dir = scratch();
+    let clock = Arc::new(Mutex::new(Instant::now()));
+    let (now, slow) = (Arc::clone(&clock), Arc::clone(&clock));
+    let options = Options {
+        now: Arc::new(move || *now.lock().unwrap()),
+        sync: Arc::new(move |file| {
+            *slow.lock().unwrap() += Duration::from_millis(3);
+            file.sync_data()
+        }),
+        ..small()
+    };
+    let (store, _) = EmbeddedStore::open(dir.path(), options).unwrap();
+    let log = || (store.status().log_files, store.status().log_bytes);
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    assert_eq!(log(), log_in(dir.path()));
+    releases(&store, 1, 1, 10);
+    assert_eq!(log(), log_in(dir.path()));
+    save(&store, 1, 8).unwrap();
+    assert_eq!(log(), log_in(dir.path()));
+    let status = store.status();
+    assert_eq!((status.groups, status.checkpoints), (11, 1));
+    assert_eq!(
+        status.syncing,
+        status.syncs as u32 * Duration::from_millis(3)
+    );
+    drop(store);
+    let (store, _) = open(dir.path());
+    let status = store.status();
+    assert_eq!((status.log_files, status.log_bytes), log_in(dir.path()));
 }
 
 #[test]

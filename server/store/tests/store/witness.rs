@@ -156,6 +156,25 @@ fn log_15_a_newest_file_that_is_deleted_or_whose_head_is_damaged_is_damage() {
     assert_eq!(ids, [1, 3]);
 }
 
+#[test]
+fn log_15_the_bytes_that_are_lost_are_told() {
+    let dir = killed();
+    let lost = |change: fn(&Path, &mut Vec<u8>, &[Span])| {
+        let to = changed(dir.path(), change);
+        let (store, _) = open(to.path());
+        store.status().lost_bytes
+    };
+    let bytes = std::fs::read(newest(dir.path())).unwrap();
+    let all = spans(&bytes);
+    let (first, last) = (all[0], all[all.len() - 1]);
+    let of_record = lost(|_, bytes, spans| bytes[spans[spans.len() - 1].body] ^= 1);
+    assert_eq!(of_record, (last.next - last.start) as u64);
+    let of_file = lost(|dir, _, _| std::fs::remove_file(newest(dir)).unwrap());
+    assert_eq!(of_file, (last.next - first.start) as u64);
+    let of_head = lost(|_, bytes, _| bytes[9] ^= 4);
+    assert_eq!(of_head, bytes.len() as u64);
+}
+
 /// The witness says less than is true: of what no sync covers, and after a loss of power.
 #[test]
 fn log_15_a_witness_that_lacks_records_clears_no_segment_of_a_damaged_head() {
