@@ -676,14 +676,30 @@ mod tests {
     /// The owner cuts a file that has failed, while a backup reads it.
     #[test]
     fn a_file_that_is_cut_while_it_is_read_ends_before_the_record_that_is_cut() {
-        let bodies = bodies();
+        let window = WINDOW_BYTES as usize;
+        let bodies = [vec![1; 100], vec![2; 3 * window], vec![3; 9]];
         let (head, bytes, begins) = log_of(&bodies);
-        for (whole, begin) in begins.iter().enumerate() {
-            for cut in [10, 50, 65].map(|cut| begin + cut) {
-                let mut file = Erratic::of(bytes.clone());
-                file.bytes.truncate(cut);
-                assert!(bodies_in(&file, head) == bodies[..whole], "cut at {cut}");
-            }
+        let cuts = [
+            (0, 10),
+            (0, 65),
+            (1, 50),
+            (1, 2 * window + 500),
+            (2, 10),
+            (2, 65),
+        ];
+        for (whole, part) in cuts {
+            let begin = begins[whole];
+            let mut file = Erratic::of(bytes.clone());
+            file.bytes.truncate(begin + part);
+            assert!(
+                bodies_in(&file, head) == bodies[..whole],
+                "{part} of {whole}"
+            );
+            let mut scan = Scan::new(&file, head, None).unwrap();
+            while scan.next().unwrap().is_some() {}
+            let last = file.bytes[begin..].iter().rposition(|&byte| byte != 0);
+            let found = (scan.end() as usize, scan.torn_bytes() as usize);
+            assert_eq!(found, (begin, last.unwrap() + 1), "{part} of {whole}");
         }
     }
 

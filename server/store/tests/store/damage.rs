@@ -153,7 +153,7 @@ fn log_2_a_file_that_is_cut_behind_a_hole_of_unknown_size_has_lost_records_there
         let dir = scratch();
         let (store, _) = open(dir.path());
         (1..=3).for_each(|id| create_segment(&store, id));
-        for (id, version) in [(2, 1), (1, 1), (2, 2), (3, 1), (3, 2)] {
+        for (id, version) in [(2, 1), (2, 2), (1, 1), (3, 1), (3, 2)] {
             release_next(&store, id, version);
         }
         drop(store);
@@ -163,8 +163,8 @@ fn log_2_a_file_that_is_cut_behind_a_hole_of_unknown_size_has_lost_records_there
         let path = &logs(dir.path())[0];
         let mut bytes = std::fs::read(path).unwrap();
         let all = spans(&bytes);
-        // segment 2's first release, of which nothing is left
-        bytes[all[6].start..all[6].end].fill(7);
+        // segment 2's releases, of which nothing is left
+        bytes[all[6].start..all[7].end].fill(7);
         if is_cut {
             bytes.truncate(all[all.len() - 1].body + 1);
         }
