@@ -203,6 +203,43 @@ mod tests {
     use super::*;
     use interweave_wire::protocol::{CommittedRelease, Durability, VersionStamp};
 
+    fn head(path: String, releases: Vec<CommittedRelease>) -> CheckpointHead {
+        CheckpointHead {
+            magic: MAGIC,
+            segment_id: 1,
+            path,
+            durable: Durability::Synced,
+            quota_bytes: 0,
+            at: VersionStamp {
+                incarnation: 1,
+                number: 3,
+                chain: 1,
+            },
+            next_serial: 5,
+            fence: 0,
+            parent: 0,
+            releases,
+            fields: Vec::new(),
+            diff_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_of_another_segment_or_version_than_its_place_says_is_not_taken() {
+        let item = to_item(&head("/1".to_string(), Vec::new()), b"");
+        let taken = |segment_id, version| {
+            let bytes = item.bytes.clone();
+            let item = Item {
+                segment_id,
+                version,
+                bytes,
+            };
+            of_item(&item).is_ok()
+        };
+        assert!(taken(1, 3));
+        assert!(!taken(2, 3) && !taken(1, 4) && !taken(2, 4));
+    }
+
     #[test]
     fn a_head_with_the_longest_path_and_the_most_releases_is_completed_and_no_longer_one() {
         let release = CommittedRelease {
@@ -212,24 +249,7 @@ mod tests {
             chain: 1,
         };
         let completed = |path_bytes: usize, releases: usize| {
-            let mut head = CheckpointHead {
-                magic: MAGIC,
-                segment_id: 1,
-                path: "a".repeat(path_bytes),
-                durable: Durability::Synced,
-                quota_bytes: 0,
-                at: VersionStamp {
-                    incarnation: 1,
-                    number: 1,
-                    chain: 1,
-                },
-                next_serial: 5,
-                fence: 0,
-                parent: 0,
-                releases: vec![release.clone(); releases],
-                fields: Vec::new(),
-                diff_bytes: 0,
-            };
+            let mut head = head("a".repeat(path_bytes), vec![release.clone(); releases]);
             complete_head(&mut head, &Identity::default(), |_| Ok((7, 9)))
                 .map(|()| (head.parent, head.next_serial, head.fields.len()))
         };

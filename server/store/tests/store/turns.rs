@@ -10,6 +10,7 @@ use interweave_store::{EmbeddedStore, Next, Options, Piece, SegmentStore, Turns}
 use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::VersionStamp;
 
+use crate::failures::TinyDisk;
 use crate::model::{append, begin_pieces, create, diff, release, scratch, small};
 
 type Clock = Arc<Mutex<Instant>>;
@@ -50,6 +51,44 @@ fn log_15_the_witness_is_synced_when_nothing_has_come_for_a_while() {
     assert_eq!(turns.next_at(), None);
     assert!(turns.save(), "the witness is synced by the saver");
     assert!(!turns.save());
+}
+
+#[test]
+fn a_full_store_looks_for_space_at_each_trial_and_refuses_until_it_has_found_some() {
+    let Some(disk) = TinyDisk::mount() else {
+        return;
+    };
+    let (store, turns, clock) = open(&disk.path().join("store"));
+    append_in_turns(&store, &turns, create(1, Synced));
+    let ballast = disk.fill(0);
+    let mut version = 0;
+    while store.status().full.is_none() {
+        version += 1;
+        let answer = append(
+            &store,
+            vec![release(1, version, diff(1, version, 900))],
+            Synced,
+        );
+        while turns.write() {}
+        drop(answer);
+    }
+    // what is due later than the trial is the sync of the witness
+    let trial = || turns.next_at().expect("no trial is due");
+    for _ in 0..2 {
+        let at = trial();
+        assert_eq!(at - *clock.lock().unwrap(), small().trial_interval);
+        *clock.lock().unwrap() = at - Duration::from_nanos(1);
+        turns.write();
+        assert_eq!(trial(), at, "not yet");
+        *clock.lock().unwrap() = at;
+        turns.write();
+        assert!(store.status().full.is_some());
+    }
+    std::fs::remove_file(ballast).unwrap();
+    *clock.lock().unwrap() = trial();
+    turns.write();
+    assert!(store.status().full.is_none());
+    append_in_turns(&store, &turns, release(1, version, diff(1, version, 900)));
 }
 
 #[test]
