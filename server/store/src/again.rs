@@ -49,3 +49,47 @@ fn chunks(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{Directory, Disk, How};
+    use std::sync::Arc;
+
+    /// Bytes of several chunks, of which no two are alike.
+    fn bytes() -> Vec<u8> {
+        let words = (0..CHUNK_BYTES as u32 * 5 / 8).map(u32::to_be_bytes);
+        words.flatten().collect()
+    }
+
+    #[test]
+    fn log_4_a_range_is_written_again_at_its_place_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Directory::at(dir.path());
+        let whole = bytes();
+        std::fs::write(dir.path().join("shown"), &whole).unwrap();
+        std::fs::write(dir.path().join("written"), vec![0; whole.len()]).unwrap();
+        let shown = disk.open("shown", How::Read).unwrap();
+        let written = disk.open("written", How::Change).unwrap();
+        let (from, to) = (100, whole.len() - 50);
+        in_place(&*shown, &*written, from as u64..to as u64).unwrap();
+        let mut expected = vec![0; whole.len()];
+        expected[from..to].copy_from_slice(&whole[from..to]);
+        assert!(std::fs::read(dir.path().join("written")).unwrap() == expected);
+        let beyond = in_place(&*shown, &*written, 0..whole.len() as u64 + 1);
+        assert!(beyond.is_err(), "the file is shorter");
+    }
+
+    #[test]
+    fn log_4_a_copy_has_the_bytes_that_are_asked_for_and_the_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk: SharedDisk = Arc::new(Directory::at(dir.path()));
+        let whole = bytes();
+        std::fs::write(dir.path().join("a"), &whole).unwrap();
+        let shown = disk.open("a", How::Read).unwrap();
+        let count = whole.len() - 7;
+        let copy = as_copy(&disk, "a", &*shown, count as u64).unwrap();
+        assert!(copy.has_name().unwrap() && !shown.has_name().unwrap());
+        assert!(std::fs::read(dir.path().join("a")).unwrap() == whole[..count]);
+    }
+}

@@ -157,6 +157,26 @@ fn log_19_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
     assert_eq!(files(dir.path(), ".iwk").len(), 1);
 }
 
+/// A pack is written anew only for a good part of its bytes.
+#[test]
+fn log_19_a_pack_stays_while_more_than_half_of_its_items_are_needed() {
+    let dir = packed();
+    let first = packs(dir.path());
+    let steps = [
+        (1..=4, 2, true),
+        (1..=2, 3, true),
+        (5..=5, 3, true),
+        // what is needed of the first and the second goes into a new one
+        (7..=8, 2, false),
+    ];
+    for (replaced, count, stays) in steps {
+        save_together(dir.path(), replaced, (1, 50));
+        let all = packs(dir.path());
+        assert_eq!((all.len(), all.contains(&first[0])), (count, stays));
+    }
+    assert!(found(dir.path()).iter().all(|s| s.damage.is_none()));
+}
+
 /// No owner that is fenced only now writes a pack of the same number.
 #[test]
 fn log_19_the_number_of_a_pack_is_of_its_owner() {

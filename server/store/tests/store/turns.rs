@@ -72,6 +72,8 @@ fn a_full_store_looks_for_space_at_each_trial_and_refuses_until_it_has_found_som
         while turns.write() {}
         drop(answer);
     }
+    // not even the newest log file must be kept
+    assert_eq!(store.overdue(), [1]);
     // what is due later than the trial is the sync of the witness
     let trial = || turns.next_at().expect("no trial is due");
     for _ in 0..2 {
