@@ -251,7 +251,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Directory;
+    use crate::disk::{Directory, How};
     use crate::owner::Lock;
     use rustix::mount::{mount, unmount, MountFlags, UnmountFlags};
     use std::path::Path;
@@ -314,6 +314,20 @@ mod tests {
         assert_eq!((&ids[..], &listed.entries[&2]), (&[1, 2, 4][..], &saved));
         catalogue.rewrite().unwrap();
         assert_eq!(read(&Directory::at(dir.path())).entries, listed.entries);
+    }
+
+    #[test]
+    fn a_change_is_a_line_more_in_the_same_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (catalogue, _) = open(dir.path());
+        let change = |id: u64| vec![(id, Some(entry(CREATED, &format!("/{id}"))))];
+        catalogue.change(change(1), false).unwrap();
+        let disk = Directory::at(dir.path());
+        let file = disk.open(files::CATALOGUE, How::Read).unwrap();
+        for id in 2..=SPARE_LINES as u64 {
+            catalogue.change(change(id), false).unwrap();
+            assert!(file.has_name().unwrap(), "it was written anew with {id}");
+        }
     }
 
     #[test]

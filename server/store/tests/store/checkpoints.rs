@@ -180,6 +180,24 @@ fn a_removal_that_a_crash_interrupts_is_finished_at_the_next_start() {
     assert!(files(dir.path(), ".iwk").is_empty());
 }
 
+#[test]
+fn a_group_that_fills_a_log_file_to_its_last_byte_goes_into_it() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    append_now(&store, vec![release(1, 1, diff(1, 1, 8))]).unwrap();
+    let path = &logs(dir.path())[0];
+    let last = *spans(&std::fs::read(path).unwrap()).last().unwrap();
+    let before_diff = last.body - last.start;
+    let rest = small().log_file_bytes as usize - last.next - before_diff;
+    append_now(&store, vec![release(1, 2, diff(1, 2, rest))]).unwrap();
+    assert_eq!(logs(dir.path()).len(), 1);
+    let last = *spans(&std::fs::read(path).unwrap()).last().unwrap();
+    assert_eq!(last.end as u64, small().log_file_bytes);
+    append_now(&store, vec![release(1, 3, diff(1, 3, 8))]).unwrap();
+    assert_eq!(logs(dir.path()).len(), 2);
+}
+
 /// What the log files in the directory hold: how many they are, and their bytes to the last record.
 fn log_in(dir: &Path) -> (u64, u64) {
     let end = |path: &PathBuf| {

@@ -11,7 +11,10 @@ use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::VersionStamp;
 
 use crate::failures::TinyDisk;
-use crate::model::{append, begin_pieces, create, diff, release, scratch, small};
+use crate::model::{
+    append, begin_pieces, checkpoint, create, diff, other, release, scratch, small, REMOVE,
+};
+use crate::records::logs;
 
 type Clock = Arc<Mutex<Instant>>;
 
@@ -91,6 +94,29 @@ fn a_full_store_looks_for_space_at_each_trial_and_refuses_until_it_has_found_som
     turns.write();
     assert!(store.status().full.is_none());
     append_in_turns(&store, &turns, release(1, version, diff(1, version, 900)));
+}
+
+#[test]
+fn log_5_the_file_with_the_record_of_a_removal_goes_when_the_segment_is_forgotten() {
+    let dir = scratch();
+    let (store, turns, _) = open(dir.path());
+    for record in [create(1, Synced), create(2, Synced), other(1, REMOVE)] {
+        append_in_turns(&store, &turns, record);
+    }
+    while turns.write() | turns.save() {}
+    for version in 1..=9 {
+        append_in_turns(&store, &turns, release(2, version, diff(2, version, 5000)));
+    }
+    assert!(logs(dir.path()).len() > 2);
+    let at = VersionStamp {
+        incarnation: 1,
+        number: 9,
+        chain: 9,
+    };
+    let saved = checkpoint(&store, 2, at, diff(2, 9, 50));
+    while turns.write() | turns.save() {}
+    saved.recv().unwrap().unwrap();
+    assert_eq!(logs(dir.path()).len(), 1);
 }
 
 #[test]
