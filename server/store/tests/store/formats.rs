@@ -10,6 +10,7 @@ use interweave_store::{
 };
 use interweave_wire::chain;
 use interweave_wire::protocol::Durability::{Synced, Written};
+use interweave_wire::protocol::LogBody;
 use interweave_wire::session_hash::session_hash;
 
 use crate::model::{append_now, close, create, diff, open, release, scratch, small};
@@ -291,4 +292,19 @@ fn log_16_ids_survive_the_loss_of_all_log_files_in_checkpoints() {
     }
     let (store, _) = open(dir.path());
     assert_eq!(store.identity(), identity);
+}
+
+/// In the first two formats it stands for a chain that is not known.
+#[test]
+fn log_14_a_chain_of_0_is_a_chain_in_the_format_that_is_written() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    let mut record = release(1, 1, diff(1, 1, 100));
+    if let LogBody::Release(release) = &mut record.body {
+        release.chain = 0;
+    }
+    append_now(&store, vec![create(1, Synced), record]).unwrap();
+    drop(store);
+    let (_, segments) = open(dir.path());
+    assert_eq!(segments[0].releases[0].0.chain, 0);
 }

@@ -405,6 +405,20 @@ fn log_4_no_checkpoint_is_ahead_of_what_a_failed_sync_left_out() {
 }
 
 #[test]
+fn log_4_a_file_takes_nothing_more_after_a_sync_for_a_checkpoint_has_failed() {
+    // the second failure is that of the same place, the third that of the copy
+    for failures in 1..=3 {
+        let mut bench = Bench::new();
+        assert!(bench.release(1));
+        bench.disk.fail_syncs(failures);
+        assert_eq!(bench.checkpoint(1), failures < 3, "{failures} failures");
+        bench.disk.fail_syncs(0);
+        assert!(bench.release(2) && bench.release(2));
+        bench.lose_power(&format!("{failures} failures"));
+    }
+}
+
+#[test]
 fn log_4_no_segment_suffers_wherever_syncs_fail() {
     for seed in 301..=420 {
         let mut random = Random::seeded(seed);
