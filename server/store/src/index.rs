@@ -435,3 +435,36 @@ pub fn after(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_5_the_log_is_covered_when_a_checkpoint_covers_the_last_record() {
+        let mut index = Index::default();
+        index.add_file(0, 88);
+        assert!(index.is_covered());
+        let written = |crc| Written {
+            segment_id: 1,
+            crc,
+            bytes: 100,
+            body: LogBody::Serials(1 << 20),
+        };
+        index.written(0, 288, &[written(5), written(6)]);
+        let saved = |parent| Saved {
+            segment_id: 1,
+            parent,
+            version: 0,
+            diff_bytes: 0,
+            result: Ok(()),
+            done: Box::new(drop),
+        };
+        for (parent, rest) in [(5, 100), (6, 0)] {
+            assert!(!index.is_covered());
+            index.covered(&saved(parent));
+            assert_eq!(index.log_bytes(1), rest);
+        }
+        assert!(index.is_covered());
+    }
+}
