@@ -233,6 +233,7 @@ fn the_status_says_how_large_the_log_is_and_what_was_done() {
     assert_eq!(log(), log_in(dir.path()));
     let status = store.status();
     assert_eq!((status.groups, status.checkpoints), (11, 1));
+    assert_eq!(store.kind(), "directory");
     assert_eq!(
         status.syncing,
         status.syncs as u32 * Duration::from_millis(3)
