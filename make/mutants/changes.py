@@ -6,6 +6,7 @@ relies on clang-format, which puts blanks on both sides of binary operators alon
 """
 
 import dataclasses
+import random
 import re
 
 TOKEN = re.compile(
@@ -88,6 +89,14 @@ def changes_of(source):
         elif i == 0 or tokens[i - 1].text in (";", "{", "}", ":"):
             call(source, tokens, i, add)
     return changes
+
+
+def sample(changes, every, start):
+    """Each so many of the changes from one on, mixed: those that were tried when a run is stopped
+    are a sample of all."""
+    chosen = changes[start::every]
+    random.Random(0).shuffle(chosen)
+    return chosen
 
 
 def swap(source, token, add):

@@ -2,7 +2,7 @@
 
 import unittest
 
-from changes import changes_of
+from changes import changes_of, sample
 
 SOURCE = """\
 #include <a> // a == b
@@ -39,6 +39,12 @@ class Changes(unittest.TestCase):
     def test_a_call_that_is_a_statement_goes(self):
         found = changes_of("void f() {\n  a.b->c(1, d(2));\n  e = g();\n}\n")
         self.assertEqual([change.text for change in found], ["a.b->c(1, d(2)) is gone"])
+
+    def test_samples_from_different_begins_share_nothing_and_are_mixed(self):
+        samples = [sample(list(range(100)), 2, start) for start in (0, 1)]
+        self.assertEqual(sorted(samples[0] + samples[1]), list(range(100)))
+        for chosen in samples:
+            self.assertNotEqual(chosen, sorted(chosen))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 
   make/mutants/native.py native/session              all changes
   make/mutants/native.py native/session --every 5    each fifth
+  make/mutants/native.py native/session --every 5 --from 2    each fifth, from the third on
   make/mutants/native.py native/session --list       lists all changes, and tries none
+  make/mutants/native.py native/session --again      those that no test saw the last time
 
 It works on a copy of native/ in $BUILD/mutants. The changes that no test sees are then listed in
 $BUILD/mutants/native-ROOM/unseen.txt.
@@ -17,7 +19,7 @@ import sys
 import time
 
 import report
-from changes import changes_of
+from changes import changes_of, sample
 
 # A test that takes so many times as long as without a change does not end.
 PATIENCE = 4
@@ -90,27 +92,40 @@ def try_all(room, copy, changes, seconds):
                     outcome = "unseen" if copy.holds(seconds) else "caught"
             finally:
                 changed.write_text(original, encoding="utf-8")
-            outcomes.add(outcome, f"{path}:{change.line}: {change.text}")
+            outcomes.add(outcome, line_of(path, change))
+
+
+def line_of(path, change):
+    return f"{path}:{change.line}: {change.text}"
+
+
+def wanted(options):
+    """The changes that are to be tried, each with its file."""
+    changes = [(path, change) for path in product_files(options.room)
+               for change in changes_of(path.read_text(encoding="utf-8"))]
+    if options.again:
+        before = report.unseen_path(options.room).read_text(encoding="utf-8").splitlines()
+        changes = [each for each in changes if line_of(*each) in before]
+    return sample(changes, options.every, options.start)
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("room", type=lambda text: text.rstrip("/"))
     arguments.add_argument("--every", type=int, default=1)
+    arguments.add_argument("--from", type=int, default=0, dest="start")
     arguments.add_argument("--list", action="store_true")
+    arguments.add_argument("--again", action="store_true")
     options = arguments.parse_args()
     os.chdir(pathlib.Path(__file__).resolve().parents[2])
     if not any(pathlib.Path(options.room).glob("*_test.cc")):
         sys.exit(f"mutants: {options.room} has no tests of its own")
-    changes = []
-    for path in product_files(options.room):
-        changes += [(path, change) for change in changes_of(path.read_text(encoding="utf-8"))]
-    changes = changes[::options.every]
+    changes = wanted(options)
     if not changes:
         sys.exit(f"mutants: {options.room} has nothing to change")
     if options.list:
-        for path, change in changes:
-            print(f"{path}:{change.line}: {change.text}")
+        for path, change in sorted(changes, key=lambda each: (each[0], each[1].line)):
+            print(line_of(path, change))
         return
     copy = Copy(options.room.split("/")[1], report.folder())
     copy.make()

@@ -15,15 +15,18 @@ def folder():
     return path
 
 
+def unseen_path(room):
+    return folder() / room.replace("/", "-") / "unseen.txt"
+
+
 class Report(contextlib.AbstractContextManager):
     """REQUIRES: used in a `with`, which prints the sum at its end, also if it is interrupted."""
 
     def __init__(self, room, total):
         self.room, self.total = room, total
         self.counts = collections.Counter()
-        results = folder() / room.replace("/", "-")
-        results.mkdir(exist_ok=True)
-        self.path = results / "unseen.txt"
+        self.path = unseen_path(room)
+        self.path.parent.mkdir(exist_ok=True)
         self.file = open(self.path, "w", encoding="utf-8")
 
     def add(self, outcome, line):
