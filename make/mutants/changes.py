@@ -80,7 +80,8 @@ def changes_of(source):
         changes.append(Change(begin, end, new, line, what))
 
     for i, token in enumerate(tokens):
-        swap(source, token, add)
+        if not joins_text(tokens, i):
+            swap(source, token, add)
         negation(source, tokens, i, add)
         if token.text == "if":
             condition(source, tokens, i, add)
@@ -97,6 +98,12 @@ def sample(changes, every, start):
     chosen = changes[start::every]
     random.Random(0).shuffle(chosen)
     return chosen
+
+
+def joins_text(tokens, i):
+    """A + that joins texts: with - it does not compile."""
+    around = tokens[max(i - 1, 0):i + 2]
+    return tokens[i].text == "+" and any(token.text[0] == '"' for token in around)
 
 
 def swap(source, token, add):

@@ -40,6 +40,10 @@ class Changes(unittest.TestCase):
         found = changes_of("void f() {\n  a.b->c(1, d(2));\n  e = g();\n}\n")
         self.assertEqual([change.text for change in found], ["a.b->c(1, d(2)) is gone"])
 
+    def test_texts_are_joined_as_before(self):
+        found = changes_of('void f() {\n  a = "b" + c + 1;\n  d = e + ": ";\n}\n')
+        self.assertEqual([(change.line, change.text) for change in found], [(2, "+ became -")])
+
     def test_samples_from_different_begins_share_nothing_and_are_mixed(self):
         samples = [sample(list(range(100)), 2, start) for start in (0, 1)]
         self.assertEqual(sorted(samples[0] + samples[1]), list(range(100)))
