@@ -75,6 +75,11 @@ TEST_F(SlotTableTest, RefusesWhatCannotBeAndStaysAsItWas) {
   EXPECT_EQ(receive(~std::uint64_t{0}, {"/b"}), error_code::MALFORMED);
   EXPECT_EQ(receive(2, std::vector<std::string>(65535, "/b")), error_code::MALFORMED);
   EXPECT_EQ(table_.size(), 1U);
+  const std::string late[] = {"/b"};
+  const Result refused = table_.add_received(3, late);
+  EXPECT_NE(refused.text.find("from 3 on, and the next is 2"), std::string::npos) << refused.text;
+  const Result other = table_.add_received(1, late);
+  EXPECT_NE(other.text.find("slot 1 is /a"), std::string::npos) << other.text;
 }
 
 TEST_F(SlotTableTest, ACompleteCopyReplacesAll) {

@@ -8,6 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "platform/memory.h"
+#if !defined(_WIN32)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 namespace iw::swizzle {
 namespace {
 
@@ -58,6 +64,7 @@ TEST(StubArena, KnowsNoOtherAddress) {
   EXPECT_FALSE(arena.find(address + 1, target));
   EXPECT_FALSE(arena.find(address - 1, target));
   EXPECT_FALSE(arena.find(address + (1 << 20), target));
+  EXPECT_FALSE(arena.find(address + platform::page_size(), target)) << "the next one's place";
 }
 
 TEST(StubArena, ABetterReasonReplacesAWorse) {
@@ -79,10 +86,37 @@ TEST(StubArena, IsBounded) {
   const Result full = arena.stub_for(url_of("h/a"), 4, 0, StubReason::no_block, address);
   EXPECT_EQ(full.code, error_code::NO_MEMORY);
   EXPECT_EQ(stub(arena, "h/a", 2, 0), stub(arena, "h/a", 2, 0)) << "known ones still work";
+  EXPECT_NE(stub(arena, "h/a", 1, 0), nullptr);
+  EXPECT_NE(full.text.find("holds 3 pointers"), std::string::npos) << full.text;
   StubArena none(0);
   EXPECT_EQ(none.stub_for(url_of("h/a"), 1, 0, StubReason::no_block, address).code,
             error_code::NO_MEMORY);
 }
+
+TEST(StubArena, ALargeAddressSpaceHasRoomForManyThousands) {
+  if (sizeof(void*) < 8) GTEST_SKIP() << "a small one has not";
+  StubArena arena;
+  for (std::uint64_t serial = 1; serial <= 5000; ++serial) stub(arena, "h/a", serial, 0);
+  EXPECT_EQ(arena.size(), 5000U);
+}
+
+TEST(StubArena, AProgramHasOne) { EXPECT_EQ(&StubArena::program(), &StubArena::program()); }
+
+#if !defined(_WIN32)
+TEST(StubArena, AForkedChildHasItsOwn) {
+  StubArena& parents = StubArena::program();
+  stub(parents, "h/a", 1, 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    StubArena& own = StubArena::program();
+    _exit(&own != &parents && own.size() == 0 && &own == &StubArena::program() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(&StubArena::program(), &parents);
+}
+#endif
 
 TEST(StubArena, ThreadsMayShareIt) {
   StubArena arena;
@@ -115,6 +149,20 @@ TEST(StubDeathTest, TouchingAStubSaysWhatItIs) {
                "leads to iw://host:7747/list#281474976710655#42, which is not here: the segment "
                "has no such block");
   EXPECT_DEATH(touch(StubReason::unreachable, 24), "#42, which is not here: .*not be reached");
+  EXPECT_DEATH(touch(StubReason::not_mapped, 0), "not here: the block has no place");
+  EXPECT_DEATH(touch(StubReason::no_segment, 0), "not here: the server has no such segment");
+  EXPECT_DEATH(touch(StubReason::beyond_end, 0), "not here: the pointer leads past the end");
+  EXPECT_DEATH(touch(StubReason::wrong_type, 0), "not here: the value there does not have");
+  EXPECT_DEATH(touch(StubReason::no_address_space, 0), "not here: no address space was left");
+}
+
+TEST(StubDeathTest, ThePlaceOfNoStubIsNoMemoryEither) {
+  const auto touch = [] {
+    StubArena arena;
+    auto* const address = static_cast<volatile char*>(stub(arena, "h/a", 1, 1));
+    address[platform::page_size()] = 1;
+  };
+  EXPECT_DEATH(touch(), "");
 }
 
 TEST(StubDeathTest, TheProcessDiesOfItsSignal) {

@@ -94,6 +94,11 @@ TEST_F(SwizzlerTest, PointersIntoTheInsideOfStringsAndUnionsAreErrors) {
   EXPECT_EQ(native(wire(&value->forms[1])), &value->forms[1]);
   EXPECT_EQ(refusal(value->title + 17), error_code::BAD_POINTER);
   EXPECT_EQ(refusal(&value->forms[1].u.radius), error_code::BAD_POINTER);
+  WirePointer pointer;
+  const Result refused = swizzler().to_wire(value->title + 17, nullptr, pointer);
+  const auto offset = static_cast<std::size_t>(value->title + 17 - reinterpret_cast<char*>(value));
+  const std::string place = "byte " + std::to_string(offset) + " of block 7 (1 everything)";
+  EXPECT_NE(refused.text.find(place), std::string::npos) << refused.text;
 }
 
 TEST_F(SwizzlerTest, APointerIntoTheMiddleOfAUnitIsAnError) {
@@ -118,6 +123,7 @@ TEST_F(SwizzlerTest, TheTargetsTypeMustBeThere) {
   EXPECT_EQ(wire(&node[2], &node_type()), (WirePointer{0, 1, 4}));
   EXPECT_EQ(wire(&node[2].key, &int_type()), (WirePointer{0, 1, 4}));
   EXPECT_EQ(refusal(&node[2].next, &node_type()), error_code::BAD_POINTER);
+  EXPECT_EQ(refusal(&node[0].next, &node_type()), error_code::BAD_POINTER);
   EXPECT_EQ(refusal(&node[2], &double_type()), error_code::BAD_POINTER);
   EXPECT_EQ(native({0, 1, 4}, &node_type()), &node[2]);
   EXPECT_EQ(reason_of(native({0, 1, 5}, &node_type())), StubReason::wrong_type);
@@ -150,6 +156,67 @@ TEST_F(SwizzlerTest, PointersToOtherSegmentsGoThroughSlots) {
   EXPECT_EQ(reason_of(native({2, 5, 11}, &int_type())), StubReason::beyond_end);
   EXPECT_EQ(reason_of(native({2, 5, 0}, &double_type())), StubReason::wrong_type);
   EXPECT_EQ(reason_of(native({2, 99, 0}, &double_type())), StubReason::not_mapped);
+}
+
+// Pointers of one heap are looked up together, in whatever order they come.
+TEST_F(SwizzlerTest, ARowIsTranslatedUpToThePointerThatIsRefused) {
+  const Block in_a = a_.insert(1, int_type(), 10);
+  const Block in_b = b_.insert(5, int_type(), 10);
+  int local = 0;
+  const std::byte* const places[] = {in_a.address,     in_a.address + 12, in_b.address + 8,
+                                     nullptr,          in_b.address + 16, in_a.address + 4,
+                                     in_a.address + 8, in_b.end()};
+  std::vector<const void*> addresses(std::begin(places), std::end(places));
+  addresses.push_back(&local);
+  addresses.push_back(in_a.address);
+  std::vector<WirePointer> wires(addresses.size());
+  std::size_t done = 0;
+  EXPECT_EQ(swizzler().to_wire(addresses, &int_type(), wires.data(), done).code,
+            error_code::BAD_POINTER);
+  EXPECT_EQ(done, std::size(places));
+  const WirePointer expected[] = {{0, 1, 0}, {0, 1, 3}, {1, 5, 2}, {},
+                                  {1, 5, 4}, {0, 1, 1}, {0, 1, 2}, {1, 5, 10}};
+  EXPECT_TRUE(std::equal(std::begin(expected), std::end(expected), wires.begin()));
+
+  wires[done] = {0, 0, 1};
+  std::vector<void*> back(wires.size());
+  const Result refused = swizzler().from_wire(wires, &int_type(), back.data(), done);
+  EXPECT_EQ(refused.code, error_code::BAD_POINTER);
+  EXPECT_EQ(done, std::size(places));
+  EXPECT_TRUE(std::equal(std::begin(places), std::end(places), back.begin()));
+  EXPECT_NE(refused.text.find("slot 0, block 0, unit 1 "), std::string::npos) << refused.text;
+  EXPECT_NE(refused.text.find("the segment has 1 slots"), std::string::npos) << refused.text;
+}
+
+TEST_F(SwizzlerTest, ARowEndsAtAStubThatFindsNoRoom) {
+  StubArena none(0);
+  Swizzler one(*a_.heap, a_.slots, known_, none);
+  const Block block = a_.insert(1, int_type(), 10);
+  const WirePointer wires[] = {{0, 1, 3}, {0, 9, 0}, {0, 1, 4}};
+  void* addresses[3] = {};
+  std::size_t done = 0;
+  EXPECT_EQ(one.from_wire(wires, &int_type(), addresses, done).code, error_code::NO_MEMORY);
+  EXPECT_EQ(done, 1U);
+  EXPECT_EQ(addresses[0], block.address + 12);
+}
+
+TEST_F(SwizzlerTest, ASegmentForWhichNoSlotIsLeftIsAnError) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < kMaxSlots; ++i) texts.push_back("/of" + std::to_string(i));
+  ASSERT_TRUE(a_.slots.add_received(1, texts).ok());
+  const Block in_b = b_.insert(5, int_type(), 10);
+  EXPECT_EQ(refusal(in_b.address), error_code::TOO_LARGE);
+}
+
+TEST_F(SwizzlerTest, SearchesBothWaysAreCounted) {
+  const Block block = a_.insert(1, int_type(), 10);
+  Swizzler one = swizzler();
+  one.predict_blocks(false);
+  WirePointer pointer;
+  void* address = nullptr;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(one.to_wire(block.address, nullptr, pointer).ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(one.from_wire(pointer, nullptr, address).ok());
+  EXPECT_EQ(one.searched(), 5U);
 }
 
 TEST_F(SwizzlerTest, ATranslationAsksOnceForASegment) {
@@ -234,6 +301,7 @@ TEST_F(SwizzlerTest, OwnedBlocksArePointedAtByTheirFieldsOnly) {
             error_code::BAD_POINTER);
   ASSERT_TRUE(one.owned_to_wire(nullptr, double_type(), 0, pointer).ok());
   EXPECT_TRUE(pointer.is_null());
+  EXPECT_TRUE(one.owned_to_wire(nullptr, double_type(), Swizzler::any_count, pointer).ok());
   EXPECT_EQ(one.owned_to_wire(nullptr, double_type(), 1, pointer).code, error_code::BAD_VALUE);
 
   void* address = nullptr;
