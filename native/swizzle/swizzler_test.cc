@@ -125,8 +125,11 @@ TEST_F(SwizzlerTest, TheTargetsTypeMustBeThere) {
   EXPECT_EQ(refusal(&node[2].next, &node_type()), error_code::BAD_POINTER);
   EXPECT_EQ(refusal(&node[0].next, &node_type()), error_code::BAD_POINTER);
   EXPECT_EQ(refusal(&node[2], &double_type()), error_code::BAD_POINTER);
+  EXPECT_EQ(refusal(&node[0], &double_type()), error_code::BAD_POINTER);
   EXPECT_EQ(native({0, 1, 4}, &node_type()), &node[2]);
   EXPECT_EQ(reason_of(native({0, 1, 5}, &node_type())), StubReason::wrong_type);
+  EXPECT_EQ(reason_of(native({0, 1, 1}, &node_type())), StubReason::wrong_type);
+  EXPECT_EQ(reason_of(native({0, 1, 0}, &double_type())), StubReason::wrong_type);
   EXPECT_EQ(reason_of(native({0, 1, 9}, &node_type())), StubReason::beyond_end);
   EXPECT_EQ(reason_of(native({0, 1, ~std::uint64_t{0}})), StubReason::beyond_end);
   EXPECT_EQ(reason_of(native({0, 2, 0}, &node_type())), StubReason::no_block);
@@ -186,6 +189,17 @@ TEST_F(SwizzlerTest, ARowIsTranslatedUpToThePointerThatIsRefused) {
   EXPECT_TRUE(std::equal(std::begin(places), std::end(places), back.begin()));
   EXPECT_NE(refused.text.find("slot 0, block 0, unit 1 "), std::string::npos) << refused.text;
   EXPECT_NE(refused.text.find("the segment has 1 slots"), std::string::npos) << refused.text;
+}
+
+TEST_F(SwizzlerTest, NothingBehindARowIsLookedAt) {
+  const Block block = a_.insert(1, int_type(), 10);
+  const WirePointer wires[] = {{0, 1, 3}, {0, 1, 4}, {0, 1, 5}};
+  void* addresses[3] = {};
+  std::size_t done = 0;
+  ASSERT_TRUE(swizzler().from_wire(std::span(wires, 2), &int_type(), addresses, done).ok());
+  EXPECT_EQ(done, 2U);
+  EXPECT_EQ(addresses[1], block.address + 16);
+  EXPECT_EQ(addresses[2], nullptr);
 }
 
 TEST_F(SwizzlerTest, ARowEndsAtAStubThatFindsNoRoom) {
