@@ -45,8 +45,13 @@ class Copy:
             if not path.exists() or path.read_bytes() != new:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(new)
+        self.configure("ON")
+
+    def configure(self, tests_together):
+        """Tests that are compiled as one file take a third of the time when a header changes."""
         self.run(["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", "-DIW_TESTS=ON",
-                  "-DIW_READ_HEADERS_ONCE=OFF", "-DIW_RELEASE_FLAGS=-O1"])
+                  "-DIW_READ_HEADERS_ONCE=OFF", "-DIW_RELEASE_FLAGS=-O1",
+                  f"-DIW_TESTS_TOGETHER={tests_together}"])
 
     def run(self, command):
         log = self.folder / "log"
@@ -129,6 +134,8 @@ def main():
         return
     copy = Copy(options.room.split("/")[1], report.folder())
     copy.make()
+    if not copy.compiles():
+        copy.configure("OFF")  # two tests use a name for different things
     if not copy.compiles() or not copy.holds(600):
         sys.exit("mutants: the tests do not hold without a change")
     began = time.monotonic()

@@ -86,6 +86,9 @@ function(iw_room room)
   endforeach()
 endfunction()
 
+# A header of a room is read by most of its tests.
+option(IW_TESTS_TOGETHER "Compile a room's tests as one file, for make/mutants.sh" OFF)
+
 # One test program per room, <room>_test, registered with ctest as native.<room>.
 function(iw_room_tests room)
   if(NOT IW_TESTS)
@@ -94,6 +97,11 @@ function(iw_room_tests room)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${room}_test ${ARG_SOURCES})
   iw_compile_tests(${room}_test)
+  if(IW_TESTS_TOGETHER)
+    set_target_properties(${room}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+    list(FILTER ARG_SOURCES EXCLUDE REGEX "_test\\.cc$")
+    set_source_files_properties(${ARG_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   target_link_libraries(${room}_test PRIVATE iw_${room} GTest::gtest GTest::gtest_main)
   foreach(other IN LISTS ARG_DEPENDS)
     target_link_libraries(${room}_test PRIVATE iw_${other})

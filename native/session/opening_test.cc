@@ -38,10 +38,10 @@ enum class At {
   done,
 };
 
-struct Message {
+struct Asked {
   bool opens = false;
   int thread = 0;
-  auto operator<=>(const Message&) const = default;
+  auto operator<=>(const Asked&) const = default;
 };
 
 struct World {
@@ -50,8 +50,8 @@ struct World {
   std::array<ConnectionNumber, thread_count + 1> asked_on{};
   std::array<bool, thread_count + 1> is_answered{};
   ConnectionNumber live = 1;
-  std::vector<Message> requests;  // on the live connection
-  std::vector<int> answers;       // to OPEN_SEGMENT, or SEGMENT_GONE, likewise
+  std::vector<Asked> requests;  // on the live connection
+  std::vector<int> answers;     // to OPEN_SEGMENT, or SEGMENT_GONE, likewise
   bool server_has_it_open = false;
   bool is_loss_untold = false;
   bool has_copy = false;
@@ -228,7 +228,7 @@ class Walk : public WorldWalk<World> {
 
   void serve(World& w) {
     if (w.requests.empty()) return;
-    const Message message = w.requests.front();
+    const Asked message = w.requests.front();
     w.requests.erase(w.requests.begin());
     w.server_has_it_open = message.opens;
     if (message.opens) w.answers.push_back(message.thread);
