@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <initializer_list>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "diff/copies_fixture.h"
 #include "diff/random_values.h"
@@ -13,6 +16,24 @@ namespace {
 
 using namespace types::samples;
 using types::error_code;
+
+// A union without a default arm.
+struct either {
+  int kind;
+  union {
+    int a;
+    double b;
+  } u;
+};
+
+IW_ALIGN_PROBE(either, either);
+const IW_field_def either_discriminant[] = {{"kind", &IW_def_int, offsetof(either, kind)}};
+const int32_t a_values[] = {1};
+const int32_t b_values[] = {2};
+const IW_arm_def either_arms[] = {{"a", &IW_def_int, offsetof(either, u.a), a_values, 1},
+                                  {"b", &IW_def_double, offsetof(either, u.b), b_values, 1}};
+const IW_type_def either_def = IW_UNION_DEF("either", sizeof(either), IW_ALIGN_OF(either),
+                                            either_discriminant, either_arms, 2, nullptr);
 
 class MalformedDiffTest : public DiffTest {
  protected:
@@ -55,6 +76,18 @@ class MalformedDiffTest : public DiffTest {
     EXPECT_EQ(result.code, code) << result.text;
     EXPECT_EQ(seen(), before);
   }
+  // Also for that reason.
+  void refused_as(const std::string& why, const Bytes& bytes,
+                  error_code code = error_code::MALFORMED) {
+    refused(bytes, code);
+    Update update;
+    const Result result = Update::read(bytes, reader.parts(), reader.limits, update);
+    EXPECT_NE(result.text.find(why), std::string::npos) << result.text << ", not: " << why;
+  }
+  [[nodiscard]] bool is_good(const Bytes& bytes) {
+    Update update;
+    return Update::read(bytes, reader.parts(), reader.limits, update).ok();
+  }
 
   Copy writer;
   Copy reader;
@@ -77,6 +110,126 @@ TEST_F(MalformedDiffTest, HeadersThatAreNone) {
   refused(overlong);
 }
 
+// One section of these numbers and bytes.
+Bytes section(Tag tag, std::initializer_list<std::uint64_t> numbers, const Bytes& rest = {}) {
+  Bytes body;
+  for (const std::uint64_t number : numbers) put_number(body, number);
+  body.insert(body.end(), rest.begin(), rest.end());
+  Bytes out;
+  for (const int byte : {0x49, 0x57, 0x44, 0x31, 0, 1, 2}) out.push_back(std::byte(byte));
+  put_section(out, tag, body);
+  return out;
+}
+
+constexpr const char* kCut = "it ends in the middle, or a number is not in its shortest form";
+
+TEST_F(MalformedDiffTest, AHeaderThatIsCutOrNotInShortestFormIsRefused) {
+  const Bytes header = diff({});
+  EXPECT_TRUE(is_good(header));
+  for (std::size_t size = 4; size < header.size(); ++size) {
+    refused_as(kCut, Bytes(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(size)));
+  }
+  for (const std::size_t at : {std::size_t{5}, std::size_t{6}}) {
+    Bytes overlong = header;
+    overlong[at] = std::byte{0x80};
+    overlong.insert(overlong.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::byte{0});
+    refused_as(kCut, overlong);
+  }
+  Bytes flags = header;
+  flags[4] = std::byte{2};
+  refused_as("unknown flags", flags);
+  Bytes same = header;
+  same[6] = std::byte{1};
+  EXPECT_TRUE(is_good(same)) << "a diff may lead to its own version";
+}
+
+TEST_F(MalformedDiffTest, ANumberThatIsCutOrNotInShortestFormIsRefusedWhereverItIs) {
+  // The numbers of one entry.
+  const std::pair<Tag, std::vector<std::uint64_t>> entries[] = {
+      {Tag::slots, {1, 0}},         {Tag::freed, {2}},      {Tag::live, {1, 4}},
+      {Tag::blocks, {40, 5, 1, 0}}, {Tag::changes, {8, 0}},
+  };
+  for (const auto& [tag, numbers] : entries) {
+    for (std::size_t bad = 0; bad < numbers.size(); ++bad) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(tag)) + ", number " + std::to_string(bad));
+      Bytes before;
+      for (std::size_t i = 0; i < bad; ++i) put_number(before, numbers[i]);
+      Bytes overlong = before;
+      std::byte bytes[kMaxVarintBytes];
+      const std::size_t count = put_varint(numbers[bad], bytes);
+      bytes[count - 1] |= std::byte{0x80};
+      overlong.insert(overlong.end(), bytes, bytes + count);
+      Bytes cut = overlong;  // within the number
+      overlong.push_back(std::byte{0});
+      for (std::size_t i = bad + 1; i < numbers.size(); ++i) put_number(overlong, numbers[i]);
+      refused_as(kCut, section(tag, {}, overlong));
+      refused_as(kCut, section(tag, {}, cut));
+      if (bad > 0 && tag != Tag::slots) refused_as(kCut, section(tag, {}, before));
+    }
+  }
+  refused_as(kCut, section(Tag::slots, {}));
+  refused_as(kCut, section(Tag::slots, {1, 3}, Bytes(2, std::byte{'/'})));
+  refused_as(kCut, section(Tag::blocks, {40, 5, 1, 3}, Bytes(2, std::byte{'x'})));
+  refused_as(kCut, section(Tag::changes, {8, 3, 0, 1}));
+  refused_as(kCut, diff({6, 9, 8, 7, 0x80, 0, 1, 1, 0, 0, 0}));  // a run's gap
+  refused_as(kCut, diff({6, 9, 8, 7, 0, 0x81, 0, 1, 0, 0, 0}));  // and its count
+  refused_as(kCut, diff({6, 3, 8, 1, 0}));
+}
+
+TEST_F(MalformedDiffTest, WhatIsWrongWithAValueIsSaid) {
+  const IW_type_t tables[] = {&either_def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  ASSERT_TRUE(reader.apply(diff({2, 4, 1, 2, '/', 'a'})).ok());
+  writer.begin(5);
+  (void)writer.allocate(type(&either_def), 2);
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  // One unit of a block.
+  const auto unit = [](std::uint64_t serial, std::uint64_t at, const std::vector<int>& bytes) {
+    Bytes run;
+    put_number(run, at);
+    put_number(run, 1);
+    for (const int byte : bytes) run.push_back(static_cast<std::byte>(byte));
+    return section(Tag::changes, {2 * serial, run.size()}, run);
+  };
+  const auto string = [](std::size_t length) {
+    std::vector<int> bytes{static_cast<int>(length), 0};
+    bytes.insert(bytes.end(), length, 'x');
+    return bytes;
+  };
+  const auto pointer = [](int slot, int serial, int at) {
+    return std::vector<int>{slot, 0, serial, 0, 0, 0, 0, 0, at, 0, 0, 0, 0, 0, 0, 0};
+  };
+  constexpr auto kValue = error_code::BAD_VALUE;
+  constexpr auto kPointer = error_code::BAD_POINTER;
+  // Of `everything`: 5 flag, 6 hue, 9 tag, 10 title, 11 a shape, 23 first, 25 values, 26 remark.
+  refused_as("bool that is not one of the type's values", unit(2, 5, {2, 0, 0, 0}), kValue);
+  refused_as("is not one of the type's values", unit(2, 6, {3, 0, 0, 0}), kValue);
+  EXPECT_TRUE(is_good(unit(2, 6, {0, 0, 0, 0}))) << "zero is memory that was never written";
+  refused_as("has bytes behind its NUL", unit(2, 9, {'a', 0, 'b', 0, 0, 0, 0, 0}), kValue);
+  EXPECT_TRUE(is_good(unit(2, 10, string(40))));
+  EXPECT_TRUE(is_good(unit(2, 10, string(0))));
+  refused_as("is beyond its bound", unit(2, 10, string(41)), kValue);
+  refused_as("has a NUL inside", unit(2, 10, {3, 0, 'a', 0, 'b'}), kValue);
+  refused_as("has a discriminant that selects nothing", unit(5, 0, {3, 0, 0, 0}), kValue);
+  EXPECT_TRUE(is_good(unit(5, 0, {1, 0, 0, 0, 9, 9, 9, 9})));
+  EXPECT_TRUE(is_good(unit(2, 11, {-1, -1, -1, -1}))) << "an arm without a value";
+  EXPECT_TRUE(is_good(unit(2, 23, pointer(1, 7, 3))));
+  EXPECT_TRUE(is_good(unit(2, 23, pointer(0, 77, 3)))) << "whether the block exists is not checked";
+  refused_as("leads to no block of a known segment", unit(2, 23, pointer(2, 7, 3)), kPointer);
+  refused_as("leads to no block of a known segment", unit(2, 23, pointer(1, 0, 3)), kPointer);
+  EXPECT_TRUE(is_good(unit(2, 25, pointer(0, 7, 0))));
+  EXPECT_TRUE(is_good(unit(2, 25, pointer(0, 0, 0))));
+  refused_as("is not in a block of its own", unit(2, 25, pointer(1, 7, 0)), kPointer);
+  refused_as("is not in a block of its own", unit(2, 26, pointer(0, 7, 1)), kPointer);
+  // Too few bytes, in each kind of unit.
+  constexpr const char* kFew = "a diff's run has fewer bytes than its units take";
+  for (const Bytes& bytes :
+       {unit(2, 5, {0, 0, 0}), unit(2, 9, {'a'}), unit(2, 10, {3}), unit(2, 10, {3, 0, 'a', 'b'}),
+        unit(5, 0, {1, 0, 0}), unit(5, 0, {1, 0, 0, 0, 9}), unit(2, 23, {0, 0, 1, 0})}) {
+    refused_as(kFew, bytes);
+  }
+}
+
 TEST_F(MalformedDiffTest, SectionsThatAreNone) {
   refused(diff({0, 0}));
   refused(diff({7, 0}));
@@ -93,6 +246,94 @@ TEST_F(MalformedDiffTest, FreesThatCannotBe) {
   refused(diff({4, 2, 1, 0}));                                         // an empty range
   refused(diff({4, 2, 0, 1}));                                         // serial 0
   refused(diff({4, 8, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}));  // beyond 2^48
+}
+
+TEST_F(MalformedDiffTest, LiveRangesEndAtTheLargestSerial) {
+  constexpr std::uint64_t kMost = memory::kMaxSerial;
+  EXPECT_TRUE(is_good(section(Tag::live, {1, kMost})));
+  EXPECT_TRUE(is_good(section(Tag::live, {1, 2, 0, kMost - 2})));
+  EXPECT_TRUE(is_good(section(Tag::live, {1, 2, kMost - 3, 1})));
+  for (const Bytes& beyond :
+       {section(Tag::live, {1, kMost + 1}), section(Tag::live, {kMost + 1, 1}),
+        section(Tag::live, {kMost + 2, 1}), section(Tag::live, {1, 2, 0, kMost - 1}),
+        section(Tag::live, {1, 2, kMost - 2, 1}), section(Tag::live, {1, 2, kMost, 1}),
+        section(Tag::live, {1, 2, 1, 0})}) {
+    refused_as("a range of live serials", beyond);
+  }
+}
+
+TEST_F(MalformedDiffTest, OnlyBlocksThatLiveMayChangeAndOnlyOthersMayBeCreated) {
+  writer.begin(5);
+  for (int i = 0; i < 6; ++i) {
+    (void)writer.allocate(types::primitive_type(types::Primitive::character), 1);
+  }
+  ASSERT_TRUE(reader.apply(writer.release()).ok());  // 5 to 10
+  // LIVE: 6..7 and 9.
+  const auto with = [](Tag tag, const Bytes& body) {
+    Bytes out = section(Tag::live, {6, 2, 1, 1});
+    put_section(out, tag, body);
+    return out;
+  };
+  for (std::uint64_t serial = 5; serial <= 10; ++serial) {
+    Bytes change;
+    for (const std::uint64_t number : {2 * serial, std::uint64_t{3}}) put_number(change, number);
+    for (const int byte : {0, 1, 65}) change.push_back(static_cast<std::byte>(byte));
+    const bool lives = serial == 6 || serial == 7 || serial == 9;
+    EXPECT_EQ(is_good(with(Tag::changes, change)), lives) << serial;
+    if (!lives) refused_as("a block changes that does not exist", with(Tag::changes, change));
+    Bytes block;
+    for (const std::uint64_t number : {2 * serial, std::uint64_t{5}, std::uint64_t{1}}) {
+      put_number(block, number);
+    }
+    put_number(block, 0);
+    refused_as(lives ? "a block is created that exists already" : "a block is freed and created",
+               with(Tag::blocks, block));
+  }
+}
+
+TEST_F(MalformedDiffTest, MetadataFreesNothingAndNobodyFreesTwice) {
+  for (Bytes bytes : {section(Tag::freed, {2}), section(Tag::live, {1, 3})}) {
+    EXPECT_TRUE(is_good(bytes));
+    bytes[4] = std::byte{kMetadataOnly};
+    refused_as("metadata frees blocks", bytes);
+  }
+  refused_as("a block is freed twice", section(Tag::freed, {2, 2, 1}));  // 1, 2, 1
+  refused_as("a block is freed that does not exist", section(Tag::freed, {18}));
+}
+
+TEST_F(MalformedDiffTest, ACompleteCopyGivesAllSlotsAndFreesNothing) {
+  Bytes bytes = section(Tag::slots, {1, 2}, {std::byte{'/'}, std::byte{'a'}});
+  bytes[5] = std::byte{0};
+  EXPECT_TRUE(is_good(bytes));
+  bytes = section(Tag::slots, {2, 2}, {std::byte{'/'}, std::byte{'a'}});
+  bytes[5] = std::byte{0};
+  refused_as("a complete copy gives the slots from the first one on", bytes);
+  bytes = section(Tag::freed, {2});
+  bytes[5] = std::byte{0};
+  refused_as("a block is freed that does not exist", bytes);
+}
+
+TEST_F(MalformedDiffTest, BlocksAtTheBoundsOfTheirNumbers) {
+  const std::uint64_t byte_type =
+      reader.types.serial_of(types::primitive_type(types::Primitive::character));
+  const auto block = [](std::uint64_t serial, std::uint64_t type, std::uint64_t count) {
+    return section(Tag::blocks, {2 * serial, type, count, 0});
+  };
+  EXPECT_TRUE(is_good(block(memory::kMaxSerial, byte_type, 1)));
+  refused_as("a block's serial is not from 1 to", block(memory::kMaxSerial + 1, byte_type, 1));
+  refused_as("is of a type that the segment does not have", block(20, UINT32_MAX, 1));
+  refused_as("is of a type that the segment does not have",
+             block(20, byte_type + (std::uint64_t{1} << 32), 1));
+  refused_as("larger than the segment may be", block(20, byte_type, types::kMaxUnits),
+             error_code::TOO_LARGE);
+  refused_as("more than 2^40 units", block(20, byte_type, types::kMaxUnits + 1));
+  refused_as("more than 2^40 units", block(20, label, types::kMaxUnits / 2 + 1));
+  reader.limits.new_bytes = 100;
+  EXPECT_TRUE(is_good(block(20, byte_type, 100)));
+  EXPECT_TRUE(is_good(section(Tag::blocks, {40, byte_type, 60, 0, 2, byte_type, 40, 0})));
+  refused_as("larger than the segment may be",
+             section(Tag::blocks, {40, byte_type, 60, 0, 2, byte_type, 41, 0}),
+             error_code::TOO_LARGE);
 }
 
 TEST_F(MalformedDiffTest, BlocksThatCannotBe) {
@@ -175,6 +416,15 @@ TEST_F(MalformedDiffTest, NoTruncationIsAccepted) {
   (void)far.release();
   const Bytes good = rich_diff(writer, random, types, far);
   ASSERT_GT(good.size(), 500U);
+  std::vector<std::size_t> ends{7};  // of the header and of the sections
+  Reader reading(std::span<const std::byte>(good).subspan(7));
+  while (reading.remaining() != 0) {
+    std::uint8_t tag = 0;
+    std::uint64_t bytes = 0;
+    Reader body;
+    ASSERT_TRUE(reading.u8(tag) && reading.varint(bytes) && reading.take(bytes, body));
+    ends.push_back(good.size() - reading.remaining());
+  }
   const Bytes before = seen();
   for (std::size_t size = 0; size < good.size(); ++size) {
     // A buffer of its own size, so that ASan sees reads beyond it.
@@ -183,6 +433,7 @@ TEST_F(MalformedDiffTest, NoTruncationIsAccepted) {
     const CachedCopy copy = reader.parts();
     if (Update::read(cut, copy, {}, update).ok()) {
       // Whole sections were left out at the end, which is a diff, too.
+      EXPECT_NE(std::find(ends.begin(), ends.end(), size), ends.end()) << size;
       EXPECT_LT(update.statistics().blocks, 3U) << size;
     }
   }

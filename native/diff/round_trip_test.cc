@@ -258,6 +258,81 @@ TEST_F(DiffTest, WhatIsNoValueIsRefusedWithItsPlace) {
   refused(error_code::BAD_POINTER, [&] { all.remark = &all.c; });
 }
 
+TEST_F(DiffTest, AWrongValueInARowIsRefusedWithItsUnit) {
+  const IW_type_def text_def = IW_TEXT_DEF("", 0);
+  const IW_type_def sequence_def = IW_SEQUENCE_DEF("", &IW_def_double, 0);
+  const IW_type_t tables[] = {&text_def, &sequence_def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  Copy writer(registry);
+  writer.begin();
+  auto* const labels = reinterpret_cast<char(*)[21]>(writer.allocate(type(IW_label), 9).address);
+  auto* const hues = reinterpret_cast<int*>(writer.allocate(type(IW_colour), 9).address);
+  auto* const texts = reinterpret_cast<char**>(writer.allocate(type(&text_def), 9).address);
+  auto* const values = reinterpret_cast<numbers*>(writer.allocate(type(&sequence_def), 9).address);
+  auto* const shapes = reinterpret_cast<shape*>(writer.allocate(type(IW_shape), 9).address);
+  auto* const flags = reinterpret_cast<int*>(
+      writer.allocate(types::primitive_type(types::Primitive::boolean), 9).address);
+  const memory::Block text =
+      writer.allocate(types::primitive_type(types::Primitive::character), 6, {}, true);
+  (void)writer.release();
+  const auto refused = [&](const std::string& where, auto store) {
+    writer.begin(100);
+    for (std::size_t i = 2; i < 9; ++i) {
+      labels[i][0] = 'l';
+      hues[i] = 5;
+      flags[i] = 1;
+      shapes[i] = {2, {}};
+    }
+    store();
+    CollectedDiff out;
+    const Result result = writer.collect_into(out);
+    EXPECT_EQ(result.code, types::error_code::BAD_VALUE) << result.text;
+    EXPECT_NE(result.text.find(where), std::string::npos) << result.text << ", not: " << where;
+    writer.abort();
+  };
+  refused("unit 5: a string<20> has no NUL within its bound",
+          [&] { std::memset(labels[5], 'x', sizeof labels[5]); });
+  refused("block 2 (colour), unit 6: a colour has a value that is not a member",
+          [&] { hues[6] = 3; });
+  refused("unit 7: a bool is neither 0 nor 1", [&] { flags[7] = 2; });
+  refused("unit 4: a char text has no NUL within its block", [&] {
+    texts[4] = reinterpret_cast<char*>(text.address);
+    std::memset(text.address, 'x', 6);
+  });
+  refused("unit 3: a sequence without elements has length 1", [&] { values[3].x_len = 1; });
+  refused("block 5 (shape), unit 6: a string<20> has no NUL within its bound", [&] {
+    shapes[6].kind = 9;
+    std::memset(shapes[6].u.label, 'x', sizeof shapes[6].u.label);
+  });
+}
+
+TEST_F(DiffTest, ATypeThatWasNotAddedToTheSegmentIsAMistakeOfTheLibrary) {
+  Copy writer(registry);
+  writer.begin();
+  memory::Block block;
+  ASSERT_TRUE(writer.heap->allocate(type(IW_node_t), 1, {}, false, block).ok());
+  CollectedDiff out;
+  const Result result = writer.collect_into(out);
+  EXPECT_EQ(result.code, types::error_code::INTERNAL);
+  EXPECT_NE(result.text.find("block 1 is of type node_t"), std::string::npos) << result.text;
+}
+
+TEST_F(DiffTest, ADiffThatIsCollectedAgainIsTheSame) {
+  Copy writer(registry);
+  writer.begin();
+  *reinterpret_cast<int*>(writer.allocate(type(IW_int), 10).address) = 1;
+  CollectedDiff out;
+  ASSERT_TRUE(writer.collect_into(out).ok());
+  const Bytes first = out.flattened();
+  EXPECT_FALSE(out.is_empty());
+  ASSERT_TRUE(writer.collect_into(out).ok());
+  EXPECT_EQ(out.flattened(), first);
+  EXPECT_EQ(out.statistics().blocks, 1U);
+  out.clear();
+  EXPECT_TRUE(out.is_empty());
+  EXPECT_EQ(out.size_bytes(), 0U);
+}
+
 TEST_F(DiffTest, OldMemoryNeverTravels) {
   Copy writer(registry);
   writer.begin();

@@ -35,6 +35,14 @@ struct entry {
   char code[6];
 };
 
+// Several such strings side by side.
+struct family {
+  int id;
+  char names[3][31];
+  double income;
+};
+
+IW_ALIGN_PROBE(family, family);
 IW_ALIGN_PROBE(triple, triple);
 IW_ALIGN_PROBE(padded, padded);
 IW_ALIGN_PROBE(entry, entry);
@@ -67,10 +75,20 @@ const IW_field_def entry_fields[] = {
 const IW_type_def entry_def =
     IW_RECORD_DEF("entry", sizeof(entry), IW_ALIGN_OF(entry), entry_fields, 6);
 
+const IW_type_def name_def = IW_STRING_DEF("", 30);
+const IW_type_def names_def = IW_ARRAY_DEF("", sizeof(family::names), 1, &name_def, 3);
+const IW_field_def family_fields[] = {
+    {"id", &IW_def_int, offsetof(family, id)},
+    {"names", &names_def, offsetof(family, names)},
+    {"income", &IW_def_double, offsetof(family, income)},
+};
+const IW_type_def family_def =
+    IW_RECORD_DEF("family", sizeof(family), IW_ALIGN_OF(family), family_fields, 3);
+
 class RowsTest : public DiffTest {
  protected:
   RowsTest() {
-    const IW_type_t tables[] = {&triple_def, &padded_def, &int_pointer, &entry_def};
+    const IW_type_t tables[] = {&triple_def, &padded_def, &int_pointer, &entry_def, &family_def};
     EXPECT_TRUE(registry.add(tables).ok());
   }
 };
@@ -166,6 +184,38 @@ TEST_F(RowsTest, RecordsArriveWithTheirStringsAndPointers) {
     for (std::size_t i = first + 1; i < kCount && i < first + random() % 12; ++i) fill(i);
     ASSERT_TRUE(reader.apply(writer.release()).ok());
     expect_equal(writer, reader);
+  }
+}
+
+TEST_F(RowsTest, StringsSideBySideInARecordArrive) {
+  constexpr std::size_t kCount = 100;
+  Copy writer(registry);
+  Copy reader(registry);
+  writer.begin();
+  auto* const families =
+      reinterpret_cast<family*>(writer.allocate(type(&family_def), kCount).address);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    families[i].id = static_cast<int>(i);
+    families[i].income = static_cast<double>(i) / 2;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::string name(i * (k + 1) % 31, static_cast<char>('a' + k));
+      std::memcpy(families[i].names[k], name.c_str(), name.size() + 1);
+    }
+  }
+  std::memset(families[70].names[2], 'x', sizeof families[70].names[2]);
+  CollectedDiff out;
+  const Result refused = writer.collect_into(out);
+  EXPECT_EQ(refused.code, types::error_code::BAD_VALUE);
+  EXPECT_NE(refused.text.find("unit 353"), std::string::npos) << refused.text;
+  families[70].names[2][20] = '\0';
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  memory::Block block;
+  ASSERT_TRUE(reader.heap->find(1, block));
+  const auto* const got = reinterpret_cast<const family*>(block.address);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    EXPECT_EQ(got[i].id, families[i].id);
+    EXPECT_EQ(got[i].income, families[i].income);
+    for (std::size_t k = 0; k < 3; ++k) EXPECT_STREQ(got[i].names[k], families[i].names[k]);
   }
 }
 

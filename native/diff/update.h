@@ -67,8 +67,6 @@ class Update {
   [[nodiscard]] const std::vector<ForeignReference>& foreign_references() const { return foreign_; }
   // The slot table after this diff; null: as it is in the copy.
   [[nodiscard]] const swizzle::SlotTable* slots() const { return slots_ ? &*slots_ : nullptr; }
-  // Serials that the diff announces.
-  [[nodiscard]] std::vector<std::uint64_t> new_serials() const;
 
   // REQUIRES: a complete copy. Returns the first block of `heap` that the diff does not have with
   // the same type, count and name; 0 if it has them all. Reserved and owned blocks do not count

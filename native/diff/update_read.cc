@@ -394,12 +394,6 @@ Result Update::read(std::span<const std::byte> bytes, const CachedCopy& copy, co
   return result;
 }
 
-std::vector<std::uint64_t> Update::new_serials() const {
-  std::vector<std::uint64_t> serials;
-  for (const NewBlock& block : new_blocks_) serials.push_back(block.serial);
-  return serials;
-}
-
 std::uint64_t Update::missing_block(const memory::Heap& heap) const {
   memory::Block here;
   for (std::uint64_t at = 0; heap.next_by_serial(at, here); at = here.serial) {
