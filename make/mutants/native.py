@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 
+import patience
 import report
 from changes import changes_of, sample
 
@@ -65,12 +66,16 @@ class Copy:
 
     def holds(self, seconds):
         """Whether the tests hold. A test that does not end does not."""
+        process = subprocess.Popen([self.program, "--gtest_brief=1", "--gtest_break_on_failure"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, process_group=0)
         try:
-            done = subprocess.run([self.program, "--gtest_brief=1", "--gtest_break_on_failure"],
-                                  capture_output=True, timeout=seconds)
+            return process.wait(seconds) == 0
         except subprocess.TimeoutExpired:
             return False
-        return done.returncode == 0
+        finally:
+            patience.kill_group(process.pid)  # also the process of a test that is to die
+            process.wait()
 
 
 def output(command):
