@@ -29,6 +29,27 @@ TEST(Fields, AClientSaysWhereItRunsAsFarAsItKnows) {
   EXPECT_TRUE(is_there);
   EXPECT_EQ(pid.pid, 4711u);
   EXPECT_TRUE(origin_fields({}).empty());
+  const auto key_of_one = [](const Origin& origin) {
+    const FieldList list = origin_fields(origin);
+    EXPECT_EQ(list.size(), 1u);
+    return static_cast<field_key>(list.front().key);
+  };
+  EXPECT_EQ(key_of_one({"viewer", "", 0}), field_key::FIELD_PROGRAM);
+  EXPECT_EQ(key_of_one({"", "a.example", 0}), field_key::FIELD_HOST);
+  EXPECT_EQ(key_of_one({"", "", 1}), field_key::FIELD_PID);
+}
+
+TEST(Fields, Field5AValueThatCannotBeReadIsMalformed) {
+  const FieldList list{{static_cast<std::uint32_t>(field_key::FIELD_PID), {1, 2, 3}}};
+  protocol::pid_field pid;
+  bool is_there = false;
+  const types::Result refused = find_field(list, field_key::FIELD_PID, pid, is_there);
+  EXPECT_EQ(refused.code, error_code::MALFORMED);
+  EXPECT_EQ(refused.text, "the header field FIELD_PID cannot be read");
+  EXPECT_TRUE(is_there);
+  protocol::label_field host;
+  EXPECT_TRUE(find_field(list, field_key::FIELD_HOST, host, is_there).ok());
+  EXPECT_FALSE(is_there);
 }
 
 TEST(Fields, Lock13AClientSaysThatItKeepsGrants) {
@@ -51,10 +72,17 @@ TEST(Fields, NamesThatAreNotUtf8OrTooLongAreMadeToFit) {
   ASSERT_TRUE(find_field(list, field_key::FIELD_HOST, host, is_there).ok());
   EXPECT_EQ(program.label, "a?");
   EXPECT_EQ(host.label.size(), 254u);
+  for (const std::size_t length : {std::size_t{255}, std::size_t{256}}) {
+    const FieldList fits = origin_fields({std::string(length, 'x'), "", 0});
+    ASSERT_TRUE(find_field(fits, field_key::FIELD_PROGRAM, program, is_there).ok());
+    EXPECT_EQ(program.label, std::string(255, 'x'));
+  }
 }
 
 TEST(Fields, Field8ControlCharactersAreNotShown) {
   EXPECT_EQ(readable("a\x1B[2J\n\x7F\xC2\x9B\xC3\xA9"), "a?[2J???\xC3\xA9");
+  EXPECT_EQ(readable("\x1F \x7E\xC2\xA0\xC2\x9F\xC2\x80z"), "? \x7E\xC2\xA0??z");
+  EXPECT_EQ(readable("\xC2"), "\xC2") << "cut";
 }
 
 TEST(Fields, Field8AnErrorIsShownWithoutItsControlCharacters) {
@@ -72,6 +100,7 @@ TEST(Fields, Field2AKeyThatIsThereTwiceIsMalformed) {
   EXPECT_TRUE(check_fields(list).ok());
   list.push_back({4711, {1}});
   EXPECT_EQ(check_fields(list).code, error_code::MALFORMED);
+  EXPECT_EQ(check_fields(list).text, "the header field 4711 is there twice");
 }
 
 TEST(Fields, Field9AnErrorSaysWhereToAskInstead) {

@@ -15,6 +15,9 @@ TEST(Reconnection, Conn1PausesGrowToTheLongestAndBeginAnewAfterASuccess) {
     EXPECT_GE(pace.due_ns() - now_ns, pause_ns);
     pause_ns = pace.due_ns() - now_ns;
     now_ns = pace.due_ns();
+    if (i < 3) {
+      EXPECT_EQ(pause_ns, Reconnection::first_pause_ns << i);
+    }
   }
   EXPECT_EQ(pause_ns, Reconnection::longest_pause_ns);
   pace.succeeded();

@@ -1,8 +1,13 @@
 // The client's protocol engine without a socket: frames, requests and answers, copies, grants.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
+#include <iterator>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "session/connection.h"
 #include "session/copy_state.h"
@@ -183,6 +188,95 @@ TEST(Frames, ManyIncompleteMessagesAreRefused) {
   EXPECT_FALSE(feed(reader, frame(16, 0, {push, 1000, 1}), 1000, out));
 }
 
+TEST(Frames, Frame1TheLargestThatTheProtocolAllowsAreTaken) {
+  constexpr auto push = static_cast<std::int32_t>(message_type::PUSH);
+  FrameReader reader;
+  reader.set_max_bulk_bytes(protocol::MAX_CHUNK_BYTES);
+  std::vector<Message> out;
+  const Bytes control =
+      frame(protocol::MAX_CONTROL_BYTES, 0, {push, 1, 0}, protocol::MAX_CONTROL_BYTES - 16);
+  ASSERT_TRUE(feed(reader, control, 10'000, out)) << reader.why();
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].body.size(), protocol::MAX_CONTROL_BYTES - 16);
+  EXPECT_EQ(out[0].frame_bytes, control.size());
+  const Bytes chunk = message(message_type::PUSH, 1, {}, pattern(protocol::MAX_CHUNK_BYTES));
+  ASSERT_TRUE(feed(reader, chunk, 10'000, out)) << reader.why();
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[1].part, Part::whole);
+  EXPECT_FALSE(feed(reader,
+                    message(message_type::PUSH, 1, {}, pattern(protocol::MAX_CHUNK_BYTES + 1)),
+                    10'000, out));
+  EXPECT_EQ(reader.why(), "a message is too large");
+}
+
+TEST(Frames, WhyBytesAreRefusedIsSaid) {
+  constexpr auto push = static_cast<std::int32_t>(message_type::PUSH);
+  constexpr auto go_on = static_cast<std::int32_t>(message_type::CONTINUE);
+  const auto why = [](std::initializer_list<Bytes> frames) {
+    FrameReader reader;
+    std::vector<Message> out;
+    bool good = true;
+    for (const Bytes& bytes : frames) good = good && feed(reader, bytes, bytes.size(), out);
+    EXPECT_FALSE(good);
+    return reader.why();
+  };
+  EXPECT_EQ(why({frame(0x48545450, 0, {push, 1, 0})}),
+            "the peer speaks HTTP; clients use the port that the server prints as listening");
+  EXPECT_EQ(why({frame(65537, 5, {push, 1, 0})}),
+            "a frame's head says 65537 and 5 bytes, more than the protocol allows");
+  EXPECT_EQ(why({frame(15, 0, {push, 1, 0})}), "a frame's control part does not hold an envelope");
+  EXPECT_EQ(why({frame(16, 0, {go_on, 1, 0})}), "a chunk continues a message that has not begun");
+  EXPECT_EQ(why({frame(16, 0, {push, 1, 4}), frame(16, 5, {go_on, 1, 0}, 5)}),
+            "a message is longer than it said");
+  EXPECT_EQ(why({frame(16, 3, {push, 1, 4}, 3), frame(16, 2, {go_on, 1, 0}, 2)}),
+            "a message is longer than it said");
+  EXPECT_EQ(why({frame(16, 5, {push, 1, 4}, 5)}), "a message is longer than it said");
+  EXPECT_EQ(why({frame(16, 0, {push, 1, 4}), frame(16, 0, {push, 1, 4})}),
+            "a message begins on the stream of one that is not complete");
+}
+
+TEST(Frames, Frame3AWriterGivesAsManyFramesAsTheBudgetTakesAndOneAtLeast) {
+  const Bytes bulk = pattern(3 * protocol::MAX_CHUNK_BYTES + 17);
+  // Slices that do not end where chunks do, and an empty one.
+  const std::size_t cuts[] = {0, 100, 100, 300'000, bulk.size()};
+  std::vector<Slice> slices;
+  for (std::size_t i = 1; i < std::size(cuts); ++i) {
+    slices.push_back({bulk.data() + cuts[i - 1], cuts[i] - cuts[i - 1]});
+  }
+  const auto chunks_of = [](std::span<const Slice> given) {
+    std::size_t heads = 0;
+    for (const Slice& slice : given) heads += slice.size_bytes == 24 ? 1 : 0;
+    return heads;
+  };
+  constexpr std::size_t chunk = protocol::MAX_CHUNK_BYTES;
+  for (const std::size_t budget : {std::size_t{1}, chunk, 2 * chunk - 1, 2 * chunk, bulk.size()}) {
+    FrameWriter writer(message_type::PUSH, 9, {}, slices);
+    EXPECT_EQ(writer.bulk_bytes(), bulk.size());
+    EXPECT_EQ(writer.frame_bytes(), bulk.size() + 4 * std::size_t{24});
+    const std::size_t together = std::max<std::size_t>(1, budget / chunk);
+    std::size_t left = 4;
+    while (left > 0) {
+      const std::size_t wanted = budget == bulk.size() ? 4 : std::min(together, left);
+      const std::size_t given = chunks_of(writer.next(budget));
+      // The last chunk is small, and may go with one that takes the budget but for it.
+      if (left > 2) {
+        EXPECT_EQ(given, wanted) << budget;
+      }
+      ASSERT_GT(given, 0u);
+      left -= given;
+    }
+    EXPECT_TRUE(writer.next(budget).empty());
+    FrameWriter again(message_type::PUSH, 9, {}, slices);
+    const Bytes bytes = frames_of(again, budget);
+    EXPECT_EQ(bytes.size(), again.frame_bytes());
+    FrameReader reader;
+    std::vector<Message> out;
+    ASSERT_TRUE(feed(reader, bytes, 70'000, out)) << reader.why();
+    const std::span<const std::byte> got = out.back().bulk.bytes();
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), bulk.begin(), bulk.end()));
+  }
+}
+
 TEST(Frames, RandomBytesAreRefusedOrWaitForMore) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
@@ -226,6 +320,76 @@ class Connected : public ::testing::Test {
 TEST_F(Connected, TheSessionIsKeptForTheNextHello) {
   EXPECT_EQ(identity_.id[3], 9);
   EXPECT_EQ(connection_.hello(identity_).session, identity_.id);
+}
+
+TEST_F(Connected, Ses1AHelloSaysWhoAsksAndWhatForAndWhereTo) {
+  identity_.token = "secret";
+  identity_.client = "viewer of a";
+  identity_.origin.pid = 12;
+  const protocol::redirect_field to{"b.example:7747", "b", false};
+  const protocol::hello hello = connection_.hello(identity_, &to);
+  EXPECT_EQ(std::string(hello.magic.begin(), hello.magic.end()), "IWV1");
+  EXPECT_EQ(hello.version_min, protocol::PROTOCOL_VERSION_MIN);
+  EXPECT_EQ(hello.version_max, protocol::PROTOCOL_VERSION_MAX);
+  EXPECT_EQ(hello.token, "secret");
+  EXPECT_EQ(hello.client, "viewer of a");
+  std::vector<std::uint32_t> keys;
+  for (const protocol::header_field& field : hello.fields) keys.push_back(field.key);
+  const auto key = [](protocol::field_key one) { return static_cast<std::uint32_t>(one); };
+  EXPECT_EQ(keys,
+            (std::vector{
+                key(protocol::field_key::FIELD_PID), key(protocol::field_key::FIELD_KEEPING),
+                key(protocol::field_key::FIELD_MOVING), key(protocol::field_key::FIELD_REDIRECT)}));
+  protocol::moving_field moving;
+  protocol::redirect_field found;
+  bool is_there = false;
+  ASSERT_TRUE(find_field(hello.fields, protocol::field_key::FIELD_MOVING, moving, is_there).ok());
+  EXPECT_TRUE(moving.follows_moves);
+  ASSERT_TRUE(find_field(hello.fields, protocol::field_key::FIELD_REDIRECT, found, is_there).ok());
+  EXPECT_EQ(found, to);
+  EXPECT_EQ(connection_.hello(identity_).fields.size(), 3u);
+}
+
+TEST_F(Connected, Ses1AWelcomeThatCannotBeIsRefused) {
+  const auto welcomed = [this](std::uint32_t version, std::uint32_t heartbeat_ms,
+                               std::uint32_t lease_ms) {
+    protocol::welcome welcome;
+    welcome.version = version;
+    welcome.heartbeat_ms = heartbeat_ms;
+    welcome.session_lease_ms = lease_ms;
+    Incoming answer;
+    answer.message.head.type = static_cast<std::int32_t>(message_type::WELCOME);
+    answer.message.body = encoded(welcome);
+    return Connection(0).welcomed(answer, identity_);
+  };
+  constexpr std::uint32_t least = protocol::PROTOCOL_VERSION_MIN;
+  constexpr std::uint32_t most = protocol::PROTOCOL_VERSION_MAX;
+  EXPECT_TRUE(welcomed(least, 1, 1).ok());
+  EXPECT_TRUE(welcomed(most, 1, 1).ok());
+  for (const std::uint32_t version : {least - 1, most + 1}) {
+    const Result refused = welcomed(version, 1, 1);
+    EXPECT_EQ(refused.code, error_code::VERSION_MISMATCH);
+    EXPECT_NE(refused.text.find("version " + std::to_string(version)), std::string::npos);
+  }
+  EXPECT_EQ(welcomed(most, 0, 1).code, error_code::MALFORMED);
+  EXPECT_EQ(welcomed(most, 1, 0).code, error_code::MALFORMED);
+  Incoming other;
+  other.asked = message_type::HELLO;
+  other.message.head.type = static_cast<std::int32_t>(message_type::PONG);
+  const Result refused = Connection(0).welcomed(other, identity_);
+  EXPECT_EQ(refused.code, error_code::MALFORMED);
+  EXPECT_EQ(refused.text, "the server answered HELLO with PONG");
+  other.message.head.type = static_cast<std::int32_t>(message_type::ERROR);
+  other.message.body = encoded(protocol::error_reply{error_code::DENIED, "no", {}});
+  EXPECT_EQ(Connection(0).welcomed(other, identity_).code, error_code::DENIED);
+}
+
+TEST_F(Connected, Frame2TheWelcomeSaysHowLargeADiffMayBe) {
+  constexpr auto push = static_cast<std::int32_t>(message_type::PUSH);
+  EXPECT_TRUE(receive(frame(16, 0, {push, 0x80000001U, 1 << 20}), 0).ok());
+  const Result refused = receive(frame(16, 0, {push, 0x80000002U, (1 << 20) + 1}), 0);
+  EXPECT_EQ(refused.code, error_code::MALFORMED);
+  EXPECT_EQ(refused.text, "the server's bytes are not the protocol: a message is too large");
 }
 
 // A server that stops sends GOODBYE on a new connection. GOODBYE neither answers HELLO nor breaks
@@ -286,6 +450,45 @@ TEST_F(Connected, AnAnswerToNothingEndsTheConnection) {
   EXPECT_EQ(receive(message(message_type::PONG, 77, {}), 1).code, error_code::MALFORMED);
 }
 
+// Stream 0: no request has it.
+TEST_F(Connected, Ses4AnErrorThatAnswersNothingSaysWhyTheConnectionEnds) {
+  const auto told = [this](message_type type, const std::vector<std::uint8_t>& body) {
+    Connection fresh(0);
+    const Bytes bytes = message(type, 0, body);
+    EXPECT_EQ(fresh.space().put(bytes), bytes.size());
+    return fresh.received(bytes.size(), 0, incoming_);
+  };
+  const Result said =
+      told(message_type::ERROR, encoded(protocol::error_reply{error_code::DENIED, "too many", {}}));
+  EXPECT_EQ(said.code, error_code::DENIED);
+  EXPECT_EQ(said.text, "too many");
+  const Result done = told(message_type::DONE, {});
+  EXPECT_EQ(done.code, error_code::MALFORMED);
+  EXPECT_EQ(done.text, "the server answered what was not asked");
+  EXPECT_TRUE(incoming_.empty());
+}
+
+TEST_F(Connected, ARequestHasItsStreamUntilAllOfItsAnswerHasCome) {
+  const std::uint32_t stream = connection_.begin_request(11, message_type::ACQUIRE_READER, 0);
+  const std::uint32_t other = connection_.begin_request(12, message_type::PING, 0);
+  EXPECT_EQ(connection_.stream_of(11), stream);
+  EXPECT_EQ(connection_.stream_of(12), other);
+  EXPECT_EQ(connection_.stream_of(13), 0u);
+  const Bytes bytes =
+      message(message_type::READER_ACQUIRED, stream, {}, pattern(protocol::MAX_CHUNK_BYTES + 1));
+  const auto last = bytes.end() - 1;
+  for (auto at = bytes.begin(); at != last;) {
+    const auto to = at + std::min<std::ptrdiff_t>(last - at, 60'000);
+    ASSERT_TRUE(receive({at, to}, 1).ok());
+    at = to;
+  }
+  EXPECT_EQ(connection_.stream_of(11), stream);
+  ASSERT_TRUE(receive({last, bytes.end()}, 1).ok());
+  EXPECT_EQ(connection_.stream_of(11), 0u);
+  EXPECT_EQ(receive(message(message_type::PONG, stream, {}), 1).code, error_code::MALFORMED)
+      << "answered twice";
+}
+
 TEST_F(Connected, NotificationsHaveNoRequest) {
   ASSERT_TRUE(receive(message(message_type::HEARTBEAT, 0x80000001U, {}), 1).ok());
   EXPECT_EQ(incoming_.at(0).tag, 0u);
@@ -301,7 +504,9 @@ TEST_F(Connected, Frame6UnimplementedAndErrorsBecomeResults) {
                               encoded(protocol::error_reply{error_code::NO_SEGMENT, "none"})),
                       1)
                   .ok());
-  EXPECT_EQ(check_answer(incoming_[0], message_type::SUBSCRIBED).code, error_code::UNIMPLEMENTED);
+  const Result unknown = check_answer(incoming_[0], message_type::SUBSCRIBED);
+  EXPECT_EQ(unknown.code, error_code::UNIMPLEMENTED);
+  EXPECT_EQ(unknown.text, "the server does not implement SUBSCRIBE");
   const Result error = check_answer(incoming_[1], message_type::SEGMENT_OPENED);
   EXPECT_EQ(error.code, error_code::NO_SEGMENT);
   EXPECT_EQ(error.text, "none");
@@ -316,6 +521,34 @@ TEST_F(Connected, ARequestBeyondTheMostThatMayBeOpenHasNoStreamUntilOneIsForgott
   EXPECT_EQ(connection_.begin_request(65536, message_type::PING, 0), 0u);
   connection_.forget_request(last);
   EXPECT_NE(connection_.begin_request(65536, message_type::PING, 0), 0u);
+}
+
+TEST_F(Connected, Err1AnErrorThatHasNoMeaningHereIsOneOfTheServer) {
+  Incoming answer;
+  answer.message.head.type = static_cast<std::int32_t>(message_type::ERROR);
+  for (const auto& body : {std::vector<std::uint8_t>{1, 2, 3},
+                           encoded(protocol::error_reply{error_code::OK, "fine", {}})}) {
+    answer.message.body = body;
+    const Result said = check_answer(answer, message_type::DONE);
+    EXPECT_EQ(said.code, error_code::INTERNAL);
+    EXPECT_EQ(said.text, "the server answered with an error of its own");
+  }
+  protocol::error_reply twice{error_code::DENIED, "no", {{4711, {}}, {4711, {}}}};
+  answer.message.body = encoded(twice);
+  EXPECT_EQ(check_answer(answer, message_type::DONE).code, error_code::MALFORMED);
+  twice.fields = {{static_cast<std::uint32_t>(protocol::field_key::FIELD_REDIRECT), {1}}};
+  answer.message.body = encoded(twice);
+  EXPECT_EQ(check_answer(answer, message_type::DONE).code, error_code::MALFORMED);
+  answer.message.head.type = static_cast<std::int32_t>(message_type::WELCOME);
+  answer.message.body = {1, 2, 3};
+  protocol::welcome welcome;
+  EXPECT_EQ(decode_answer(answer, message_type::WELCOME, welcome).text,
+            "the server's answer cannot be decoded");
+}
+
+TEST_F(Connected, Ses3ARequestIsAWordToTheServer) {
+  (void)connection_.begin_request(11, message_type::PING, 20 * second_ns);
+  EXPECT_EQ(connection_.ping_due_ns(), 23 * second_ns);
 }
 
 TEST_F(Connected, Ses3ThePingIsDueAThirdOfTheLeaseAfterTheLastWord) {
