@@ -5,18 +5,19 @@
   make/mutants/native.py native/session --every 5    each fifth
   make/mutants/native.py native/session --every 5 --from 2    each fifth, from the third on
   make/mutants/native.py native/session --list       lists all changes, and tries none
-  make/mutants/native.py native/session --again      those that no test saw the last time
+  make/mutants/native.py native/session --again      those that no test saw the last time, with
+                                                     tests that walk through all orders
 
 It works on a copy of native/ in $BUILD/mutants. The changes that no test sees are then listed in
 $BUILD/mutants/native-ROOM/unseen.txt.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import subprocess
 import sys
-import time
 
 import patience
 import report
@@ -25,6 +26,7 @@ from changes import changes_of, sample
 # A test that takes so many times as long as without a change does not end.
 PATIENCE = 4
 LEAST_SECONDS = 20
+SLOW_SECONDS = 1
 
 
 class Copy:
@@ -36,6 +38,7 @@ class Copy:
         self.test = f"{room}_test"
         self.program = self.build / room / self.test
         self.folder = folder
+        self.groups = []  # names of tests, and how long they may take
 
     def make(self):
         names = output(["git", "ls-files", "native"]).split()
@@ -46,13 +49,12 @@ class Copy:
             if not path.exists() or path.read_bytes() != new:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(new)
-        self.configure("ON")
 
-    def configure(self, tests_together):
-        """Tests that are compiled as one file take a third of the time when a header changes."""
+    def configure(self, tests_are_quick):
+        """Compiled as one file, tests take a third of the time when a header changes."""
         self.run(["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", "-DIW_TESTS=ON",
                   "-DIW_READ_HEADERS_ONCE=OFF", "-DIW_RELEASE_FLAGS=-O1",
-                  f"-DIW_TESTS_TOGETHER={tests_together}"])
+                  f"-DIW_TESTS_ARE_QUICK={tests_are_quick}"])
 
     def run(self, command):
         log = self.folder / "log"
@@ -64,9 +66,26 @@ class Copy:
         command = ["ninja", "-C", self.build, "-j", os.environ.get("JOBS", "1"), self.test]
         return subprocess.run(command, capture_output=True).returncode == 0
 
-    def holds(self, seconds):
-        """Whether the tests hold. A test that does not end does not."""
-        process = subprocess.Popen([self.program, "--gtest_brief=1", "--gtest_break_on_failure"],
+    def measure(self):
+        """Slow tests come last: mostly a quick one sees a change."""
+        outcome = self.folder / "tests.json"
+        if not self.hold("*", 600, f"--gtest_output=json:{outcome}"):
+            sys.exit("mutants: the tests do not hold without a change")
+        suites = json.loads(outcome.read_text(encoding="utf-8"))["testsuites"]
+        seconds = {f"{suite['name']}.{test['name']}": float(test["time"].rstrip("s"))
+                   for suite in suites for test in suite["testsuite"]}
+        slow = [name for name in seconds if seconds[name] > SLOW_SECONDS]
+        quick_seconds = sum(seconds[name] for name in seconds if name not in slow)
+        self.groups = [("-" + ":".join(slow) if slow else "*", patient(quick_seconds))]
+        self.groups += [(name, patient(seconds[name])) for name in slow]
+
+    def holds(self):
+        return all(self.hold(names, seconds) for names, seconds in self.groups)
+
+    def hold(self, names, seconds, *options):
+        """Whether these tests hold. A test that does not end does not."""
+        process = subprocess.Popen([self.program, "--gtest_brief=1", "--gtest_break_on_failure",
+                                    f"--gtest_filter={names}", *options],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, process_group=0)
         try:
@@ -76,6 +95,10 @@ class Copy:
         finally:
             patience.kill_group(process.pid)  # also the process of a test that is to die
             process.wait()
+
+
+def patient(seconds):
+    return max(LEAST_SECONDS, PATIENCE * seconds)
 
 
 def output(command):
@@ -89,7 +112,7 @@ def product_files(room):
     return [path for path in files if not any(word in path.name for word in words)]
 
 
-def try_all(room, copy, changes, seconds):
+def try_all(room, copy, changes):
     with report.Report(room, len(changes)) as outcomes:
         for path, change in changes:
             changed = copy.folder / path
@@ -99,7 +122,7 @@ def try_all(room, copy, changes, seconds):
                 if not copy.compiles():
                     outcome = "unviable"
                 else:
-                    outcome = "unseen" if copy.holds(seconds) else "caught"
+                    outcome = "unseen" if copy.holds() else "caught"
             finally:
                 changed.write_text(original, encoding="utf-8")
             outcomes.add(outcome, line_of(path, change))
@@ -139,14 +162,13 @@ def main():
         return
     copy = Copy(options.room.split("/")[1], report.folder())
     copy.make()
+    copy.configure("OFF" if options.again else "ON")
     if not copy.compiles():
         copy.configure("OFF")  # two tests use a name for different things
-    if not copy.compiles() or not copy.holds(600):
-        sys.exit("mutants: the tests do not hold without a change")
-    began = time.monotonic()
-    copy.holds(600)
-    seconds = max(LEAST_SECONDS, PATIENCE * (time.monotonic() - began))
-    try_all(options.room, copy, changes, seconds)
+        if not copy.compiles():
+            sys.exit("mutants: it does not compile without a change")
+    copy.measure()
+    try_all(options.room, copy, changes)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The tests of a room that is changed, as they are run."""
 
+import json
 import os
 import pathlib
 import tempfile
@@ -30,15 +31,29 @@ class TestsOfARoom(unittest.TestCase):
 
     def test_they_hold_if_their_program_says_so(self):
         self.program("exit 0")
-        self.assertTrue(self.copy.holds(600))
+        self.assertTrue(self.copy.hold("*", 600))
         self.program("exit 1")
-        self.assertFalse(self.copy.holds(600))
+        self.assertFalse(self.copy.hold("*", 600))
+
+    def test_slow_tests_come_last(self):
+        outcome = {"testsuites": [{"name": "A", "testsuite": [
+            {"name": "slow", "time": "30s"}, {"name": "quick", "time": "0.2s"}]}]}
+        asked = pathlib.Path(self.folder.name) / "asked"
+        self.program(f"""
+            for word; do case $word in
+              --gtest_output=json:*) echo '{json.dumps(outcome)}' >${{word#*:}} ;;
+              --gtest_filter=*) echo "${{word#*=}}" >>{asked} ;;
+            esac; done""")
+        self.copy.measure()
+        self.assertTrue(self.copy.holds())
+        self.assertEqual(asked.read_text().split(), ["*", "-A.slow", "A.slow"])
+        self.assertEqual([seconds for _, seconds in self.copy.groups], [20, 120])
 
     def test_what_does_not_end_is_ended_with_the_processes_that_it_began(self):
         began = pathlib.Path(self.folder.name) / "began"
         self.program(f"sleep 3600 & echo $! >{began}.new; mv {began}.new {began}; wait")
         while not began.exists():
-            self.assertFalse(self.copy.holds(1))
+            self.assertFalse(self.copy.hold("*", 1))
         deadline = time.monotonic() + 60
         while not has_ended(int(began.read_text())) and time.monotonic() < deadline:
             time.sleep(0.01)

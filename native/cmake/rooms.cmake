@@ -86,8 +86,9 @@ function(iw_room room)
   endforeach()
 endfunction()
 
-# A header of a room is read by most of its tests.
-option(IW_TESTS_TOGETHER "Compile a room's tests as one file, for make/mutants.sh" OFF)
+# Most of a room's tests read the same headers, and a few walk through a million worlds.
+option(IW_TESTS_ARE_QUICK
+  "For make/mutants.sh: a room's tests are compiled as one file, and walk less far" OFF)
 
 # One test program per room, <room>_test, registered with ctest as native.<room>.
 function(iw_room_tests room)
@@ -97,7 +98,7 @@ function(iw_room_tests room)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${room}_test ${ARG_SOURCES})
   iw_compile_tests(${room}_test)
-  if(IW_TESTS_TOGETHER)
+  if(IW_TESTS_ARE_QUICK)
     set_target_properties(${room}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
     list(FILTER ARG_SOURCES EXCLUDE REGEX "_test\\.cc$")
     set_source_files_properties(${ARG_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
