@@ -330,6 +330,10 @@ TEST_F(MalformedDiffTest, BlocksAtTheBoundsOfTheirNumbers) {
   refused_as("more than 2^40 units", block(20, label, types::kMaxUnits / 2 + 1));
   reader.limits.new_bytes = 100;
   EXPECT_TRUE(is_good(block(20, byte_type, 100)));
+  // 10: doubles
+  EXPECT_TRUE(is_good(section(Tag::blocks, {40, 10, 6, 0, 2, 10, 6, 0})));
+  refused_as("larger than the segment may be", section(Tag::blocks, {40, 10, 6, 0, 2, 10, 7, 0}),
+             error_code::TOO_LARGE);
   EXPECT_TRUE(is_good(section(Tag::blocks, {40, byte_type, 60, 0, 2, byte_type, 40, 0})));
   refused_as("larger than the segment may be",
              section(Tag::blocks, {40, byte_type, 60, 0, 2, byte_type, 41, 0}),

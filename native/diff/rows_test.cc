@@ -97,13 +97,15 @@ TEST_F(RowsTest, ShortStringsOfEveryBoundAreCutAtTheirNul) {
   std::mt19937 random(1);
   for (std::uint64_t bound = 1; bound <= kWholeStringBound; ++bound) {
     const auto travels = static_cast<std::size_t>(bound);
-    for (const std::size_t gap : {std::size_t{0}, std::size_t{3}}) {
-      constexpr std::size_t kCount = 203;
+    // Of each count, other strings are left over when many were handled together.
+    for (std::size_t turn = 0; turn < 20; ++turn) {
+      const std::size_t gap = turn % 2 == 0 ? 0 : 3;
+      const std::size_t count = turn < 18 ? 7 + turn / 2 : 203;
       const std::size_t slot = travels + 1 + gap;
       const std::size_t apart = travels + gap;
-      Bytes memory(kCount * slot, std::byte{0x7A});
-      Bytes expected(kCount * apart, std::byte{0x55});
-      for (std::size_t i = 0; i < kCount; ++i) {
+      Bytes memory(count * slot, std::byte{0x7A});
+      Bytes expected(count * apart, std::byte{0x55});
+      for (std::size_t i = 0; i < count; ++i) {
         const std::size_t length = random() % 3 == 0 ? random() % (travels + 1) : travels;
         for (std::size_t k = 0; k < travels; ++k) {
           const auto byte = k < length ? static_cast<std::byte>(1 + random() % 255) : std::byte{0};
@@ -114,13 +116,13 @@ TEST_F(RowsTest, ShortStringsOfEveryBoundAreCutAtTheirNul) {
         memory[i * slot + travels] = static_cast<std::byte>(length < travels ? random() : 0);
       }
       Bytes sent(expected.size(), std::byte{0x55});
-      std::uint64_t count = kCount;
-      ASSERT_TRUE(write_short_strings(bound, {memory.data(), slot}, {sent.data(), apart}, count));
+      std::uint64_t written = count;
+      ASSERT_TRUE(write_short_strings(bound, {memory.data(), slot}, {sent.data(), apart}, written));
       ASSERT_EQ(sent, expected) << "bound " << bound;
-      EXPECT_TRUE(check_short_strings(bound, {sent.data(), apart}, kCount));
+      EXPECT_TRUE(check_short_strings(bound, {sent.data(), apart}, count));
       Bytes got(memory.size(), std::byte{0x11});
-      place_short_strings(bound, {sent.data(), apart}, {got.data(), slot}, kCount);
-      for (std::size_t i = 0; i < kCount; ++i) {
+      place_short_strings(bound, {sent.data(), apart}, {got.data(), slot}, count);
+      for (std::size_t i = 0; i < count; ++i) {
         EXPECT_EQ(std::memcmp(&got[i * slot], &expected[i * apart], travels), 0);
         EXPECT_EQ(got[i * slot + travels], std::byte{0});
         if (gap != 0) {
@@ -134,20 +136,21 @@ TEST_F(RowsTest, ShortStringsOfEveryBoundAreCutAtTheirNul) {
 TEST_F(RowsTest, AShortStringThatIsNoneIsFoundWhereverItIs) {
   for (std::uint64_t bound = 2; bound <= kWholeStringBound; ++bound) {
     const auto travels = static_cast<std::size_t>(bound);
-    constexpr std::size_t kCount = 19;
-    for (std::size_t bad = 0; bad < kCount; ++bad) {
-      Bytes memory(kCount * (travels + 1), std::byte{'x'});
-      for (std::size_t i = 0; i < kCount; ++i) {
+    for (std::size_t turn = 0; turn < 19 + 22; ++turn) {
+      const std::size_t strings = turn < 19 ? 19 : 22;
+      const std::size_t bad = turn < 19 ? turn : turn - 19;
+      Bytes memory(strings * (travels + 1), std::byte{'x'});
+      for (std::size_t i = 0; i < strings; ++i) {
         if (i != bad) memory[i * (travels + 1) + travels] = std::byte{0};
       }
-      Bytes sent(kCount * travels);
-      std::uint64_t count = kCount;
+      Bytes sent(strings * travels);
+      std::uint64_t count = strings;
       EXPECT_FALSE(
           write_short_strings(bound, {memory.data(), travels + 1}, {sent.data(), travels}, count));
       EXPECT_EQ(count, bad);
       std::fill(sent.begin(), sent.end(), std::byte{'x'});
       sent[bad * travels] = std::byte{0};
-      EXPECT_FALSE(check_short_strings(bound, {sent.data(), travels}, kCount));
+      EXPECT_FALSE(check_short_strings(bound, {sent.data(), travels}, strings));
     }
   }
 }
