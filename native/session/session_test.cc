@@ -18,7 +18,7 @@ using protocol::error_code;
 
 // ---- requests and answers ----
 
-constexpr std::int64_t second_ns = 1'000'000'000;
+constexpr std::int64_t one_second_ns = 1'000'000'000;
 
 class Connected : public ::testing::Test {
  protected:
@@ -275,15 +275,15 @@ TEST_F(Connected, Err1AnErrorThatHasNoMeaningHereIsOneOfTheServer) {
 }
 
 TEST_F(Connected, Ses3ARequestIsAWordToTheServer) {
-  (void)connection_.begin_request(11, message_type::PING, 20 * second_ns);
-  EXPECT_EQ(connection_.ping_due_ns(), 23 * second_ns);
+  (void)connection_.begin_request(11, message_type::PING, 20 * one_second_ns);
+  EXPECT_EQ(connection_.ping_due_ns(), 23 * one_second_ns);
 }
 
 TEST_F(Connected, Ses3ThePingIsDueAThirdOfTheLeaseAfterTheLastWord) {
-  connection_.said(10 * second_ns);
-  EXPECT_EQ(connection_.ping_due_ns(), 13 * second_ns);
-  EXPECT_FALSE(connection_.is_silent(5 * second_ns));
-  EXPECT_TRUE(connection_.is_silent(6 * second_ns));
+  connection_.said(10 * one_second_ns);
+  EXPECT_EQ(connection_.ping_due_ns(), 13 * one_second_ns);
+  EXPECT_FALSE(connection_.is_silent(5 * one_second_ns));
+  EXPECT_TRUE(connection_.is_silent(6 * one_second_ns));
 }
 
 // ---- copies ----
@@ -596,19 +596,19 @@ TEST(Subscription, Not5NothingOvertakesItsEnd) {
 TEST(WriterGrant, Lock3TheRenewalCountsFromTheRequestsSending) {
   WriterGrant held;
   EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
-  held.granted(grant(), 10 * second_ns, 11 * second_ns);
-  EXPECT_EQ(held.renewal_due_ns(), 13 * second_ns);
+  held.granted(grant(), 10 * one_second_ns, 11 * one_second_ns);
+  EXPECT_EQ(held.renewal_due_ns(), 13 * one_second_ns);
   held.renewal_sent();
   EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
-  held.renewed(9000, 13 * second_ns);
-  EXPECT_EQ(held.renewal_due_ns(), 16 * second_ns);
+  held.renewed(9000, 13 * one_second_ns);
+  EXPECT_EQ(held.renewal_due_ns(), 16 * one_second_ns);
 }
 
 TEST(WriterGrant, Lock3RenewalsStopAtTheLongestHold) {
   WriterGrant held;
   held.granted(grant(), 0, 0);
   held.renewal_sent();
-  held.renewed(9000, 58 * second_ns);
+  held.renewed(9000, 58 * one_second_ns);
   EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
 }
 
