@@ -587,11 +587,26 @@ TEST(Conversation, Open2AnOpeningThatNobodyWantsIsClosedByATick) {
   Talk talk;
   talk.said(talk.close().front(), Said::sent);
   ASSERT_EQ(talk.machine().life().stage(), Opening::Stage::shut);
-  talk.machine().opened_in_vain(1, 7, talk.effects());
+  talk.machine().opened_in_vain(1, 9, talk.effects());
   EXPECT_TRUE(talk.machine().must_close());
   EXPECT_TRUE(talk.was_woken());
   talk.machine().close(talk.effects());
-  EXPECT_TRUE(is_one(talk.messages(), Kind::close_segment));
+  const std::vector<Effect> closing = talk.messages();
+  ASSERT_TRUE(is_one(closing, Kind::close_segment));
+  EXPECT_EQ(closing.front().segment, 9u) << "its number in this opening";
+}
+
+TEST(Conversation, Open2AnOpeningThatIsAnsweredTooLateIsClosedByWhoeverClosesTheSegment) {
+  Talk talk;
+  talk.lose(1);
+  (void)talk.was_woken();
+  talk.machine().opened_in_vain(2, 9, talk.effects());
+  EXPECT_FALSE(talk.machine().must_close());
+  EXPECT_FALSE(talk.was_woken());
+  const std::vector<Effect> closing = talk.close();
+  ASSERT_TRUE(is_one(closing, Kind::close_segment));
+  EXPECT_EQ(closing.front().on, 2u);
+  EXPECT_EQ(closing.front().segment, 9u);
 }
 
 TEST(Conversation, Open2ACloseWithoutMemoryIsSentByATick) {
@@ -619,6 +634,11 @@ TEST(Conversation, Conn2AChangeThatTheProgramWasCalledForIsNotDueAgain) {
   EXPECT_EQ(talk.machine().take_change(), 3u);
   talk.answered({}, told, 1);
   EXPECT_EQ(talk.machine().change_due_ns(), Conversation::never_due_ns);
+  talk.pushed(0, 3);
+  EXPECT_EQ(talk.machine().change_due_ns(), Conversation::never_due_ns);
+  talk.pushed(3, 4);
+  EXPECT_EQ(talk.machine().change_due_ns(), 0);
+  EXPECT_EQ(talk.machine().take_change(), 4u);
 }
 
 TEST(Conversation, AMessageWithoutMemoryIsSentAnotherTime) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/notify.gen.h"
 #include "session/frames_fixture.h"
 
 namespace iw::session {
@@ -219,6 +220,35 @@ TEST(Frames, Frame3AWriterGivesAsManyFramesAsTheBudgetTakesAndOneAtLeast) {
     ASSERT_TRUE(feed(reader, bytes, 70'000, out)) << reader.why();
     const std::span<const std::byte> got = out.back().bulk.bytes();
     EXPECT_TRUE(std::equal(got.begin(), got.end(), bulk.begin(), bulk.end()));
+  }
+}
+
+// And a chunk that others follow together with the head of the next.
+TEST(Frames, ALargeChunkIsReceivedWhereItStays) {
+  constexpr std::size_t chunk = protocol::MAX_CHUNK_BYTES;
+  for (const std::size_t last : {std::size_t{8191}, std::size_t{8192}}) {
+    const Bytes bytes = message(message_type::PUSH, 9, {}, pattern(chunk + last));
+    FrameReader reader;
+    std::vector<Message> out;
+    std::size_t at = 0;
+    const auto feed_up_to = [&](std::size_t end) {
+      const std::span<const std::byte> part = std::span(bytes).subspan(at, end - at);
+      ASSERT_EQ(reader.space().put(part), part.size());
+      ASSERT_TRUE(reader.received(part.size(), out));
+      at = end;
+    };
+    feed_up_to(24);
+    EXPECT_EQ(reader.space().first.size(), chunk);
+    EXPECT_EQ(reader.space().rest.size(), 512u);
+    feed_up_to(24 + chunk - 8192);
+    EXPECT_EQ(reader.space().first.size(), 8192u);
+    feed_up_to(24 + chunk + 24);
+    EXPECT_EQ(reader.space().first.size() == last, last == 8192);
+    EXPECT_TRUE(reader.space().rest.empty());
+    feed_up_to(bytes.size());
+    ASSERT_EQ(out.size(), 2u);
+    EXPECT_EQ(out[1].bulk.size_bytes(), chunk + last);
+    EXPECT_EQ(out[1].frame_bytes, bytes.size());
   }
 }
 

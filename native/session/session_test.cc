@@ -408,6 +408,93 @@ TEST(CopyState, TheEmptySegmentIsACopy) {
   EXPECT_EQ(state.have(), v(0));
 }
 
+TEST(CopyState, OnlyTheEmptySegmentNeedsNoDiff) {
+  CopyState none;
+  none.up_to_date(v(4), 10);
+  EXPECT_FALSE(none.has_copy());
+  CopyState state = copy_at(3);
+  state.up_to_date(v(0), 10);
+  EXPECT_EQ(state.have(), v(3));
+  CopyState staged;
+  EXPECT_TRUE(staged.stage(diff(0, 3)));
+  staged.up_to_date(v(0), 10);
+  EXPECT_FALSE(staged.has_copy());
+}
+
+TEST(CopyState, ACopyReachesEarlierVersionsOfItsIncarnation) {
+  const CopyState state = copy_at(3);
+  for (const std::uint64_t number : {0, 1, 2, 3}) EXPECT_TRUE(state.reaches(v(number)));
+  EXPECT_FALSE(state.reaches(v(4)));
+  EXPECT_FALSE(state.reaches(v(2, 2)));
+  version_stamp other = v(3);
+  ++other.chain;
+  EXPECT_FALSE(state.reaches(other));
+}
+
+TEST(CopyState, Fresh2AnOlderConfirmationTakesNothingBack) {
+  CopyState state = copy_at(3);
+  state.up_to_date(v(3), 5000);
+  state.up_to_date(v(3), 4000);
+  EXPECT_EQ(state.knowledge(0, 0).confirmed_ns, 5000);
+  EXPECT_EQ(state.knowledge(0, 0).newest_as_of_ns, 5000);
+  EXPECT_EQ(state.as_of_notified(v(3)), 5000);
+  EXPECT_EQ(state.as_of_notified(v(2)), coherence::never_ns);
+  EXPECT_EQ(state.as_of_notified(v(9, 2)), coherence::never_ns);
+}
+
+TEST(CopyState, Not4ADiffThatIsHereAlreadyIsCreditedAndNotLost) {
+  CopyState state = copy_at(4);
+  const CopyState::Asked asked = state.asked();
+  EXPECT_TRUE(state.stage(diff(3, 4, true)));
+  EXPECT_FALSE(state.has_staged());
+  EXPECT_FALSE(state.has_lost_since(asked));
+  EXPECT_EQ(state.take_credit(11), 0u);
+  EXPECT_EQ(state.take_credit(10), 10u);
+}
+
+TEST(CopyState, DiffsBehindOneThatWasNotAppliedLeadNowhere) {
+  CopyState state = copy_at(3);
+  EXPECT_TRUE(state.stage(diff(3, 4, true)));
+  EXPECT_TRUE(state.stage(diff(4, 5, true)));
+  state.dropped(*state.take_staged());
+  EXPECT_FALSE(state.take_staged().has_value());
+  EXPECT_EQ(state.take_credit(1), 20u);
+  EXPECT_EQ(state.have(), v(3));
+}
+
+TEST(CopyState, Not4DiffsOfALostConnectionNeedNoCredit) {
+  CopyState state = copy_at(3);
+  EXPECT_TRUE(state.stage(diff(3, 4, true)));
+  state.keep_credit(7);
+  state.connection_lost();
+  apply_all(state);
+  EXPECT_EQ(state.have(), v(4));
+  EXPECT_EQ(state.take_credit(1), 0u);
+}
+
+TEST(CopyState, AClearedCopyKnowsNothing) {
+  CopyState state = copy_at(3);
+  state.subscribed({}, v(3), 500);
+  EXPECT_TRUE(state.stage(diff(3, 4, true)));
+  state.begins({9, v(4), v(5)});
+  state.keep_credit(7);
+  state.not_recent(v(9));
+  state.clear();
+  EXPECT_FALSE(state.has_copy() || state.has_staged());
+  for (const version_stamp& one : {state.have(), state.had(), state.newest(), state.reach()}) {
+    EXPECT_EQ(one, version_stamp{});
+  }
+  EXPECT_FALSE(state.subscription().has_value());
+  EXPECT_EQ(state.take_credit(1), 0u);
+  EXPECT_EQ(state.knowledge(0, 0).confirmed_ns, coherence::never_ns);
+  // As new: the first copy is promised at once.
+  EXPECT_TRUE(state.stage(diff(0, 5)));
+  apply_all(state);
+  state.subscribed({}, v(5), 600);
+  EXPECT_TRUE(state.knowledge(0, 0).promised);
+  EXPECT_EQ(state.will_reach(), v(5));
+}
+
 TEST(CopyState, Not1AfterNotRecentNothingIsPromisedUntilTheCopyIsTheNewest) {
   CopyState state = copy_at(3);
   state.subscribed({}, v(3), 0);
