@@ -4,6 +4,7 @@ import collections
 import contextlib
 import os
 import pathlib
+import signal
 
 PROGRESS_EVERY = 20
 
@@ -24,6 +25,8 @@ class Report(contextlib.AbstractContextManager):
 
     def __init__(self, room, total):
         self.room, self.total = room, total
+        # One that runs in the background is not asked otherwise.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         self.counts = collections.Counter()
         self.path = unseen_path(room)
         self.path.parent.mkdir(exist_ok=True)

@@ -676,6 +676,77 @@ TEST(Conversation, Poll1TheWatchThatARefusedSubscribeLeftIsEndedWhenNobodyWantsI
   EXPECT_TRUE(is_one(talk.ticked(), Kind::unsubscribe));
 }
 
+TEST(Conversation, Poll1ACopyThatChangesMoreOftenThanItIsReadIsWatchedNoMore) {
+  for (const bool pushes : {false, true}) {
+    Talk talk;
+    for (int i = 0; i < 3; ++i) talk.machine().state().adaptation.asked(true);
+    talk.machine().watch(talk.effects());
+    const std::vector<Effect> asked = talk.messages();
+    ASSERT_TRUE(is_one(asked, Kind::subscribe));
+    talk.said(asked.front(), Said::sent);
+    talk.answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED}, 1);
+    (void)talk.was_woken();
+    for (std::uint64_t number = 1; number <= 3; ++number) {
+      EXPECT_FALSE(talk.machine().has_unsaid());
+      EXPECT_FALSE(talk.was_woken());
+      if (pushes) {
+        talk.pushed(number - 1, number);
+      } else {
+        talk.answered(
+            {}, {.type = message_type::NOT_RECENT, .is_notification = true, .number = number}, 1);
+      }
+    }
+    EXPECT_TRUE(talk.machine().has_unsaid());
+    EXPECT_FALSE(talk.machine().is_at_rest());
+    EXPECT_TRUE(talk.was_woken());
+    EXPECT_TRUE(is_one(talk.ticked(), Kind::unsubscribe));
+  }
+}
+
+TEST(Conversation, ARequestNamesItsSegmentWhatIsHereAndItsDeadline) {
+  Talk talk;
+  talk.machine().resolved(model::stamp(4), 0);
+  const protocol::acquire_reader read =
+      talk.machine().question({coherence::Model::DELTA, 2.5}, true, 77);
+  EXPECT_EQ(read,
+            (protocol::acquire_reader{7, model::stamp(4), coherence::Model::DELTA, 2.5, true, 77}));
+  EXPECT_EQ(talk.machine().writer_question(78), (protocol::acquire_writer{7, model::stamp(4), 78}));
+  talk.grant(5, 1);
+  talk.machine().release().number(other_session, 12, 0);
+  const protocol::release_writer release = talk.machine().release_message(99);
+  EXPECT_EQ(release.sequence, 12u);
+  EXPECT_EQ(release.parts, (std::vector{protocol::release_part{7, 5, model::stamp(4), 99}}));
+  EXPECT_EQ(talk.machine().resolve_question(), (protocol::resolve_release{7, other_session, 12}));
+  talk.machine().want_serials();
+  EXPECT_EQ(talk.machine().serials_question(), (protocol::more_serials{7, 5, 16}));
+  for (int i = 0; i < 30; ++i) talk.machine().want_serials();
+  EXPECT_EQ(talk.machine().serials_question().count, 65536u);
+}
+
+TEST(Conversation, TicksHaveSomethingToDoUnlessASegmentIsAtRest) {
+  const auto is_at_rest = [](auto happens) {
+    Talk talk;
+    EXPECT_TRUE(talk.machine().is_at_rest());
+    EXPECT_EQ(talk.machine().due_ns(), Conversation::never_due_ns);
+    happens(talk);
+    return talk.machine().is_at_rest();
+  };
+  EXPECT_FALSE(is_at_rest([](Talk& talk) { talk.machine().listen(true); }));
+  EXPECT_FALSE(is_at_rest([](Talk& talk) { talk.grant(5, 1); }));
+  EXPECT_FALSE(is_at_rest([](Talk& talk) { talk.machine().strict_unused(talk.effects()); }));
+  EXPECT_FALSE(is_at_rest([](Talk& talk) { talk.said(talk.close().front(), Said::no_memory); }));
+  EXPECT_FALSE(is_at_rest([](Talk& talk) {
+    talk.answered(message_type::ACQUIRE_WRITER, {.type = message_type::WRITER_ACQUIRED, .fence = 5},
+                  1, true);
+  }));
+  EXPECT_TRUE(is_at_rest([](Talk& talk) {
+    talk.grant(5, 1);
+    EXPECT_EQ(talk.machine().due_ns(), talk.machine().grant().renewal_due_ns());
+    talk.machine().abort(talk.effects());
+    talk.machine().end_writing(talk.effects());
+  }));
+}
+
 TEST(Conversation, Not5ASubscribeTakesThePlaceOfAnUnsubscribeWithoutMemory) {
   Talk talk;
   talk.watch();

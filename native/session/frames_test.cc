@@ -132,6 +132,7 @@ TEST(Frames, ManyIncompleteMessagesAreRefused) {
     ASSERT_TRUE(feed(reader, frame(16, 0, {push, i, 1}), 1000, out));
   }
   EXPECT_FALSE(feed(reader, frame(16, 0, {push, 1000, 1}), 1000, out));
+  EXPECT_EQ(reader.why(), "too many messages are incomplete");
 }
 
 TEST(Frames, Frame1TheLargestThatTheProtocolAllowsAreTaken) {

@@ -514,8 +514,11 @@ TEST(CopyState, Fresh3ThePromiseIsAboutTheDiffsThatWaitAndNotAboutTheCopy) {
   EXPECT_TRUE(state.stage(diff(3, 4)));
   EXPECT_FALSE(state.knowledge(0, 0).promised);
   EXPECT_TRUE(state.with_staged(state.knowledge(0, 0)).promised);
+  EXPECT_EQ(state.with_staged(state.knowledge(0, 0)).copy, v(4));
+  EXPECT_EQ(state.with_staged(state.knowledge(0, 0)).confirmed_ns, 400);
   apply_all(state);
   EXPECT_TRUE(state.knowledge(0, 0).promised);
+  EXPECT_TRUE(state.with_staged(state.knowledge(0, 0)).promised);
 }
 
 // The server counts the client as having it, and says no more of what it changed.
