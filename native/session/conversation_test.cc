@@ -77,6 +77,22 @@ TEST(Conversation, Ses2AnAbortWhoseAnswerWasLostIsSentInTheResumedSession) {
   }
 }
 
+// Else it would count as unanswered for ever.
+TEST(Conversation, Ses2AnAbortWithoutMemoryIsSentOnceMoreAndNotInTheNextConnection) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.machine().abort(talk.effects());
+  talk.said(talk.messages().front(), Said::no_memory);
+  talk.machine().end_writing(talk.effects());
+  const std::vector<Effect> again = talk.returned_late();
+  ASSERT_TRUE(is_one(again, Kind::abort_writer));
+  talk.said(again.front(), Said::sent);
+  talk.answered(message_type::ABORT_WRITER, {.type = message_type::DONE}, 1);
+  talk.lose(1);
+  talk.open(2, first_session);
+  EXPECT_TRUE(talk.returned_late().empty());
+}
+
 TEST(Conversation, Conn4TheLockOfAReleaseThatWasNotSentIsGivenBack) {
   Talk talk;
   talk.grant(5, 1);
@@ -132,6 +148,27 @@ TEST(Conversation, Ses2AGrantOfAnEndedSessionIsLostThoughALaterConnectionResumes
     talk.machine().end_writing(talk.effects());
     EXPECT_EQ(is_one(talk.returned_late(), Kind::abort_writer), is_same);
   }
+}
+
+TEST(Conversation, WhoeverWaitsLooksAgainAfterALossAndAfterAClose) {
+  const auto kinds = [](Talk& talk) {
+    std::vector<Kind> all;
+    for (Effect effect; talk.effects().take(effect);) all.push_back(effect.kind);
+    return all;
+  };
+  const std::vector<Kind> both{Kind::look_again, Kind::wake};
+  Talk lost;
+  lost.lose(2);
+  EXPECT_TRUE(kinds(lost).empty()) << "another connection";
+  lost.lose(1);
+  EXPECT_EQ(kinds(lost), both);
+  Talk vanished;
+  vanished.machine().vanish(0, vanished.effects());
+  EXPECT_EQ(kinds(vanished), (std::vector{Kind::look_again, Kind::wake, Kind::close_segment}));
+  Talk closed;
+  const std::vector<Effect> closing = closed.close();
+  closed.said(closing.front(), Said::sent);
+  EXPECT_EQ(kinds(closed), (std::vector{Kind::look_again}));
 }
 
 TEST(Conversation, TheLibrarysThreadIsWokenForALateGrant) {
@@ -647,62 +684,6 @@ TEST(Conversation, AMessageWithoutMemoryIsSentAnotherTime) {
   EXPECT_EQ(Conversation::said_by(error_code::UNREACHABLE), Said::no_connection);
 }
 
-TEST(Conversation, Poll1AnUnsubscribeWithoutMemoryIsRepeatedByTheNextTick) {
-  Talk talk;
-  talk.watch();
-  talk.machine().listen(false);
-  const std::vector<Effect> first = talk.ticked();
-  ASSERT_TRUE(is_one(first, Kind::unsubscribe));
-  EXPECT_TRUE(talk.ticked().empty());
-  talk.said(first.front(), Said::no_memory);
-  EXPECT_TRUE(talk.machine().has_unsaid());
-  const std::vector<Effect> second = talk.ticked();
-  ASSERT_TRUE(is_one(second, Kind::unsubscribe));
-  talk.said(second.front(), Said::sent);
-  EXPECT_FALSE(talk.machine().has_unsaid());
-  EXPECT_TRUE(talk.ticked().empty());
-}
-
-TEST(Conversation, Poll1TheWatchThatARefusedSubscribeLeftIsEndedWhenNobodyWantsIt) {
-  Talk talk;
-  talk.watch();
-  talk.machine().set_bound({coherence::Model::DELTA, 2}, false, {}, talk.effects());
-  talk.said(talk.messages().front(), Said::sent);
-  talk.machine().listen(false);
-  (void)talk.was_woken();
-  talk.answered(message_type::SUBSCRIBE, {.type = message_type::ERROR}, 1);
-  EXPECT_TRUE(talk.was_woken());
-  EXPECT_FALSE(talk.machine().state().subscription().has_value());
-  EXPECT_TRUE(is_one(talk.ticked(), Kind::unsubscribe));
-}
-
-TEST(Conversation, Poll1ACopyThatChangesMoreOftenThanItIsReadIsWatchedNoMore) {
-  for (const bool pushes : {false, true}) {
-    Talk talk;
-    for (int i = 0; i < 3; ++i) talk.machine().state().adaptation.asked(true);
-    talk.machine().watch(talk.effects());
-    const std::vector<Effect> asked = talk.messages();
-    ASSERT_TRUE(is_one(asked, Kind::subscribe));
-    talk.said(asked.front(), Said::sent);
-    talk.answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED}, 1);
-    (void)talk.was_woken();
-    for (std::uint64_t number = 1; number <= 3; ++number) {
-      EXPECT_FALSE(talk.machine().has_unsaid());
-      EXPECT_FALSE(talk.was_woken());
-      if (pushes) {
-        talk.pushed(number - 1, number);
-      } else {
-        talk.answered(
-            {}, {.type = message_type::NOT_RECENT, .is_notification = true, .number = number}, 1);
-      }
-    }
-    EXPECT_TRUE(talk.machine().has_unsaid());
-    EXPECT_FALSE(talk.machine().is_at_rest());
-    EXPECT_TRUE(talk.was_woken());
-    EXPECT_TRUE(is_one(talk.ticked(), Kind::unsubscribe));
-  }
-}
-
 TEST(Conversation, ARequestNamesItsSegmentWhatIsHereAndItsDeadline) {
   Talk talk;
   talk.machine().resolved(model::stamp(4), 0);
@@ -745,19 +726,6 @@ TEST(Conversation, TicksHaveSomethingToDoUnlessASegmentIsAtRest) {
     talk.machine().abort(talk.effects());
     talk.machine().end_writing(talk.effects());
   }));
-}
-
-TEST(Conversation, Not5ASubscribeTakesThePlaceOfAnUnsubscribeWithoutMemory) {
-  Talk talk;
-  talk.watch();
-  talk.machine().listen(false);
-  talk.said(talk.ticked().front(), Said::no_memory);
-  talk.machine().listen(true);
-  const std::vector<Effect> wanted = talk.ticked();
-  ASSERT_TRUE(is_one(wanted, Kind::subscribe));
-  talk.said(wanted.front(), Said::sent);
-  talk.answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED}, 1);
-  EXPECT_TRUE(talk.ticked().empty());
 }
 
 }  // namespace
