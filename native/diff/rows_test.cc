@@ -190,6 +190,32 @@ TEST_F(RowsTest, RecordsArriveWithTheirStringsAndPointers) {
   }
 }
 
+TEST_F(RowsTest, AWrongFieldOfARecordThatArrivesIsRefused) {
+  constexpr std::size_t kCount = 100;
+  Copy writer(registry);
+  writer.begin();
+  auto* const entries = reinterpret_cast<entry*>(writer.allocate(type(&entry_def), kCount).address);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    std::strcpy(entries[i].title, i == 50 ? "the marked title" : "title");
+    entries[i].flag = 1;
+  }
+  const Bytes good = writer.release();
+  const std::string text(reinterpret_cast<const char*>(good.data()), good.size());
+  const std::size_t title = text.find("the marked title");
+  ASSERT_NE(title, std::string::npos);
+  const auto refused = [&](std::size_t at, int byte) {
+    Bytes bad = good;
+    bad[at] = static_cast<std::byte>(byte);
+    Copy reader(registry);
+    return reader.apply(bad).code;
+  };
+  using types::error_code;
+  EXPECT_EQ(refused(title + 3, 'X'), error_code::OK);
+  EXPECT_EQ(refused(title + 3, 0), error_code::BAD_VALUE) << "a NUL inside";
+  EXPECT_EQ(refused(title - 2, 41), error_code::BAD_VALUE) << "beyond its bound";
+  EXPECT_EQ(refused(title + 16, 2), error_code::BAD_VALUE) << "the flag behind it";
+}
+
 TEST_F(RowsTest, StringsSideBySideInARecordArrive) {
   constexpr std::size_t kCount = 100;
   Copy writer(registry);
