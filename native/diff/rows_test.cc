@@ -195,9 +195,14 @@ TEST_F(RowsTest, AWrongFieldOfARecordThatArrivesIsRefused) {
   Copy writer(registry);
   writer.begin();
   auto* const entries = reinterpret_cast<entry*>(writer.allocate(type(&entry_def), kCount).address);
-  for (std::size_t i = 0; i < kCount; ++i) {
+  auto* const there = reinterpret_cast<triple*>(writer.allocate(type(&triple_def)).address);
+  for (std::size_t i = 0; i < kCount; ++i) {  // all change, so that they are one run
     std::strcpy(entries[i].title, i == 50 ? "the marked title" : "title");
+    std::strcpy(entries[i].code, "code");
+    entries[i].kind = 'k';
+    entries[i].amount = 0.5;
     entries[i].flag = 1;
+    entries[i].to = there;
   }
   const Bytes good = writer.release();
   const std::string text(reinterpret_cast<const char*>(good.data()), good.size());
@@ -227,7 +232,7 @@ TEST_F(RowsTest, StringsSideBySideInARecordArrive) {
     families[i].id = static_cast<int>(i);
     families[i].income = static_cast<double>(i) / 2;
     for (std::size_t k = 0; k < 3; ++k) {
-      const std::string name(i * (k + 1) % 31, static_cast<char>('a' + k));
+      const std::string name(1 + i * (k + 1) % 30, static_cast<char>('a' + k));
       std::memcpy(families[i].names[k], name.c_str(), name.size() + 1);
     }
   }
