@@ -683,6 +683,14 @@ TEST(Subscription, Not5NothingOvertakesItsEnd) {
   EXPECT_TRUE(one.lacks({full, true}, std::nullopt));
 }
 
+TEST(WriterGrant, NothingIsHeldKeptOrOwedBeforeTheFirstGrant) {
+  const WriterGrant none;
+  EXPECT_FALSE(none.is_held() || none.is_lost() || none.is_owed());
+  EXPECT_FALSE(none.is_kept() || none.may_stay() || none.may_resume(-1));
+  EXPECT_EQ(none.idle_due_ns(), WriterGrant::never_due_ns);
+  EXPECT_EQ(none.renewal_due_ns(), WriterGrant::never_due_ns);
+}
+
 TEST(WriterGrant, Lock3TheRenewalCountsFromTheRequestsSending) {
   WriterGrant held;
   EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
