@@ -116,9 +116,7 @@ impl Saver {
                 Save::Next(segment, next) => self.next(segment, next).await,
                 Save::Clear(segment) => {
                     self.uncleared.insert(segment);
-                    let cleared = self.clear_all().await;
-                    // After an error the next removal does it, or the next start of a server.
-                    cleared.unwrap_or_else(|error| self.note(&error));
+                    self.clear_all().await;
                 }
                 Save::Empty => {
                     let emptied = self.empty_tables().await;
@@ -417,17 +415,28 @@ impl Saver {
         Ok(())
     }
 
-    async fn clear_all(&mut self) -> Result<(), StoreError> {
-        while let Some(segment) = self.uncleared.first().copied() {
-            self.clear(segment).await?;
-            self.uncleared.remove(&segment);
+    /// Tries each once. One that fails does not keep the others.
+    async fn clear_all(&mut self) {
+        for segment in self.uncleared.clone() {
+            match self.clear(segment).await {
+                Ok(()) => drop(self.uncleared.remove(&segment)),
+                // The next removal tries it again, or the next start of a server.
+                Err(error) => self.note(&error),
+            }
+            if self.connected().is_err() {
+                return;
+            }
         }
-        Ok(())
     }
 
-    /// Removes all that is left of a segment, its row at last.
+    /// Removes all that is left of a removed segment, its row at last. All of that is deleted on
+    /// the connection that has said that the segment is removed: another primary may have lost the
+    /// removal.
     async fn clear(&mut self, segment: u64) -> Result<(), StoreError> {
         self.connect().await?;
+        if !self.is_removed(segment).await? {
+            return Ok(());
+        }
         let all = i64::MAX as u64;
         for table in 0..tables::COUNT {
             let log = format!("log_{table}");
@@ -442,6 +451,13 @@ impl Saver {
             id = segment as i64
         );
         connection.run(&rest).await
+    }
+
+    async fn is_removed(&self, segment: u64) -> Result<bool, StoreError> {
+        let (connection, _) = self.connected()?;
+        let select = "SELECT 1 FROM {s}.segment WHERE id = $1 AND is_removed";
+        let rows = connection.rows(select, &[&(segment as i64)]).await?;
+        Ok(!rows.is_empty())
     }
 
     /// Removes rows of the segment, in transactions that are short, and wait for nothing.

@@ -49,8 +49,8 @@ async fn in_transaction(
     let client = &connection.client;
     let sql = |statement: &str| connection.sql(statement);
     client.batch_execute(&transaction::begin(true)).await?;
-    // Whoever finds this server over takes its row first, too.
-    let hold = sql("SELECT 1 FROM {s}.owner WHERE epoch = $1 FOR NO KEY UPDATE");
+    // Whoever finds this server over takes its row first, too. Its renewals pass meanwhile.
+    let hold = sql("SELECT 1 FROM {s}.owner WHERE epoch = $1 FOR KEY SHARE");
     client.query(&hold, &[&(owner.epoch as i64)]).await?;
     let next = sql("UPDATE {s}.store SET last_epoch = last_epoch + 1 RETURNING last_epoch");
     let claim: i64 = client.query_one(&next, &[]).await?.get(0);

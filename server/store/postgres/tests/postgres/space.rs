@@ -1,6 +1,7 @@
 //! Servers that share the store (spec/space.md).
 
 use crate::session::{append, keep, options};
+use crate::trim::save;
 use crate::{drains, given, roll};
 use interweave_postgres_cluster::{Admin, Cluster};
 use interweave_store::{Elsewhere, RecoveredSegment, SegmentStore, Sought, StoreError};
@@ -329,10 +330,9 @@ fn remove(store: &PostgresStore, segment: u64) {
 fn rows_of_removed_segments_that_could_not_be_removed_are_removed_later(cluster: &Cluster) {
     let admin = cluster.admin();
     let one = join_for_long(cluster.sockets(), "clear", "a");
-    keep(
-        &one,
-        vec![create(1, Synced), create(2, Synced), create(3, Synced)],
-    );
+    keep(&one, (1..=4).map(|id| create(id, Synced)).collect());
+    keep(&one, vec![small(3, 1, 0)]);
+    save(&one, 3, 1).unwrap();
     let removed = "SELECT count(*) FROM clear.segment WHERE is_removed";
     // Without that table it cannot be said that nothing is left of a segment.
     let fail_to_remove = |segment| {
@@ -351,6 +351,19 @@ fn rows_of_removed_segments_that_could_not_be_removed_are_removed_later(cluster:
         std::thread::yield_now();
     }
     fail_to_remove(3);
+    // A new primary may have lost the removal: then the segment is there again.
+    let set_removed = |is| {
+        let update = "UPDATE clear.segment SET is_removed = {is} WHERE id = 3";
+        admin.run(&update.replace("{is}", is));
+    };
+    set_removed("false");
+    remove(&one, 4);
+    while admin.number("SELECT count(*) FROM clear.segment WHERE id = 4") > 0 {
+        std::thread::yield_now();
+    }
+    let pieces = "SELECT count(*) FROM clear.piece WHERE segment = 3";
+    assert_eq!(admin.number(pieces), 2, "its checkpoint");
+    set_removed("true");
     Box::new(one).close(true).unwrap();
     let two = join_for_long(cluster.sockets(), "clear", "b");
     while admin.number(removed) > 0 {
