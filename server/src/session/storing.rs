@@ -268,10 +268,8 @@ impl Engine {
         let segment = self.segments.get(number);
         // The next owner of another one finds in the log all that the checkpoint has.
         let is_waited_for = segment.is_some_and(|s| s.durable == Durability::Memory);
-        if let Err(error) = result.as_ref().map_err(|error| rejection(error)) {
-            if is_waited_for {
-                self.stop_handing(number, &error);
-            }
+        if let (Err(error), true) = (&result, is_waited_for) {
+            self.stop_handing(number, &rejection(error));
         }
         if let Some(s) = self.segments.if_still_there(number) {
             debug_assert!(version <= s.master.newest());
