@@ -550,13 +550,11 @@ impl Member {
                 settled(Err(StoreError::Unknown(error.to_string())));
             }
             Some(Doing::Ending) => self.is_closed = true,
-            Some(
-                Doing::Save { done, .. }
-                | Doing::Looking { done, .. }
-                | Doing::Renewing { done, .. },
-            ) => {
+            Some(Doing::Looking { done, .. } | Doing::Renewing { done, .. }) => {
+                self.watch.begin_anew();
                 done(Err(error.clone()));
             }
+            Some(Doing::Save { done, .. }) => done(Err(error.clone())),
             Some(Doing::Seek(seeking)) => seeking.fail(error),
             Some(Doing::Follow(following)) => following.fail(&self.shared, error),
             Some(Doing::Give(giving)) => giving.fail(&self.shared, error),
@@ -605,7 +603,11 @@ impl Member {
             }
             Some(Doing::Renewing { done, .. }) => {
                 self.reconnect_if(warned, number);
-                done(renewed(result, warned));
+                let renewed = renewed(result, warned);
+                if renewed.is_err() {
+                    self.watch.begin_anew();
+                }
+                done(renewed);
                 None
             }
             Some(Doing::Seek(seeking)) => {

@@ -160,6 +160,7 @@ impl Server {
             let renewed = self.renew(&mut connection, &mut renewals, is_drained).await;
             if let Err(error) = &renewed {
                 connection = None;
+                watch.begin_anew();
                 self.shared.note(error);
             }
             answer.give(renewed);

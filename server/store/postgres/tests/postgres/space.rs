@@ -11,6 +11,7 @@ use interweave_wire::protocol::Durability::{Synced, Written};
 use interweave_wire::protocol::{LogBody, LogKind};
 use std::path::Path;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub const LEASE: Duration = Duration::from_millis(400);
@@ -95,6 +96,7 @@ fn a_store_that_servers_share() {
     let mut cluster = Cluster::start();
     a_segment_has_one_owner_until_that_stops(&cluster);
     a_server_that_renews_is_not_over(&cluster);
+    a_silence_while_nobody_could_renew_does_not_count(&cluster);
     a_server_that_is_over_loses_its_segments_and_stops(&cluster);
     a_server_that_is_started_again_is_not_sent_to_itself(&cluster);
     of_two_living_servers_with_one_address_the_later_stops(&cluster);
@@ -303,6 +305,31 @@ fn two_servers_that_create_a_path_make_one_segment(cluster: &Cluster) {
     kept.recv().unwrap().unwrap();
     assert!(is_at(seek(&two, 1), "a"));
     assert!(is_at(seek(&one, 2), "b"));
+}
+
+/// [SPACE-3]
+fn a_silence_while_nobody_could_renew_does_not_count(cluster: &Cluster) {
+    let silent = join(cluster.sockets(), "silence", "b");
+    keep(&silent, vec![create(1, Synced)]);
+    let clock = Arc::new(Mutex::new(Instant::now()));
+    let pass = |leases| *clock.lock().unwrap() += leases * LEASE;
+    let mut options = options(cluster.sockets(), "silence");
+    options.member = Some(Member {
+        at: address("a"),
+        lease: LEASE,
+    });
+    let shown = Arc::clone(&clock);
+    options.now = Arc::new(move || *shown.lock().unwrap());
+    let (looking, _) = PostgresStore::open(options).unwrap();
+    renew(&looking).unwrap();
+    let admin = cluster.admin();
+    admin.run("ALTER TABLE silence.owner RENAME TO hidden");
+    assert!(renew(&looking).is_err());
+    admin.run("ALTER TABLE silence.hidden RENAME TO owner");
+    pass(10);
+    assert!(is_at(seek(&looking, 1), "b"));
+    pass(1);
+    here(seek(&looking, 1));
 }
 
 fn a_removed_path_is_free(cluster: &Cluster) {
