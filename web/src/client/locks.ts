@@ -55,7 +55,12 @@ export class WriteLock {
     this.end.abort();
   }
 
-  async [asyncDispose](): Promise<void> {
+  /** Undoes the changes, unless the lock was given back or lost. */
+  abandon(): void {
     if (this.end.isHeld()) this.abort();
+  }
+
+  async [asyncDispose](): Promise<void> {
+    this.abandon();
   }
 }

@@ -372,15 +372,14 @@ export class Segment implements Heap {
   ): Promise<T | WriteLock> {
     if (typeof first !== "function") return this.acquireWriter(first ?? {});
     const lock = await this.acquireWriter(second ?? {});
-    let result: T;
     try {
-      result = await first(lock);
-    } catch (error) {
-      if (this.writing !== null) lock.abort();
-      throw error;
+      const result = await first(lock);
+      await lock.release();
+      return result;
+    } finally {
+      // Also where the store has refused the release: nobody else could give the lock back.
+      lock.abandon();
     }
-    await lock.release();
-    return result;
   }
 
   private async acquireWriter(options: LockOptions): Promise<WriteLock> {
