@@ -104,7 +104,7 @@ test("a host of another space is not asked [SPACE-47]", limits, async () => {
   const segment = await (await client(list(one, stranger))).open("/x");
   one.kill();
   await assert.rejects(
-    segment.write({ timeoutMs: 500 }),
+    segment.write({ timeoutMs: 2000 }),
     fails("UNREACHABLE", new RegExp(`${stranger.address} serves another space`)),
   );
   assert.deepEqual(stranger.heard, []);

@@ -118,7 +118,7 @@ test("an owner that stays away is named at the deadline [SPACE-55]", limits, asy
   const owner = await server();
   const asked = (await server()).sendsTo(owner);
   owner.kill();
-  const own = await client(asked, { timeoutMs: 500 });
+  const own = await client(asked, { timeoutMs: 2000 });
   await assert.rejects(own.open("/x"), away(owner.address, asked));
   await assert.rejects(own.remove("/x"), away(owner.address, asked));
   assert.ok(asked.heard.filter((name) => name === "OPEN_SEGMENT").length > 1);

@@ -161,7 +161,7 @@ class HostsTest {
     one.kill();
     InterweaveException wrong =
         assertThrows(
-            InterweaveException.class, () -> segment.write(Duration.ofMillis(500)));
+            InterweaveException.class, () -> segment.write(Duration.ofSeconds(2)));
     assertEquals(Error.UNREACHABLE, wrong.code());
     assertTrue(wrong.getMessage().contains("another space"), wrong.getMessage());
     assertTrue(wrong.getMessage().contains(stranger.address()), wrong.getMessage());

@@ -146,7 +146,7 @@ class OneCopyTest {
     InterweaveException wrong =
         assertThrows(
             InterweaveException.class,
-            () -> segment.write(Duration.ofMillis(500)).close());
+            () -> segment.write(Duration.ofSeconds(2)).close());
     assertTrue(Link.mayPass(wrong) || wrong.code() == Error.TIMED_OUT, wrong.getMessage());
     assertEquals(0, pair[1].heardSoFar());
   }

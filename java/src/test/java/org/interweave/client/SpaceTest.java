@@ -93,7 +93,7 @@ class SpaceTest {
 
   /** That is told of an owner that stays away until the opening's deadline. */
   private void isAway(String owner, SpaceServer asked) {
-    OpenOptions shortly = OpenOptions.DEFAULT.timeout(Duration.ofMillis(500));
+    OpenOptions shortly = OpenOptions.DEFAULT.timeout(Duration.ofSeconds(2));
     InterweaveException wrong =
         assertThrows(InterweaveException.class, () -> client.open(asked.url("/x"), shortly));
     assertEquals(Error.UNREACHABLE, wrong.code(), wrong.getMessage());
