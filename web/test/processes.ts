@@ -89,6 +89,10 @@ export class Server {
     return end(this.child, "SIGTERM");
   }
 
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
   /** The process hears what is said meanwhile when it is resumed. */
   suspend(): void {
     this.child.kill("SIGSTOP");
@@ -108,7 +112,7 @@ export class Server {
  * An address to listen on that the system gives to no other process while a server is started
  * again. Its port is below those that Linux gives to a program that asks for any.
  */
-async function freeAddress(): Promise<string> {
+export async function freeAddress(): Promise<string> {
   for (;;) {
     const port = 20000 + Math.floor(Math.random() * 12000);
     const probe = createServer();
