@@ -7,6 +7,7 @@ import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
+  existsSync,
   mkdtempSync,
   openSync,
   readFileSync,
@@ -113,11 +114,7 @@ export class Patroni {
     const leader = (await this.told()).find(({ role }) => role === "leader");
     const node = this.nodes.find(({ name }) => name === leader?.name);
     if (node === undefined) throw new Error("nobody leads");
-    const file = `${this.folder}/${node.name}/postmaster.pid`;
-    const postmaster = Number(readFileSync(file, "utf8").split("\n")[0]);
-    await kill(node.child);
-    // Its children end without it.
-    process.kill(postmaster, "SIGKILL");
+    await this.killNode(node);
     return node.name;
   }
 
@@ -142,14 +139,24 @@ export class Patroni {
     return readFileSync(`${this.folder}/${name}.log`, "utf8");
   }
 
+  /** Nobody needs the databases any more, and an order to end would wait for other nodes. */
   async stop(): Promise<void> {
-    for (const node of this.nodes) {
-      if (node.child === null) continue;
-      node.child.kill("SIGTERM");
-      await once(node.child, "exit");
-    }
+    for (const node of this.nodes) await this.killNode(node);
     await kill(this.etcd);
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async killNode(node: Node): Promise<void> {
+    await kill(node.child);
+    const file = `${this.folder}/${node.name}/postmaster.pid`;
+    if (!existsSync(file)) return;
+    const postmaster = Number(readFileSync(file, "utf8").split("\n")[0]);
+    try {
+      // Its children end without it.
+      process.kill(postmaster, "SIGKILL");
+    } catch {
+      // It was killed before, and its file is left.
+    }
   }
 
   private beginEtcd(peer: string): void {

@@ -273,17 +273,6 @@ test("without its lock nothing is read or stored, and errors have codes", async 
   );
 });
 
-test("a function whose release is refused gives the lock back", async () => {
-  const segment = await (await client()).open("/full", { quotaBytes: 100 });
-  const fill = () => {
-    for (let i = 0; i < 100; ++i) segment.allocate(t.int);
-  };
-  await assert.rejects(segment.write(fill), fails("TOO_LARGE"));
-  await segment.write(() => void segment.allocate(t.int, { name: "n" }));
-  const other = await (await client()).open("/full");
-  await other.write(() => assert.deepEqual([...other.blocks()].length, 1));
-});
-
 test("a store to a field that does not exist is refused, with the fields there are", async () => {
   const segment = await (await client()).open("/misspelt");
   await segment.write(() => {

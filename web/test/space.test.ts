@@ -274,6 +274,26 @@ test("the next owner is asked what became of a release [SPACE-14, LOCK-9]", limi
   assert.equal(asked.resolved[0]?.sequence, 1n);
 });
 
+test(
+  "a function whose release the store refuses gives the lock back [LOCK-12]",
+  limits,
+  async () => {
+    const owner = await server();
+    const segment = await (await client(owner)).open("/x");
+    const change = () => void segment.allocate(t.int);
+    for (const code of ["STORE_FULL", "STORE_ALONE"] as const) {
+      owner.refusesReleases = ErrorCode[code];
+      await assert.rejects(segment.write(change), fails(code));
+    }
+    // A program that keeps the lock may release it again.
+    const lock = await segment.write();
+    change();
+    await assert.rejects(lock.release(), fails("STORE_ALONE"));
+    lock.abort();
+    assert.equal(owner.heard.filter((name) => name === "ACQUIRE_WRITER").length, 3);
+  },
+);
+
 /** Makes NAME.pem anew, of NAME.key, for that DNS name alone. */
 function certify(folder: string, name: string, dnsName: string): TlsOptions {
   const at = (file: string) => join(folder, file);

@@ -60,6 +60,8 @@ export class SpaceServer {
   owner: Place | null = null;
   /** The first release ends it, unanswered. */
   diesOfReleases = false;
+  /** The error with which it answers releases; null: it takes them. */
+  refusesReleases: ErrorCode | null = null;
   /** The next opening ends it, unanswered. */
   diesOfOpenings = false;
   /** It answers neither openings nor removals. */
@@ -243,6 +245,7 @@ export class SpaceServer {
       case MessageType.LIST_SEGMENTS:
         return list(stream);
       case MessageType.RELEASE_WRITER:
+        if (this.refusesReleases !== null) return refusal(stream, this.refusesReleases);
         if (this.diesOfReleases) this.kill();
         return this.diesOfReleases ? null : this.answerLater(socket, asked);
       case MessageType.ACQUIRE_READER:
@@ -374,6 +377,10 @@ function wishOf(asked: Message): Place | null {
   if (asked.envelope.type !== MessageType.HELLO) return null;
   const to = findField(decodeBody(asked, hello).fields, FieldKey.FIELD_REDIRECT, redirectField);
   return to?.relay === true ? to : null;
+}
+
+function refusal(stream: number, code: ErrorCode): Message {
+  return message(MessageType.ERROR, stream, errorReply, { code, text: "a test", fields: [] });
 }
 
 function sendOn(stream: number, to: Place, relay = false): Message {
