@@ -209,6 +209,26 @@ inline Bytes complete_diff(Copy& copy) {
   return out;
 }
 
+// The blocks of a complete diff, announced without their data.
+inline Bytes metadata_of(Bytes complete) {
+  Reader reading(std::span<const std::byte>(complete).subspan(7));
+  std::size_t keep = 7;
+  while (reading.remaining() != 0) {
+    std::uint8_t tag = 0;
+    std::uint64_t count = 0;
+    Reader body;
+    if (!reading.u8(tag) || !reading.varint(count) || !reading.take(count, body)) {
+      ADD_FAILURE() << "a complete diff cannot be read";
+      return complete;
+    }
+    if (tag == static_cast<std::uint8_t>(Tag::changes)) break;
+    keep = complete.size() - reading.remaining();
+  }
+  complete.resize(keep);
+  complete[4] = std::byte{kMetadataOnly};
+  return complete;
+}
+
 inline void expect_equal(Copy& a, Copy& b) {
   const std::vector<memory::Block> in_a = a.blocks();
   const std::vector<memory::Block> in_b = b.blocks();

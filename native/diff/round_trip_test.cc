@@ -356,21 +356,8 @@ TEST_F(DiffTest, MetadataReservesBlocksThatLaterFill) {
   reinterpret_cast<node_t*>(block.address)[2].key = 5;
   const Bytes diff = writer.release();
 
-  // The same without CHANGES, announced as metadata.
-  Bytes metadata = complete_diff(writer);
-  const Bytes whole = metadata;
-  Reader reading(std::span<const std::byte>(metadata).subspan(7));
-  std::size_t keep = 7;
-  while (reading.remaining() != 0) {
-    std::uint8_t tag = 0;
-    std::uint64_t bytes = 0;
-    Reader body;
-    ASSERT_TRUE(reading.u8(tag) && reading.varint(bytes) && reading.take(bytes, body));
-    if (tag == static_cast<std::uint8_t>(Tag::changes)) break;
-    keep = metadata.size() - reading.remaining();
-  }
-  metadata.resize(keep);
-  metadata[4] = static_cast<std::byte>(kMetadataOnly);
+  const Bytes whole = complete_diff(writer);
+  Bytes metadata = metadata_of(whole);
   ASSERT_TRUE(reader.apply(metadata).ok());
   memory::Block reserved;
   ASSERT_TRUE(reader.heap->find("nodes", reserved));

@@ -1,4 +1,5 @@
-// What an incoming diff says before it is applied, and blocks whose names or places are taken.
+// The facts that an incoming diff tells before it is applied, and blocks whose names or places are
+// taken.
 #include "diff/update.h"
 
 #include <gtest/gtest.h>
@@ -26,23 +27,6 @@ class UpdateTest : public DiffTest {
     const Result result = Update::read(bytes, reader.parts(), reader.limits, update);
     EXPECT_TRUE(result.ok()) << result.text;
     return update;
-  }
-  // The blocks of a complete diff, announced without their data.
-  static Bytes metadata_of(Copy& copy) {
-    Bytes bytes = complete_diff(copy);
-    Reader reading(std::span<const std::byte>(bytes).subspan(7));
-    std::size_t keep = 7;
-    while (reading.remaining() != 0) {
-      std::uint8_t tag = 0;
-      std::uint64_t count = 0;
-      Reader body;
-      EXPECT_TRUE(reading.u8(tag) && reading.varint(count) && reading.take(count, body));
-      if (tag == static_cast<std::uint8_t>(Tag::changes)) break;
-      keep = bytes.size() - reading.remaining();
-    }
-    bytes.resize(keep);
-    bytes[4] = std::byte{kMetadataOnly};
-    return bytes;
   }
   [[nodiscard]] std::uint64_t serial_of(std::string_view name) const {
     memory::Block block;
@@ -73,8 +57,8 @@ TEST_F(UpdateTest, ItSaysItsVersionsAndWhatItHolds) {
   update = read(complete_diff(writer));
   EXPECT_TRUE(update.is_complete());
   EXPECT_EQ(update.to(), 5U);
-  EXPECT_FALSE(read(metadata_of(writer)).is_complete());
-  EXPECT_TRUE(read(metadata_of(writer)).is_metadata_only());
+  EXPECT_FALSE(read(metadata_of(complete_diff(writer))).is_complete());
+  EXPECT_TRUE(read(metadata_of(complete_diff(writer))).is_metadata_only());
 }
 
 TEST_F(UpdateTest, ManyShortRunsAreCountedAlikeByWhoSendsAndWhoReads) {
@@ -171,7 +155,7 @@ TEST_F(UpdateTest, ABlockIsCreatedAsItWasAnnounced) {
   writer.begin();
   (void)writer.allocate(int_type(), 3);
   (void)writer.release();
-  ASSERT_TRUE(reader.apply(metadata_of(writer)).ok());
+  ASSERT_TRUE(reader.apply(metadata_of(complete_diff(writer))).ok());
   for (const bool is_other_type : {false, true}) {
     Copy other(registry);
     other.version = 1;
@@ -202,7 +186,7 @@ TEST_F(UpdateTest, ANamePassesFromAnAnnouncedBlockAndNotToOne) {
   writer.begin(5);
   (void)writer.allocate(int_type(), 1, "name");
   (void)writer.release();
-  ASSERT_TRUE(reader.apply(metadata_of(writer)).ok());
+  ASSERT_TRUE(reader.apply(metadata_of(complete_diff(writer))).ok());
   EXPECT_EQ(serial_of("name"), 5U);
   Copy later(registry);
   later.version = 1;
@@ -213,7 +197,7 @@ TEST_F(UpdateTest, ANamePassesFromAnAnnouncedBlockAndNotToOne) {
   memory::Block block;
   EXPECT_FALSE(reader.heap->find(5, block)) << "nobody announces it any more";
 
-  ASSERT_TRUE(reader.apply(metadata_of(writer)).ok());
+  ASSERT_TRUE(reader.apply(metadata_of(complete_diff(writer))).ok());
   EXPECT_EQ(serial_of("name"), 6U);
   ASSERT_TRUE(reader.heap->find(5, block));
   EXPECT_TRUE(block.is_reserved);
