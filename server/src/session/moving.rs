@@ -194,7 +194,7 @@ impl Engine {
     }
 
     /// Takes requests that have waited.
-    pub(super) fn take_again(&mut self, waiting: Vec<(At, Incoming)>) {
+    fn take_again(&mut self, waiting: Vec<(At, Incoming)>) {
         for (at, incoming) in waiting {
             if self.wire.answered(at.connection, at.stream).is_none() {
                 continue;

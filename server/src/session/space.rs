@@ -274,7 +274,7 @@ impl Engine {
         }
     }
 
-    /// Another server has claimed these segments: whoever has them open asks anew [SPACE-15].
+    /// Another server has claimed these segments: clients that have them open ask anew [SPACE-15].
     /// `asked_about`: the numbers of the segments that the store was asked about. A segment with
     /// another number has been claimed by this server since.
     pub(super) fn lose_segments(&mut self, ids: &[u64], asked_about: &[u32]) {
@@ -287,7 +287,8 @@ impl Engine {
             if segment.is_none_or(|s| s.life == Life::Giving) {
                 continue;
             }
-            let waiting = self.end_handing(number, &lost());
+            // No request waits for its end: these wait while the store is asked.
+            self.end_handing(number, &lost());
             let Some(segment) = self.take_out(number) else {
                 continue;
             };
@@ -301,7 +302,6 @@ impl Engine {
             for connection in creators.chain(segment.users.clients.iter().copied()) {
                 self.wire.close(connection);
             }
-            self.take_again(waiting);
         }
     }
 

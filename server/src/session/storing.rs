@@ -266,7 +266,7 @@ impl Engine {
     fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {
         let is_saved = self.saving.ended(number, result.is_ok());
         let segment = self.segments.get(number);
-        // The next owner of another one finds in the log all that the checkpoint has.
+        // Other segments have all that the checkpoint has in the log, for the next owner.
         let is_waited_for = segment.is_some_and(|s| s.durable == Durability::Memory);
         if let (Err(error), true) = (&result, is_waited_for) {
             self.stop_handing(number, &rejection(error));

@@ -49,6 +49,7 @@ async fn try_claim(connection: &Connection) -> Result<Result<Claim, StoreError>,
     let sql = |statement: &str| connection.sql(statement);
     let notices = connection.notices.count();
     client.batch_execute(&transaction::begin(true)).await?;
+    // In the order of members::HOLD.
     let hold = sql("SELECT 1 FROM {s}.owner ORDER BY epoch FOR UPDATE");
     client.query(&hold, &[]).await?;
     let next = match take_epoch(connection).await? {

@@ -119,11 +119,16 @@ pub async fn end(connection: &Connection, epoch: i64, counter: i64) -> Result<bo
     Ok(connection.rows(is_there, &[&epoch]).await?.is_empty())
 }
 
+/// Holds a server's row until the end of the transaction. Its renewals pass meanwhile.
+///
+/// A transaction takes the rows of owners before the row of the store, and that before those of
+/// segments. Otherwise two of them could wait for each other.
+pub const HOLD: &str = "SELECT 1 FROM {s}.owner WHERE epoch = $1 AND NOT is_clean FOR KEY SHARE";
+
 /// Holds this server's row until the end of the caller's transaction, so that nobody finds it over
 /// meanwhile.
 pub async fn hold(connection: &Connection, epoch: u64) -> Result<(), StoreError> {
-    let hold = "SELECT 1 FROM {s}.owner WHERE epoch = $1 AND NOT is_clean FOR KEY SHARE";
-    match connection.rows(hold, &[&(epoch as i64)]).await?.is_empty() {
+    match connection.rows(HOLD, &[&(epoch as i64)]).await?.is_empty() {
         false => Ok(()),
         true => Err(StoreError::Fenced(
             "it has found this server over".to_string(),

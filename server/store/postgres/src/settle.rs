@@ -5,6 +5,7 @@
 //! database is one sequence, the standby then has everything that is read here.
 
 use crate::connection::Connection;
+use crate::members;
 use crate::outcome;
 use crate::segments::Tail;
 use crate::transaction::{self, Owner};
@@ -49,9 +50,10 @@ async fn in_transaction(
     let client = &connection.client;
     let sql = |statement: &str| connection.sql(statement);
     client.batch_execute(&transaction::begin(true)).await?;
-    // Whoever finds this server over takes its row first, too. Its renewals pass meanwhile.
-    let hold = sql("SELECT 1 FROM {s}.owner WHERE epoch = $1 FOR KEY SHARE");
-    client.query(&hold, &[&(owner.epoch as i64)]).await?;
+    // A server that finds this one over takes its row first, too.
+    client
+        .query(&sql(members::HOLD), &[&(owner.epoch as i64)])
+        .await?;
     let next = sql("UPDATE {s}.store SET last_epoch = last_epoch + 1 RETURNING last_epoch");
     let claim: i64 = client.query_one(&next, &[]).await?.get(0);
     let renew = sql("UPDATE {s}.owner SET claim = $1 WHERE epoch = $2");
