@@ -3,7 +3,6 @@
  * run as the user of PostgreSQL, as docs/operations.md says ("Who promotes the standby").
  */
 import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
@@ -14,7 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { freeAddress } from "./processes.js";
+import { end, freeAddress } from "./processes.js";
 
 const NAMES = ["a", "b", "c"] as const;
 const PROGRAMS = process.env["IW_POSTGRES_BIN"] ?? "/usr/lib/postgresql/15/bin";
@@ -69,7 +68,7 @@ postgresql:
 function ordinaryUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const line = /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync("/etc/passwd", "utf8"));
-  if (line === null) throw new Error("there is no user postgres; install postgresql-15");
+  if (line === null) throw new Error("the user postgres is missing; install postgresql-15");
   return { uid: Number(line[1]), gid: Number(line[2]) };
 }
 
@@ -142,12 +141,12 @@ export class Patroni {
   /** Nobody needs the databases any more, and an order to end would wait for other nodes. */
   async stop(): Promise<void> {
     for (const node of this.nodes) await this.killNode(node);
-    await kill(this.etcd);
+    if (this.etcd !== null) await end(this.etcd, "SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
   }
 
   private async killNode(node: Node): Promise<void> {
-    await kill(node.child);
+    if (node.child !== null) await end(node.child, "SIGKILL");
     const file = `${this.folder}/${node.name}/postmaster.pid`;
     if (!existsSync(file)) return;
     const postmaster = Number(readFileSync(file, "utf8").split("\n")[0]);
@@ -215,11 +214,4 @@ export class Patroni {
   private async until(is: (told: Told[]) => boolean): Promise<void> {
     while (!is(await this.told())) await new Promise((again) => setTimeout(again, LOOK_MS));
   }
-}
-
-async function kill(child: ChildProcess | null): Promise<void> {
-  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, "exit");
-  child.kill("SIGKILL");
-  await ended;
 }

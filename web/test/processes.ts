@@ -45,8 +45,12 @@ class Lines {
   }
 }
 
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (hasEnded(child)) return;
   child.kill(signal);
   await once(child, "exit");
 }
@@ -90,7 +94,7 @@ export class Server {
   }
 
   get hasEnded(): boolean {
-    return this.child.exitCode !== null || this.child.signalCode !== null;
+    return hasEnded(this.child);
   }
 
   /** The process hears what is said meanwhile when it is resumed. */
@@ -146,7 +150,7 @@ async function begin(listen: string, http: string, options: string[]) {
   return { child, address, web };
 }
 
-/** Runs a command of the program. The command must succeed. */
+/** A command of the program runs, and must succeed. */
 export async function interweave(...words: string[]): Promise<void> {
   const child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"] });
   let text = "";

@@ -217,8 +217,7 @@ export class SpaceServer {
     const there = connect(Number(port), host);
     const { stream } = asked.envelope;
     there.on("error", (error) => {
-      const body = { code: ErrorCode.UNREACHABLE, text: error.message, fields: [] };
-      write(socket, message(MessageType.ERROR, stream, errorReply, body));
+      write(socket, refusal(stream, ErrorCode.UNREACHABLE, error.message));
     });
     this.open.add(there);
     socket.on("close", () => there.destroy());
@@ -245,7 +244,7 @@ export class SpaceServer {
       case MessageType.LIST_SEGMENTS:
         return list(stream);
       case MessageType.RELEASE_WRITER:
-        if (this.refusesReleases !== null) return refusal(stream, this.refusesReleases);
+        if (this.refusesReleases !== null) return refusal(stream, this.refusesReleases, "a test");
         if (this.diesOfReleases) this.kill();
         return this.diesOfReleases ? null : this.answerLater(socket, asked);
       case MessageType.ACQUIRE_READER:
@@ -305,8 +304,7 @@ export class SpaceServer {
   private welcome(asked: Message): Message {
     this.hellos.push(decodeBody(asked, hello));
     if (this.welcomesNobody !== null) {
-      const body = { code: this.welcomesNobody, text: "not now", fields: [] };
-      return message(MessageType.ERROR, asked.envelope.stream, errorReply, body);
+      return refusal(asked.envelope.stream, this.welcomesNobody, "not now");
     }
     const id = new Uint8Array(16).fill(this.space);
     return message(MessageType.WELCOME, asked.envelope.stream, welcome, {
@@ -379,8 +377,8 @@ function wishOf(asked: Message): Place | null {
   return to?.relay === true ? to : null;
 }
 
-function refusal(stream: number, code: ErrorCode): Message {
-  return message(MessageType.ERROR, stream, errorReply, { code, text: "a test", fields: [] });
+function refusal(stream: number, code: ErrorCode, text: string): Message {
+  return message(MessageType.ERROR, stream, errorReply, { code, text, fields: [] });
 }
 
 function sendOn(stream: number, to: Place, relay = false): Message {

@@ -165,10 +165,13 @@ class LivePage implements Page {
   show(target: Target): void {
     this.target = target;
     const { segment } = this;
+    const read = () =>
+      void segment.read(() => this.update(segment.version), { timeoutMs: 2000 }).catch(passing);
+    if (this.client.isConnected && segment.isConnected) return read();
+    // There is only this copy, and the header says how old it is.
     const bound = segment.coherence;
-    // Without a connection there is only this copy, and the header says how old it is.
-    if (!this.client.isConnected || !segment.isConnected) segment.coherence = Coherence.none;
-    void segment.read(() => this.update(segment.version), { timeoutMs: 2000 }).catch(passing);
+    segment.coherence = Coherence.none;
+    read();
     segment.coherence = bound;
   }
 
