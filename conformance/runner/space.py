@@ -60,7 +60,7 @@ class Member(Server):
 
 
 class Command(Lines):
-    """Runs a command beside the clients. The command must succeed."""
+    """A command that runs beside the clients. It must succeed."""
 
     def __init__(self, words):
         super().__init__(" ".join(words), words)

@@ -1,5 +1,5 @@
-// What simulations see of a conversation: they know states again by it, so states that differ must
-// not look alike.
+// Descriptions of conversations. Simulations know states again by them, so states that differ must
+// have different descriptions.
 #include <gtest/gtest.h>
 
 #include <cstdint>

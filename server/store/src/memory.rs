@@ -80,7 +80,7 @@ mod tests {
     use std::ops::Bound;
     use std::sync::mpsc::channel;
 
-    /// What the store answers.
+    /// Returns the store's answer.
     fn told<T: Send + 'static>(ask: impl FnOnce(Box<dyn FnOnce(T) + Send>)) -> T {
         let (tell, answer) = channel();
         ask(Box::new(move |told| tell.send(told).unwrap()));

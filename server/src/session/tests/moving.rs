@@ -689,7 +689,7 @@ fn space_24_a_drain_is_answered_when_a_renewal_has_said_so() {
     assert!(world.says_drained, "each renewal says so");
 }
 
-/// Whoever empties the server would not see a segment that comes to it afterwards.
+/// An operator who empties the server would not see a segment that comes to it afterwards.
 #[test]
 fn space_24_a_drain_waits_for_claims_and_creations_that_began_before() {
     let mut world = member();

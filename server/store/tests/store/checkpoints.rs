@@ -198,7 +198,7 @@ fn a_group_that_fills_a_log_file_to_its_last_byte_goes_into_it() {
     assert_eq!(logs(dir.path()).len(), 2);
 }
 
-/// What the log files in the directory hold: how many they are, and their bytes to the last record.
+/// Returns the number of the log files in the directory, and their bytes to the last record.
 fn log_in(dir: &Path) -> (u64, u64) {
     let end = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap();
