@@ -128,6 +128,12 @@ impl Network {
         Some(self.links.get(&connection)?.server)
     }
 
+    /// Also those that the client has closed, while something is on its way.
+    pub fn connections_of(&self, client: usize) -> Vec<u64> {
+        let of_client = self.links.iter().filter(|(_, link)| link.client == client);
+        of_client.map(|(connection, _)| *connection).collect()
+    }
+
     pub fn delay_ns(&mut self) -> u64 {
         self.random.skewed(self.delays_ns.0, self.delays_ns.1)
     }

@@ -7,7 +7,7 @@ use super::member::member_at;
 use crate::client::{decoded, error_of};
 use crate::env::{Env, Event, MS, SECOND};
 use crate::history::{violation, Checked};
-use crate::network::Item;
+use crate::network::{Item, Side};
 use crate::plan::moves::Order;
 use crate::random::Random;
 use bytes::Bytes;
@@ -105,6 +105,15 @@ impl Mover {
             self.links.close(env, server);
             self.links.lost(env, server);
         }
+    }
+
+    /// It hangs up, and nothing that it has sent arrives any more: a drain that arrived after the
+    /// faults would last for ever.
+    pub fn fall_silent(&mut self, env: &mut Env) {
+        for connection in env.net.connections_of(self.number) {
+            env.break_connection(connection, &[Side::Server]);
+        }
+        self.hang_up(env);
     }
 
     pub fn order(

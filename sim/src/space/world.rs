@@ -323,7 +323,7 @@ impl SpaceWorld<'_> {
         }
         self.database.calm(&mut self.env);
         self.with_mover(|mover, env| {
-            mover.hang_up(env);
+            mover.fall_silent(env);
             Ok(())
         })?;
         self.begin_calm_of_servers()?;
