@@ -10,9 +10,10 @@ module interweave_interface
   public :: IW_EROLLED_BACK, IW_ESTORE_FULL, IW_EQUOTA, IW_ETOO_LARGE, IW_ENO_MEMORY, IW_EBAD_POINTER
   public :: IW_EBAD_VALUE, IW_EBAD_ARGUMENT, IW_EFORKED, IW_ESTRAY_WRITE, IW_EREAD_ONLY, IW_ESTALE
   public :: IW_ESTOPPING, IW_EREMOVED, IW_EDAMAGED, IW_ECANCELLED, IW_EINTERNAL, IW_ESEGMENT_LOST
-  public :: IW_EREDIRECTED, IW_ESTORE_ALONE, IW_CREATE, IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED
-  public :: IW_FRESH, IW_FULL, IW_STRICT, IW_NULL, IW_DELTA, IW_TEMPORAL, IW_DIFF, IW_CONNECTED
-  public :: IW_DISCONNECTED, IW_LOST, IW_open_options, IW_copy_state, IW_stats_t
+  public :: IW_EREDIRECTED, IW_ESTORE_ALONE, IW_ESTORE_AWAY, IW_CREATE, IW_READ_ONLY, IW_MEMORY
+  public :: IW_WRITTEN, IW_SYNCED, IW_FRESH, IW_FULL, IW_STRICT, IW_NULL, IW_DELTA, IW_TEMPORAL
+  public :: IW_DIFF, IW_CONNECTED, IW_DISCONNECTED, IW_LOST, IW_open_options, IW_copy_state
+  public :: IW_stats_t
   public :: error_names
 
   ! What functions return that are integers: 0, or one of these.
@@ -89,9 +90,11 @@ module interweave_interface
   integer(c_int), parameter :: IW_EREDIRECTED = -35
   ! The database has no synchronous standby: reads continue, writes fail.
   integer(c_int), parameter :: IW_ESTORE_ALONE = -36
+  ! The database cannot be reached or used: reads continue, writes fail.
+  integer(c_int), parameter :: IW_ESTORE_AWAY = -37
 
   ! The error -n is error_names(n).
-  character(len=16), parameter :: error_names(36) = (/ character(len=16) :: &
+  character(len=16), parameter :: error_names(37) = (/ character(len=16) :: &
     'UNIMPLEMENTED', &
     'MALFORMED', &
     'VERSION_MISMATCH', &
@@ -127,7 +130,8 @@ module interweave_interface
     'INTERNAL', &
     'SEGMENT_LOST', &
     'REDIRECTED', &
-    'STORE_ALONE' /)
+    'STORE_ALONE', &
+    'STORE_AWAY' /)
 
   ! IW_open_options.flags
 

@@ -142,7 +142,8 @@ IW_API int IW_wl_acquire(IW_handle_t h);
  *   IW_ESEGMENT_LOST: the lock is gone. The copy shows the version before the acquire.
  * - IW_EUNREACHABLE: the release was sent, and the server could not be asked for the outcome. The
  *   lock is gone, and the next lock fetches the copy anew.
- * - IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ETIMED_OUT: the lock is still held. Release again or abort.
+ * - IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ESTORE_AWAY, IW_ETIMED_OUT: the lock is still held. Release
+ *   again or abort.
  * - IW_ETOO_LARGE: the server can take no release of this size. The lock is still held. Free some
  *   of the new blocks and release again, or abort.
  * - IW_ENO_MEMORY: usually nothing was sent and the lock is still held. If the release was sent,

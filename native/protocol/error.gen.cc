@@ -50,6 +50,7 @@ bool decode(xdr::Reader& r, error_code& v) {
     case 34:
     case 35:
     case 36:
+    case 37:
       v = static_cast<error_code>(word);
       return true;
     default:
@@ -96,6 +97,7 @@ const char* name_of(error_code v) {
     case error_code::SEGMENT_LOST: return "SEGMENT_LOST";
     case error_code::REDIRECTED: return "REDIRECTED";
     case error_code::STORE_ALONE: return "STORE_ALONE";
+    case error_code::STORE_AWAY: return "STORE_AWAY";
   }
   return "?";
 }

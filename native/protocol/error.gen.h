@@ -90,6 +90,8 @@ enum class error_code : std::int32_t {
   REDIRECTED = 35,
   // The database has no synchronous standby: reads continue, writes fail.
   STORE_ALONE = 36,
+  // The database cannot be reached or used: reads continue, writes fail.
+  STORE_AWAY = 37,
 };
 void encode(xdr::Writer& w, const error_code& v);
 [[nodiscard]] bool decode(xdr::Reader& r, error_code& v);

@@ -23,6 +23,7 @@ Next after_answer(Code code) {
       return Next::again;
     case Code::STORE_FULL:
     case Code::STORE_ALONE:
+    case Code::STORE_AWAY:
     case Code::TIMED_OUT:
     case Code::TOO_LARGE:
       return Next::held;
@@ -89,8 +90,8 @@ Release::Next Release::after_reach(Code code) const {
   if (is_segment_gone(code)) return Next::rolled_back;
   if (was_sent_) return code == Code::UNREACHABLE ? Next::unknown : Next::pause;
   if (code == Code::NO_MEMORY) return Next::unsent;
-  const bool may_pass =
-      code == Code::STORE_FULL || code == Code::STORE_ALONE || code == Code::TIMED_OUT;
+  const bool may_pass = code == Code::STORE_FULL || code == Code::STORE_ALONE ||
+                        code == Code::STORE_AWAY || code == Code::TIMED_OUT;
   return may_pass ? Next::held : Next::rolled_back;
 }
 

@@ -12,7 +12,7 @@
 //                     the segment is gone         rolled_back         rolled_back
 //                     NO_MEMORY                   unsent              pause
 //                     STORE_FULL, STORE_ALONE,
-//                     TIMED_OUT                   held                pause
+//                     STORE_AWAY, TIMED_OUT       held                pause
 //                     any other error             rolled_back         pause
 //   (reached)         by the same session         send                send
 //                     by another session          rolled_back         resolve
@@ -22,7 +22,8 @@
 //                     REDIRECTED                  -                   again
 //                     OK                          -                   committed
 //                     STORE_FULL, STORE_ALONE,
-//                     TIMED_OUT, TOO_LARGE        -                   held
+//                     STORE_AWAY, TIMED_OUT,
+//                     TOO_LARGE                   -                   held
 //                     UNREACHABLE                 -                   unknown
 //                     any other error             -                   rolled_back
 //   resolve           committed, rolled back      -                   committed, rolled_back

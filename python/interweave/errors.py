@@ -261,6 +261,13 @@ class StoreAlone(Error):
     code_name = "STORE_ALONE"
 
 
+class StoreAway(Error):
+    """The database cannot be reached or used: reads continue, writes fail."""
+
+    code = -37
+    code_name = "STORE_AWAY"
+
+
 BY_CODE: Dict[int, Type[Error]] = {
     -1: Unimplemented,
     -2: Malformed,
@@ -298,6 +305,7 @@ BY_CODE: Dict[int, Type[Error]] = {
     -34: SegmentLost,
     -35: Redirected,
     -36: StoreAlone,
+    -37: StoreAway,
 }
 
 __all__ = [
@@ -338,4 +346,5 @@ __all__ = [
     "SegmentLost",
     "Redirected",
     "StoreAlone",
+    "StoreAway",
 ]

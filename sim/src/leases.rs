@@ -335,6 +335,7 @@ impl Leases {
                 // The holder may try again. Or the lock is given back, if its session has ended.
                 ErrorCode::StoreFull
                 | ErrorCode::StoreAlone
+                | ErrorCode::StoreAway
                 | ErrorCode::TimedOut
                 | ErrorCode::TooLarge => {
                     hold.is_releasing = false;

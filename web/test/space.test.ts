@@ -281,16 +281,16 @@ test(
     const owner = await server();
     const segment = await (await client(owner)).open("/x");
     const change = () => void segment.allocate(t.int);
-    for (const code of ["STORE_FULL", "STORE_ALONE"] as const) {
+    for (const code of ["STORE_FULL", "STORE_ALONE", "STORE_AWAY"] as const) {
       owner.refusesReleases = ErrorCode[code];
       await assert.rejects(segment.write(change), fails(code));
     }
     // A program that keeps the lock may release it again.
     const lock = await segment.write();
     change();
-    await assert.rejects(lock.release(), fails("STORE_ALONE"));
+    await assert.rejects(lock.release(), fails("STORE_AWAY"));
     lock.abort();
-    assert.equal(owner.heard.filter((name) => name === "ACQUIRE_WRITER").length, 3);
+    assert.equal(owner.heard.filter((name) => name === "ACQUIRE_WRITER").length, 4);
   },
 );
 

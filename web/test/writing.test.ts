@@ -110,7 +110,13 @@ const COMMITTED = [0, 1, 1, 0];
 const UNKNOWN = [1, 0, 1, 1];
 
 /** Errors of an answer to a release, after which the lock is still held. */
-const HOLDING: readonly Code[] = ["TOO_LARGE", "TIMED_OUT", "STORE_FULL", "STORE_ALONE"];
+const HOLDING: readonly Code[] = [
+  "TOO_LARGE",
+  "TIMED_OUT",
+  "STORE_FULL",
+  "STORE_ALONE",
+  "STORE_AWAY",
+];
 
 test("the lock is held after a release that the server refuses so [LOCK-12]", async () => {
   for (const answer of HOLDING) {

@@ -55,7 +55,9 @@ pub fn write(
     let diff = all_equal(copy, &lock, count, value);
     let released = copy.release(client, &lock, diff);
     if let Err(error) = &released {
-        if let Some(ErrorCode::StoreFull | ErrorCode::StoreAlone) = error.code() {
+        if let Some(ErrorCode::StoreFull | ErrorCode::StoreAlone | ErrorCode::StoreAway) =
+            error.code()
+        {
             copy.abort(client, &lock)?;
         }
     }

@@ -217,10 +217,14 @@ fn health_and_readiness_say_how_the_database_is(cluster: &mut Cluster) {
     });
     assert!(server.end().success());
     let server = Server::start(&store(cluster), &[]);
+    let mut client = connect(&server);
+    let mut copy = open(&mut client, "/away", Durability::Synced);
     cluster.stop();
     server.answers("/healthz", (503, "store away"));
     server.answers("/readyz", (503, "store away"));
     assert_eq!(server.metric("store_away"), 1);
+    let refused = write(&mut client, &mut copy, 1, 100, 7).expect_err("no database");
+    assert_eq!(refused.code(), Some(ErrorCode::StoreAway), "{refused}");
 }
 
 #[test]

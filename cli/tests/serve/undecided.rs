@@ -110,7 +110,7 @@ fn a_primary_that_dies_under_an_append(
     let expected = match released {
         Ok(version) => (version, Some(3)),
         Err(error) => {
-            assert_eq!(error.code(), Some(ErrorCode::StoreFull), "{error}");
+            assert_eq!(error.code(), Some(ErrorCode::StoreAway), "{error}");
             (2, Some(2))
         }
     };

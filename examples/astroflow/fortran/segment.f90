@@ -116,7 +116,7 @@ contains
   function keeps_lock() result(keeps)
     logical :: keeps
 
-    keeps = any(IW_errno() == (/ IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ETIMED_OUT /))
+    keeps = any(IW_errno() == (/ IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ESTORE_AWAY, IW_ETIMED_OUT /))
   end function keeps_lock
 
   ! Whether the thread's last failure is one that ends by itself.
@@ -124,7 +124,7 @@ contains
     logical :: may
 
     may = any(IW_errno() == (/ IW_ETIMED_OUT, IW_EUNREACHABLE, IW_EFENCED, IW_EROLLED_BACK, &
-      IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ESTALE, IW_ESTOPPING /))
+      IW_ESTORE_FULL, IW_ESTORE_ALONE, IW_ESTORE_AWAY, IW_ESTALE, IW_ESTOPPING /))
   end function may_pass
 
 end module flow_segment

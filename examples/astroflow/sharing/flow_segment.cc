@@ -86,8 +86,8 @@ Traffic FlowSegment::traffic() const {
 bool FlowSegment::release() {
   if (IW_wl_release(handle_) == 0) return true;
   const int error = IW_errno();
-  const bool is_held =
-      error == IW_ESTORE_FULL || error == IW_ESTORE_ALONE || error == IW_ETIMED_OUT;
+  const bool is_held = error == IW_ESTORE_FULL || error == IW_ESTORE_ALONE ||
+                       error == IW_ESTORE_AWAY || error == IW_ETIMED_OUT;
   if (is_held) IW_wl_abort(handle_);
   return false;
 }
@@ -100,6 +100,7 @@ bool may_pass() {
     case IW_EROLLED_BACK:
     case IW_ESTORE_FULL:
     case IW_ESTORE_ALONE:
+    case IW_ESTORE_AWAY:
     case IW_ESTALE:
     case IW_ESTOPPING:
       return true;

@@ -391,7 +391,8 @@ impl World {
         let text = || "fuzz".to_string();
         let result = match how {
             0x80..=0x87 => Err(StoreError::Full(text())),
-            0x88..=0x8f => Err(StoreError::Io(text())),
+            0x88..=0x8b => Err(StoreError::Io(text())),
+            0x8c..=0x8f => Err(StoreError::Away(text())),
             0x90..=0x97 => Err(StoreError::TooLarge { bytes: 9, limit: 8 }),
             0x98..=0x9f => Err(StoreError::Damaged {
                 file: text(),

@@ -40,6 +40,7 @@ pub const NUMBERS: &[&str] = &[
     "ESEGMENT_LOST",
     "EREDIRECTED",
     "ESTORE_ALONE",
+    "ESTORE_AWAY",
     "CREATE",
     "READ_ONLY",
     "MEMORY",

@@ -48,7 +48,9 @@ enum {
   IW_ESEGMENT_LOST = -34,    /* The segment came back without what this process had: reopen it. */
   IW_EREDIRECTED = -35,      /* Another server has the segment; the text says its address. */
   /* The database has no synchronous standby: reads continue, writes fail. */
-  IW_ESTORE_ALONE = -36
+  IW_ESTORE_ALONE = -36,
+  /* The database cannot be reached or used: reads continue, writes fail. */
+  IW_ESTORE_AWAY = -37
 };
 
 /* IW_open_options.flags */

@@ -54,6 +54,7 @@ inline constexpr NamedError named_errors[] = {
   {IW_ESEGMENT_LOST, "SEGMENT_LOST"},
   {IW_EREDIRECTED, "REDIRECTED"},
   {IW_ESTORE_ALONE, "STORE_ALONE"},
+  {IW_ESTORE_AWAY, "STORE_AWAY"},
 };
 
 struct NamedStatistic {

@@ -262,7 +262,7 @@ impl Engine {
         let text = doubt.text;
         let result = match decide(&doubt.group, ends) {
             Decision::There => Ok(()),
-            Decision::NotThere => Err(StoreError::Io(format!(
+            Decision::NotThere => Err(StoreError::Away(format!(
                 "the store has rolled the change back: {text}; nothing of it is kept, so it can be \
                  tried again"
             ))),
@@ -289,7 +289,11 @@ impl Engine {
 fn may_pass(error: &StoreError) -> bool {
     matches!(
         error,
-        StoreError::Io(_) | StoreError::Alone(_) | StoreError::Full(_) | StoreError::Unknown(_)
+        StoreError::Io(_)
+            | StoreError::Alone(_)
+            | StoreError::Away(_)
+            | StoreError::Full(_)
+            | StoreError::Unknown(_)
     )
 }
 

@@ -126,7 +126,7 @@ pub fn common_version(version_min: u32, version_max: u32) -> Option<u32> {
 /// Returns the code as a client of that version knows it [ERR-1].
 pub fn code_for(version: u32, code: ErrorCode) -> ErrorCode {
     match code {
-        ErrorCode::StoreAlone if version < 3 => ErrorCode::StoreFull,
+        ErrorCode::StoreAlone | ErrorCode::StoreAway if version < 3 => ErrorCode::StoreFull,
         known => known,
     }
 }

@@ -42,6 +42,7 @@ impl Engine {
             error,
             StoreError::Full(_)
                 | StoreError::Alone(_)
+                | StoreError::Away(_)
                 | StoreError::Io(_)
                 | StoreError::TooLarge { .. }
         );

@@ -71,7 +71,9 @@ impl Hindrance {
     pub fn text(self) -> &'static str {
         match self {
             Hindrance::Alone => "the database has no synchronous standby (STORE_ALONE)",
-            Hindrance::Away => "the database cannot be reached, or a setting of it is wrong",
+            Hindrance::Away => {
+                "the database cannot be reached, or a setting of it is wrong (STORE_AWAY)"
+            }
             Hindrance::Full => "the database has no space (STORE_FULL)",
             Hindrance::Unknown => "the store has not taken the renewal in time",
         }

@@ -34,6 +34,7 @@ pub fn rejection(error: &StoreError) -> Rejection {
     let code = match error {
         StoreError::Full(_) | StoreError::Io(_) => ErrorCode::StoreFull,
         StoreError::Alone(_) => ErrorCode::StoreAlone,
+        StoreError::Away(_) => ErrorCode::StoreAway,
         StoreError::Fenced(_)
         | StoreError::SegmentsFenced(_)
         | StoreError::PathTaken(_)

@@ -10,6 +10,9 @@ pub enum StoreError {
     /// The database has no synchronous standby: nothing of the group was kept. The store continues
     /// once one is attached.
     Alone(String),
+    /// The database cannot be reached, or is not as the store needs it: nothing of the group was
+    /// kept. The store tries again by itself.
+    Away(String),
     /// The operating system failed, or the caller asked for what cannot be.
     Io(String),
     /// Another server has taken the store over; this one must stop.
@@ -42,7 +45,9 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Full(text) => write!(f, "no space is left: {text}; free some"),
-            StoreError::Alone(text) | StoreError::Io(text) => f.write_str(text),
+            StoreError::Alone(text) | StoreError::Away(text) | StoreError::Io(text) => {
+                f.write_str(text)
+            }
             StoreError::Fenced(text) => write!(
                 f,
                 "another server owns the store now: {text}; stop this one"
@@ -88,6 +93,7 @@ impl StoreError {
         match self {
             StoreError::Full(_)
             | StoreError::Alone(_)
+            | StoreError::Away(_)
             | StoreError::Io(_)
             | StoreError::TooLarge { .. }
             | StoreError::Damaged { .. }

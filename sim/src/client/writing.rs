@@ -415,6 +415,7 @@ impl Client {
         match code {
             ErrorCode::StoreFull
             | ErrorCode::StoreAlone
+            | ErrorCode::StoreAway
             | ErrorCode::TimedOut
             | ErrorCode::TooLarge => {
                 self.all_refused(env, &release)?;

@@ -266,7 +266,7 @@ impl Database {
         let open = nodes.filter(|(_, node)| node.is_up && node.is_primary);
         let open: Vec<usize> = open.map(|(number, _)| number).collect();
         let heard = if open.is_empty() {
-            Heard::NotConnected(StoreError::Io("no primary takes connections".into()))
+            Heard::NotConnected(StoreError::Away("no primary takes connections".into()))
         } else {
             let node = *self.random.pick(&open);
             if self.nodes[node].standby.is_none() {

@@ -299,7 +299,7 @@ fn gone(segment: u64) -> StoreError {
 }
 
 fn broke() -> StoreError {
-    StoreError::Io("the connection to the database broke".to_string())
+    StoreError::Away("the connection to the database broke".to_string())
 }
 
 fn io(rollback: Rollback) -> StoreError {
@@ -515,7 +515,7 @@ impl Member {
                 connection.is_connecting = false;
                 if found < timeline {
                     let text = format!("the database is on timeline {found}, after {timeline}");
-                    self.fail(line, &StoreError::Io(text), false);
+                    self.fail(line, &StoreError::Away(text), false);
                 } else {
                     self.timeline = found;
                     connection.session = Some(session);

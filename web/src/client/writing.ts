@@ -41,6 +41,7 @@ const REFUSALS: readonly number[] = [
 const STILL_HELD: readonly number[] = [
   ErrorCode.STORE_FULL,
   ErrorCode.STORE_ALONE,
+  ErrorCode.STORE_AWAY,
   ErrorCode.TIMED_OUT,
   ErrorCode.TOO_LARGE,
 ];

@@ -76,7 +76,7 @@ fn store_18_a_release_that_is_not_there_may_be_tried_again() {
     world.stored(&asked, unknown());
     let end = at(&world, 0);
     settle(&mut world, Ok(vec![(id_of(&asked), end)]));
-    assert_eq!(world.answer(releasing).error(), ErrorCode::StoreFull);
+    assert_eq!(world.answer(releasing).error(), ErrorCode::StoreAway);
     assert!(world.asked.is_empty(), "nothing is sent a second time");
     let again = world.release(1, segment, &grant, 2);
     world.store_all();
@@ -91,6 +91,7 @@ fn store_18_the_store_is_asked_until_it_can_tell() {
     for error in [
         StoreError::Io("no connection".to_string()),
         StoreError::Alone("no standby".to_string()),
+        StoreError::Away("no connection".to_string()),
         StoreError::Unknown("again".to_string()),
     ] {
         settle(&mut world, Err(error));

@@ -46,8 +46,15 @@ fn a_release_on_its_way_to_the_log_outlives_its_lease() {
 
 /// [ERR-1]
 #[test]
-fn a_store_without_a_standby_refuses_so_that_each_client_understands() {
-    for (version, code) in [(2, ErrorCode::StoreFull), (3, ErrorCode::StoreAlone)] {
+fn a_database_that_refuses_does_so_that_each_client_understands() {
+    let alone = StoreError::Alone("no standby".to_string());
+    let away = StoreError::Away("no connection".to_string());
+    for (version, error, code) in [
+        (2, &alone, ErrorCode::StoreFull),
+        (3, &alone, ErrorCode::StoreAlone),
+        (2, &away, ErrorCode::StoreFull),
+        (3, &away, ErrorCode::StoreAway),
+    ] {
         let mut world = World::new(true);
         let hello = Hello {
             version_max: version,
@@ -61,7 +68,7 @@ fn a_store_without_a_standby_refuses_so_that_each_client_understands() {
         let grant = world.lock(1, segment);
         let first = world.release(1, segment, &grant, 1);
         let asked = world.asked.remove(0);
-        world.stored(&asked, Err(StoreError::Alone("no standby".to_string())));
+        world.stored(&asked, Err(error.clone()));
         assert_eq!(world.answer(first).error(), code);
         assert_eq!(world.newest(1, segment).number, 0, "reads continue");
         let again = world.release(1, segment, &grant, 1);
@@ -74,7 +81,7 @@ fn a_store_without_a_standby_refuses_so_that_each_client_understands() {
             }),
         );
         let asked = world.asked.remove(0);
-        world.stored(&asked, Err(StoreError::Alone("no standby".to_string())));
+        world.stored(&asked, Err(error.clone()));
         assert_eq!(world.answer(removing).error(), code);
     }
 }

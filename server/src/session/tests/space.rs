@@ -94,7 +94,7 @@ fn space_2_a_server_without_standing_serves_nobody() {
     for (connection, hindrance, words) in [
         (1, None, "has not taken the renewal in time"),
         (2, Some(Hindrance::Alone), "STORE_ALONE"),
-        (3, Some(Hindrance::Away), "cannot be reached"),
+        (3, Some(Hindrance::Away), "STORE_AWAY"),
         (4, Some(Hindrance::Full), "STORE_FULL"),
     ] {
         if let Some(hindrance) = hindrance {

@@ -44,7 +44,7 @@ impl Checked {
             Some(mend) if self.name == STANDBY => {
                 Err(StoreError::Alone(format!("{}: {mend}", self.found)))
             }
-            Some(mend) => Err(StoreError::Io(format!("{}: {mend}", self.found))),
+            Some(mend) => Err(StoreError::Away(format!("{}: {mend}", self.found))),
         }
     }
 }

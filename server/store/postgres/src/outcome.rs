@@ -54,10 +54,22 @@ impl Outcome {
 /// The error as the store says it. The statement had no effect, or only read.
 pub fn failed(error: &Error) -> StoreError {
     let text = text_of(error);
-    match error.code() == Some(&SqlState::DISK_FULL) {
-        true => StoreError::Full(text),
-        false => StoreError::Io(text),
+    match error.code() {
+        Some(&SqlState::DISK_FULL) => StoreError::Full(text),
+        Some(code) if !says_away(code) => StoreError::Io(text),
+        // Without the server's words, nobody has answered.
+        _ => StoreError::Away(text),
     }
+}
+
+/// Whether the server does not serve this store now: it ends, begins, takes no further connection,
+/// lets the role not in, or became a standby.
+fn says_away(code: &SqlState) -> bool {
+    let of_class = ["08", "28", "3D", "57P"];
+    let is_of_class = of_class.iter().any(|class| code.code().starts_with(class));
+    is_of_class
+        || *code == SqlState::TOO_MANY_CONNECTIONS
+        || *code == SqlState::READ_ONLY_SQL_TRANSACTION
 }
 
 /// The server's words, with its hint; of another error all of its causes.

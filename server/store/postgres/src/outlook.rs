@@ -21,7 +21,7 @@ pub async fn look_out(options: &Options, shared: &Shared) {
     loop {
         tokio::time::sleep(PAUSE).await;
         let looking = look(options, shared, &mut connection);
-        let silent = || StoreError::Io(format!("PostgreSQL has said nothing for {PATIENCE:?}"));
+        let silent = || StoreError::Away(format!("PostgreSQL has said nothing for {PATIENCE:?}"));
         let looked = tokio::time::timeout(PATIENCE, looking).await;
         let looked = looked.unwrap_or_else(|_| Err(silent()));
         if looked.is_err() {

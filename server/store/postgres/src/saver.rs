@@ -71,7 +71,7 @@ struct Writing {
 }
 
 fn broke() -> StoreError {
-    StoreError::Io("the connection to PostgreSQL broke during a checkpoint".to_string())
+    StoreError::Away("the connection to PostgreSQL broke during a checkpoint".to_string())
 }
 
 /// One of which the pieces are still coming.

@@ -85,6 +85,8 @@ pub enum ErrorCode {
     Redirected = 35,
     /// The database has no synchronous standby: reads continue, writes fail.
     StoreAlone = 36,
+    /// The database cannot be reached or used: reads continue, writes fail.
+    StoreAway = 37,
 }
 
 impl ErrorCode {
@@ -128,6 +130,7 @@ impl ErrorCode {
             Self::SegmentLost => "SEGMENT_LOST",
             Self::Redirected => "REDIRECTED",
             Self::StoreAlone => "STORE_ALONE",
+            Self::StoreAway => "STORE_AWAY",
         }
     }
 }
@@ -174,6 +177,7 @@ impl TryFrom<i32> for ErrorCode {
             34 => Ok(Self::SegmentLost),
             35 => Ok(Self::Redirected),
             36 => Ok(Self::StoreAlone),
+            37 => Ok(Self::StoreAway),
             _ => Err(XdrError::BadEnum),
         }
     }

@@ -410,6 +410,7 @@ impl SpaceClient {
         match code {
             ErrorCode::StoreFull
             | ErrorCode::StoreAlone
+            | ErrorCode::StoreAway
             | ErrorCode::TimedOut
             | ErrorCode::TooLarge => {
                 self.all_refused(env, &release)?;

@@ -78,6 +78,8 @@ export const ErrorCode = {
   REDIRECTED: 35,
   /* The database has no synchronous standby: reads continue, writes fail. */
   STORE_ALONE: 36,
+  /* The database cannot be reached or used: reads continue, writes fail. */
+  STORE_AWAY: 37,
 } as const;
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 export const errorCode: xdr.Codec<ErrorCode> = xdr.enumeration<ErrorCode>(ErrorCode);

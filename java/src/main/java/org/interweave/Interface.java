@@ -78,7 +78,9 @@ public final class Interface {
     /** Another server has the segment; the text says its address. */
     REDIRECTED(-35),
     /** The database has no synchronous standby: reads continue, writes fail. */
-    STORE_ALONE(-36);
+    STORE_ALONE(-36),
+    /** The database cannot be reached or used: reads continue, writes fail. */
+    STORE_AWAY(-37);
 
     public final int number;
 

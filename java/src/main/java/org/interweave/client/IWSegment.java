@@ -132,9 +132,9 @@ public class IWSegment implements IW_Space, AutoCloseable {
   /**
    * Makes the changes a version, and gives the writer lock back.
    *
-   * @return 0, or the number of an error. After STORE_FULL, STORE_ALONE, TIMED_OUT, TOO_LARGE, and
-   *     an error in a value of the program, the lock is still held. After any other error the
-   *     changes are undone.
+   * @return 0, or the number of an error. After STORE_FULL, STORE_ALONE, STORE_AWAY, TIMED_OUT,
+   *     TOO_LARGE, and an error in a value of the program, the lock is still held. After any other
+   *     error the changes are undone.
    */
   public int wl_release() {
     SegmentLock lock = last();

@@ -93,10 +93,10 @@ public final class WriteLock extends SegmentLock {
   }
 
   /**
-   * Makes the changes a version. The lock is still held after STORE_FULL, STORE_ALONE, TIMED_OUT
-   * and TOO_LARGE, and after an error of this program's values, as BAD_VALUE: the release may be
-   * tried again. After TOO_LARGE it must be a smaller one. After any other error the changes are
-   * undone.
+   * Makes the changes a version. The lock is still held after STORE_FULL, STORE_ALONE, STORE_AWAY,
+   * TIMED_OUT and TOO_LARGE, and after an error of this program's values, as BAD_VALUE: the release
+   * may be tried again. After TOO_LARGE it must be a smaller one. After any other error the changes
+   * are undone.
    *
    * @return the version; the one before if nothing was changed
    */

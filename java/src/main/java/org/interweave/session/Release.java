@@ -74,8 +74,8 @@ public final class Release {
 
   /** Errors after which the lock is still held, if they answer the release. */
   private static boolean isHolding(Error code) {
-    return code == Error.STORE_FULL || code == Error.STORE_ALONE || code == Error.TIMED_OUT
-        || code == Error.TOO_LARGE;
+    return code == Error.STORE_FULL || code == Error.STORE_ALONE || code == Error.STORE_AWAY
+        || code == Error.TIMED_OUT || code == Error.TOO_LARGE;
   }
 
   /** Errors that refuse a whole connection, too, which then says nothing of the release. */

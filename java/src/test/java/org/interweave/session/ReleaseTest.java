@@ -14,7 +14,8 @@ import org.junit.jupiter.api.Test;
 /** What errors mean for a release [LOCK-8, LOCK-9, CONN-4]. */
 class ReleaseTest {
   private static final List<Error> HOLDING =
-      List.of(Error.TOO_LARGE, Error.TIMED_OUT, Error.STORE_FULL, Error.STORE_ALONE);
+      List.of(Error.TOO_LARGE, Error.TIMED_OUT, Error.STORE_FULL, Error.STORE_ALONE,
+          Error.STORE_AWAY);
 
   private final Release release = new Release();
 

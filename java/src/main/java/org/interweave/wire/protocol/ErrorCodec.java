@@ -82,7 +82,9 @@ public final class ErrorCodec {
     /** Another server has the segment; the text says its address. */
     REDIRECTED(35),
     /** The database has no synchronous standby: reads continue, writes fail. */
-    STORE_ALONE(36);
+    STORE_ALONE(36),
+    /** The database cannot be reached or used: reads continue, writes fail. */
+    STORE_AWAY(37);
 
     public final int number;
 
@@ -130,6 +132,7 @@ public final class ErrorCodec {
         case 34 -> SEGMENT_LOST;
         case 35 -> REDIRECTED;
         case 36 -> STORE_ALONE;
+        case 37 -> STORE_AWAY;
         default -> null;
       };
     }

@@ -299,10 +299,10 @@ public final class LockCodec {
   /** Gives the locks back with the changes. [LOCK-7] All parts are committed or none. `sequence`
    * counts the session's releases from 1; [LOCK-8] a release with a sequence that was committed
    * before is answered as it was then and not applied again. On any error the lock is given back and
-   * the segment stays as it was, except STORE_FULL, STORE_ALONE, TIMED_OUT and TOO_LARGE, after which
-   * the lock is still held and the release may be tried again with the same sequence, after TOO_LARGE
-   * with less. UNREACHABLE means that the release was committed before, and that some of its segments
-   * were removed since: a client asks with RESOLVE_RELEASE for each of the others. */
+   * the segment stays as it was, except STORE_FULL, STORE_ALONE, STORE_AWAY, TIMED_OUT and TOO_LARGE,
+   * after which the lock is still held and the release may be tried again with the same sequence,
+   * after TOO_LARGE with less. UNREACHABLE means that the release was committed before, and that some
+   * of its segments were removed since: a client asks with RESOLVE_RELEASE for each of the others. */
   public record ReleaseWriter(
       long sequence,
       List<ReleasePart> parts) {
