@@ -196,7 +196,9 @@ test("pages say that the database is away, and continue when it is back", limits
   await cluster.pauseStandby();
   try {
     // Neither server can renew its lease.
-    await said(page, /^Connection lost for .* · shown: version 1, .* old$/);
+    const shown =
+      /^Connection lost for .* serves nobody; .*; trying again · shown: version 1, .* old$/;
+    await said(page, shown);
     const late = await view(two, "/away");
     await said(late, /^the store .* serves nobody; .*; trying again$/);
     await cluster.resumeStandby();

@@ -21,11 +21,17 @@ const PASSING: number[] = [
   ErrorCode.REDIRECTED,
   ErrorCode.STORE_FULL,
   ErrorCode.STORE_ALONE,
+  ErrorCode.STORE_AWAY,
   ErrorCode.NO_MEMORY,
 ];
 
 const main = document.getElementById("main") as HTMLElement;
 const connection = document.getElementById("connection") as HTMLElement;
+
+/** What a server said of its own accord. Of a server that is gone there is nothing more to say. */
+function reasonOf({ failure }: Client): string {
+  return failure === null || failure.code === ErrorCode.UNREACHABLE ? "" : `: ${failure.message}`;
+}
 
 class Viewer {
   private client: Client | null = null;
@@ -174,7 +180,9 @@ class Viewer {
       const what = isQuiet
         ? `Nothing heard of the ${isOther ? "segment's server" : "server"} for`
         : `Connection ${isOther ? "to the segment's server " : ""}lost for`;
-      setText(connection, `${what} ${Math.round(away / 1000)} s; trying again${shown}`);
+      const seconds = Math.round(away / 1000);
+      const why = isHere ? "" : reasonOf(client);
+      setText(connection, `${what} ${seconds} s${why}; trying again${shown}`);
     }
   }
 

@@ -117,6 +117,11 @@ export class Client {
     return live === null ? lostForMs : now() - heard.at;
   }
 
+  /** Why the last attempt to connect failed; null: it did not, or none has ended yet. */
+  get failure(): InterweaveError | null {
+    return this.link.failure;
+  }
+
   /** Calls back when the connection is lost or made again. Returns a function that ends this. */
   onConnection(watcher: (isConnected: boolean) => void): () => void {
     this.watchers.add(watcher);

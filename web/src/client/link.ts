@@ -109,7 +109,7 @@ export class Link {
   private sequence = 0n;
   private ticker: ReturnType<typeof setInterval> | undefined;
   /** Of the last attempt to reconnect, or of the connection before it. */
-  private failure: InterweaveError | null = null;
+  failure: InterweaveError | null = null;
   private attempts = 0;
   private lostAt = 0;
   /** The pause before the next attempt to reconnect. */
