@@ -112,6 +112,7 @@ mod tests {
         crowd.begin(1, None);
         crowd.begin(2, None);
         crowd.end(7);
+        assert_eq!(crowd.count(), 3);
         assert_eq!(order(crowd), [1, 0, 2]);
     }
 }

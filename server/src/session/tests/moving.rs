@@ -194,7 +194,10 @@ fn space_19_an_owner_whose_writer_does_not_end_in_time_grants_again() {
     let grant = world.lock(1, number);
     let handing = world.send(9, hand_over(1_000));
     let waiting = world.send(2, acquire_writer(number, 60_000));
-    world.pass_talking(1_000, &[1, 2, 9]);
+    world.pass_talking(500, &[1, 2, 9]);
+    world.pass(499);
+    assert!(world.try_answer(handing).is_none());
+    world.pass(1);
     assert_eq!(world.answer(handing).error(), ErrorCode::TimedOut);
     let abort = AbortWriter {
         segment: number,
@@ -364,6 +367,8 @@ fn space_23_clients_that_follow_are_sent_on_over_connections_that_stay() {
     world.store_all();
     world.answer(release);
     let crossing = world.send(1, acquire_writer(number, 60_000));
+    // A client that watches nothing has nothing to be told of the end of its copy.
+    assert!(world.notifications(2, MessageType::NotRecent).is_empty());
     given(&mut world, Ok(to()));
     assert_eq!(world.answer(queued).error(), ErrorCode::Redirected);
     assert_eq!(world.answer(crossing).error(), ErrorCode::Redirected);

@@ -116,6 +116,20 @@ fn space_2_a_server_without_standing_serves_nobody() {
 }
 
 #[test]
+fn space_2_a_renewal_that_failed_is_asked_for_again_a_sixteenth_of_a_lease_later() {
+    let mut world = member();
+    world.pass(u64::from(SPACE_LEASE_MS) / 4);
+    renew(
+        &mut world,
+        Err(StoreError::Away("no connection".to_string())),
+    );
+    world.pass(u64::from(SPACE_LEASE_MS) / 16 - 1);
+    assert_eq!(world.renewals, 0);
+    world.pass(1);
+    renew(&mut world, Ok(()));
+}
+
+#[test]
 fn space_2_standing_ends_two_heartbeats_before_nine_tenths_of_a_lease() {
     let mut world = member();
     world.hello(1);
