@@ -612,6 +612,11 @@ impl SegmentLock {
                 fence: hold.fence,
             });
         }
+        // What was abandoned ends here as well, because the next grant may not come before
+        // something else: otherwise the next deadline would stay past.
+        if self.is_wanted() {
+            self.holder = self.holder.filter(|hold| !hold.is_abandoned(now_ns));
+        }
         let Some(line) = self.line.awake() else {
             return expired;
         };

@@ -412,6 +412,23 @@ fn lock_16_a_grant_kept_over_a_lost_connection_goes_to_who_waits() {
 }
 
 #[test]
+fn lock_16_a_grant_kept_over_a_lost_connection_ends_though_nothing_is_granted() {
+    let mut lock = lock();
+    let fence = kept(&mut lock, 0);
+    assert!(!lock.disconnect(1, 7), "nobody waits");
+    lock.close();
+    assert_eq!(lock.next_deadline_ns(), Some(7 + GRACE_NS));
+    assert_eq!(lock.expire(7 + GRACE_NS - 1, silent), []);
+    assert!(lock.holds(1, fence));
+    assert_eq!(lock.expire(7 + GRACE_NS, silent), []);
+    assert!(!lock.holds(1, fence));
+    assert_eq!(lock.next_deadline_ns(), None);
+    lock.reopen();
+    ask(&mut lock, 2, Kind::Writer);
+    assert_eq!(granted(&mut lock, 7 + GRACE_NS), Some(2));
+}
+
+#[test]
 fn lock_16_a_section_that_is_heard_of_in_its_grace_keeps_its_lock_though_others_wait() {
     for is_renewed in [false, true] {
         let mut lock = lock();

@@ -673,6 +673,25 @@ fn space_24_a_drained_server_claims_and_creates_nothing() {
     );
 }
 
+/// Its grant is over before its lease is, and the server has nothing to do for it meanwhile.
+#[test]
+fn lock_16_a_segment_moves_soon_after_the_client_that_keeps_its_grant_has_died() {
+    for dead_ms in [0, 300] {
+        let mut world = member();
+        hello_keeping(&mut world, 1, [0; 16]);
+        world.hello(9);
+        let number = opened_by(&mut world, 1);
+        kept(&mut world, number);
+        let now_ns = world.now_ns();
+        world.engine.disconnected(now_ns, 1);
+        world.drain();
+        world.pass(dead_ms);
+        world.send(9, hand_over(10_000));
+        world.pass(300);
+        assert_eq!(world.gives.len(), 1);
+    }
+}
+
 #[test]
 fn space_24_a_drain_is_answered_when_a_renewal_has_said_so() {
     let mut world = member();

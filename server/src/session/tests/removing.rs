@@ -1,5 +1,6 @@
 //! A segment of a space is removed, and another server may make it anew at once [SPACE-28..29].
 
+use super::keeping::{hello_keeping, kept};
 use super::space::{claimed, member, sought, PATH};
 use super::*;
 use interweave_store::{Sought, StoreError};
@@ -147,4 +148,27 @@ fn space_29_a_segment_that_was_not_there_may_be_there_again() {
     let second = world.send(1, existing);
     sought(&mut world, Ok(claimed(Durability::Synced)));
     assert_eq!(world.answer(second).type_, MessageType::SegmentOpened);
+}
+
+/// Its grant is over before its lease is, and the server has nothing to do for it meanwhile.
+#[test]
+fn lock_16_a_segment_is_removed_soon_after_the_client_that_keeps_its_grant_has_died() {
+    for dead_ms in [0, 300] {
+        let mut world = member();
+        hello_keeping(&mut world, 1, [0; 16]);
+        world.hello(9);
+        let opening = world.send(1, open(PATH, Durability::Synced));
+        sought(&mut world, Ok(claimed(Durability::Synced)));
+        world.store_all();
+        let number = world.answer(opening).body::<SegmentOpened>().segment;
+        kept(&mut world, number);
+        let now_ns = world.now_ns();
+        world.engine.disconnected(now_ns, 1);
+        world.drain();
+        world.pass(dead_ms);
+        let removing = world.send(9, remove());
+        world.pass(300);
+        world.store_all();
+        assert_eq!(world.answer(removing).type_, MessageType::Done);
+    }
 }
