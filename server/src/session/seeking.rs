@@ -67,9 +67,15 @@ impl Engine {
         }
     }
 
+    /// Whether looks may claim segments.
+    fn claims(&self) -> bool {
+        let is_drained = self.space.as_ref().is_some_and(|space| space.is_drained);
+        !is_drained || planted::is_in(Defect::DrainForgotten)
+    }
+
     fn begin_look(&mut self, path: String, waiting: Vec<(At, Incoming)>) {
+        let claims = self.claims();
         if let Some(space) = &mut self.space {
-            let claims = !space.is_drained || planted::is_in(Defect::DrainForgotten);
             let seeking = Seeking {
                 waiting,
                 may_claim: claims,
@@ -85,11 +91,21 @@ impl Engine {
         self.advance(now_ns);
         let space = self.space.as_mut();
         let seeking = space.and_then(|space| space.seeking.remove(path));
-        let Seeking { waiting, late, .. } = seeking.unwrap_or_default();
+        let Seeking {
+            waiting,
+            late,
+            may_claim,
+            ..
+        } = seeking.unwrap_or_default();
         let answer = match found {
             Ok(Found::Here(rebuilt)) => {
                 self.take_over(*rebuilt);
                 None
+            }
+            Ok(Found::Absent) if may_claim && !self.claims() => {
+                // The server was drained since. Another one may make the segment.
+                self.begin_look(path.to_string(), [waiting, late].concat());
+                return self.tell_drained();
             }
             Ok(Found::Absent) => self.check_claims().err(),
             Ok(Found::Elsewhere(elsewhere)) => {

@@ -738,6 +738,25 @@ fn space_24_a_drain_waits_for_claims_and_creations_that_began_before() {
 }
 
 #[test]
+fn space_24_a_creation_whose_look_began_before_a_drain_is_sent_on() {
+    let mut world = member();
+    for connection in [1, 9] {
+        world.hello(connection);
+    }
+    let creating = world.send(1, open("/made", Durability::Synced));
+    let draining = world.send(9, Request::Drain);
+    let late = world.send(1, open("/made", Durability::Synced));
+    super::space::renew(&mut world, Ok(()));
+    sought(&mut world, Ok(Sought::Absent));
+    assert_eq!(world.claims, [true, false], "it is looked for again");
+    assert_eq!(world.answer(draining).type_, MessageType::Done);
+    sought(&mut world, Ok(super::space::elsewhere()));
+    for request in [creating, late] {
+        assert_eq!(world.answer(request).error(), ErrorCode::Redirected);
+    }
+}
+
+#[test]
 fn space_24_a_drain_waits_for_a_creation_that_is_on_its_way() {
     let mut world = member();
     for connection in [1, 9] {
