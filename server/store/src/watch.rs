@@ -5,11 +5,12 @@
 
 use interweave_wire::planted::{self, Defect};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Defects that the simulator does not find where looks begin anew after a failed renewal, because
-/// their causes make renewals fail as well. Each is planted without that second defence.
+/// Defects that the simulator does not find where looks begin anew after renewals that failed or
+/// were late, because their causes make renewals fail as well. Each is planted without that second
+/// defence.
 const HIDDEN: [Defect; 4] = [
     Defect::OverTooSoon,
     Defect::ClaimUnreplicated,
@@ -25,9 +26,33 @@ struct Seen {
     since: Instant,
 }
 
+#[derive(Debug, Default)]
+struct Looks {
+    others: HashMap<i64, Seen>,
+    /// This server's own last renewal was asked for then. It is good for so long.
+    renewed: Option<(Instant, Duration)>,
+}
+
+impl Looks {
+    fn begin_anew(&mut self) {
+        if !HIDDEN.into_iter().any(planted::is_in) {
+            self.others.clear();
+        }
+    }
+
+    /// Begins anew if this server's own lease had run out by then: what kept it from its renewal,
+    /// which may still be on its way, may keep the others from theirs.
+    fn begin_anew_if_late(&mut self, at: Instant) {
+        let is_late = |(asked, lease)| at.saturating_duration_since(asked) >= lease;
+        if self.renewed.is_some_and(is_late) {
+            self.begin_anew();
+        }
+    }
+}
+
 /// The other servers, as this one has seen them. Threads may share it.
 #[derive(Debug, Default)]
-pub struct Watch(Mutex<HashMap<i64, Seen>>);
+pub struct Watch(Mutex<Looks>);
 
 impl Watch {
     /// Takes note of a look that was asked for and answered at these times. It has found that
@@ -46,8 +71,9 @@ impl Watch {
         (epoch, counter): (i64, i64),
         (asked, answered): (Instant, Instant),
     ) -> Duration {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = all.entry(epoch).or_insert(Seen {
+        let mut looks = self.lock();
+        looks.begin_anew_if_late(asked);
+        let seen = looks.others.entry(epoch).or_insert(Seen {
             counter,
             since: answered,
         });
@@ -63,15 +89,25 @@ impl Watch {
     /// This server could not renew its own lease. The store may be away, and then the others cannot
     /// renew theirs: such a silence does not count.
     pub fn begin_anew(&self) {
-        if !HIDDEN.into_iter().any(planted::is_in) {
-            self.forget_all_but(&[]);
-        }
+        self.lock().begin_anew();
+    }
+
+    /// This server has renewed its own lease, which is so long. The renewal was asked for and
+    /// answered at these times.
+    pub fn renewed(&self, lease: Duration, (asked, answered): (Instant, Instant)) {
+        let mut looks = self.lock();
+        looks.begin_anew_if_late(answered);
+        looks.renewed = Some((asked, lease));
     }
 
     /// Forgets the servers that have no row any more.
     pub fn forget_all_but(&self, epochs: &[i64]) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|epoch, _| epochs.contains(epoch));
+        let mut looks = self.lock();
+        looks.others.retain(|epoch, _| epochs.contains(epoch));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Looks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,6 +145,34 @@ mod tests {
         assert!(!saw(20_000), "the store was away");
         assert!(!saw(22_000));
         assert!(saw(22_100));
+    }
+
+    #[test]
+    fn space_3_a_silence_does_not_count_while_a_renewal_is_on_its_way() {
+        let (watch, begin) = (Watch::default(), Instant::now());
+        let saw = |at_ms| watch.saw((7, 4), LEASE, look(begin, at_ms));
+        watch.renewed(LEASE, look(begin, 0));
+        assert!(!saw(100));
+        assert!(!saw(2_000), "the store stands still");
+        assert!(!saw(20_000));
+        assert!(!saw(22_100));
+        // The renewal was asked for before.
+        watch.renewed(LEASE, (begin, begin + Duration::from_millis(22_200)));
+        watch.renewed(LEASE, look(begin, 22_300));
+        assert!(!saw(22_500));
+        watch.renewed(LEASE, look(begin, 24_000));
+        assert!(!saw(24_599));
+        assert!(saw(24_600));
+    }
+
+    #[test]
+    fn space_3_looks_before_a_late_renewal_do_not_count() {
+        let (watch, begin) = (Watch::default(), Instant::now());
+        let saw = |at_ms| watch.saw((7, 4), LEASE, look(begin, at_ms));
+        watch.renewed(LEASE, look(begin, 0));
+        assert!(!saw(100));
+        watch.renewed(LEASE, look(begin, 1_900));
+        assert!(!saw(2_300), "it is over at once");
     }
 
     #[test]

@@ -224,6 +224,7 @@ enum Doing {
     },
     Renewing {
         done: Done,
+        asked: Instant,
         is_drained: bool,
     },
     Seek(Seeking),
@@ -599,15 +600,15 @@ impl Member {
                 is_drained,
             }) => {
                 self.looked(env, asked, &result);
-                Some(Doing::Renewing { done, is_drained })
+                Some(Doing::Renewing {
+                    done,
+                    asked,
+                    is_drained,
+                })
             }
-            Some(Doing::Renewing { done, .. }) => {
+            Some(Doing::Renewing { done, asked, .. }) => {
                 self.reconnect_if(warned, number);
-                let renewed = renewed(result, warned);
-                if renewed.is_err() {
-                    self.watch.begin_anew();
-                }
-                done(renewed);
+                done(self.renewed(renewed(result, warned), (asked, moment(env))));
                 None
             }
             Some(Doing::Seek(seeking)) => {
@@ -687,6 +688,20 @@ impl Member {
             }
         };
         Ok(segments.iter().map(|id| (*id, end(id))).collect())
+    }
+
+    /// Takes note of a renewal that was asked for and answered at these times.
+    fn renewed(
+        &self,
+        result: Result<(), StoreError>,
+        times: (Instant, Instant),
+    ) -> Result<(), StoreError> {
+        let lease = Duration::from_millis(self.about.lease_ms.into());
+        match result {
+            Ok(()) => self.watch.renewed(lease, times),
+            Err(_) => self.watch.begin_anew(),
+        }
+        result
     }
 
     fn looked(&self, env: &Env, asked: Instant, result: &Result<Found, Rollback>) {

@@ -153,15 +153,20 @@ impl Server {
             .member
             .as_ref()
             .map(|member| &*member.at.address);
+        let lease = self.options.member.as_ref().map(|member| member.lease);
         let Seeker { epoch, watch, .. } = &self.seeker;
         let mut renewals = Renewals::new(*epoch, address.unwrap_or_default(), watch);
         while let Some((is_drained, answer)) = asked.recv().await {
             renewals.begin();
+            let begun = self.shared.now();
             let renewed = self.renew(&mut connection, &mut renewals, is_drained).await;
-            if let Err(error) = &renewed {
-                connection = None;
-                watch.begin_anew();
-                self.shared.note(error);
+            match &renewed {
+                Ok(()) => watch.renewed(lease.unwrap_or_default(), (begun, self.shared.now())),
+                Err(error) => {
+                    connection = None;
+                    watch.begin_anew();
+                    self.shared.note(error);
+                }
             }
             answer.give(renewed);
             // After the answer, because it may take a while.

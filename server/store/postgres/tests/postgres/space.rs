@@ -328,7 +328,16 @@ fn a_silence_while_nobody_could_renew_does_not_count(cluster: &Cluster) {
     admin.run("ALTER TABLE silence.hidden RENAME TO owner");
     pass(10);
     assert!(is_at(seek(&looking, 1), "b"));
+    // Without a renewal of its own, it counts nothing.
     pass(1);
+    assert!(is_at(seek(&looking, 1), "b"));
+    renew(&looking).unwrap();
+    pass(1);
+    renew(&looking).unwrap();
+    assert!(is_at(seek(&looking, 1), "b"), "that renewal was late");
+    *clock.lock().unwrap() += LEASE / 2;
+    renew(&looking).unwrap();
+    *clock.lock().unwrap() += LEASE / 2;
     here(seek(&looking, 1));
 }
 
