@@ -63,13 +63,17 @@ pub fn failed(error: &Error) -> StoreError {
 }
 
 /// Whether the server does not serve this store now: it ends, begins, takes no further connection,
-/// lets the role not in, or became a standby.
+/// lets the role not in, lacks the store's tables or the role's rights there, or became a standby.
 fn says_away(code: &SqlState) -> bool {
-    let of_class = ["08", "28", "3D", "57P"];
+    let of_class = ["08", "28", "3D", "3F", "57P"];
     let is_of_class = of_class.iter().any(|class| code.code().starts_with(class));
-    is_of_class
-        || *code == SqlState::TOO_MANY_CONNECTIONS
-        || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+    let others = [
+        SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        SqlState::UNDEFINED_TABLE,
+    ];
+    is_of_class || others.contains(code)
 }
 
 /// The server's words, with its hint; of another error all of its causes.
@@ -100,5 +104,22 @@ pub fn gone(id: u64, schema: &str) -> StoreError {
         what: "records written before are gone: PostgreSQL has lost commits that did not wait for \
                its disk; start the server again"
             .to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_is_not_served_is_told_from_a_disk_that_fails() {
+        for code in [
+            "08006", "28P01", "3D000", "3F000", "42501", "42P01", "57P03", "53300", "25006",
+        ] {
+            assert!(says_away(&SqlState::from_code(code)), "{code}");
+        }
+        for code in ["53100", "53200", "58030", "XX001", "57014", "42601"] {
+            assert!(!says_away(&SqlState::from_code(code)), "{code}");
+        }
     }
 }
