@@ -122,11 +122,23 @@ pub async fn check_standby(connection: &Connection) -> Result<(), StoreError> {
 /// that was seen.
 pub async fn connect(options: &Options, newest: &AtomicI64) -> Result<Connection, StoreError> {
     let connection = Connection::open(&options.target).await?;
-    check(&connection, options.is_alone).await?;
-    let timeline = timeline(&connection).await?;
+    let checked = check_again(&connection, options.is_alone, newest).await;
+    if matches!(checked, Err(StoreError::Away(_))) {
+        options.target.first.pass_over();
+    }
+    checked.map(|()| connection)
+}
+
+async fn check_again(
+    connection: &Connection,
+    is_alone: bool,
+    newest: &AtomicI64,
+) -> Result<(), StoreError> {
+    check(connection, is_alone).await?;
+    let timeline = timeline(connection).await?;
     refuse_older(timeline, newest.load(Ordering::Relaxed))?;
     newest.fetch_max(timeline, Ordering::Relaxed);
-    Ok(connection)
+    Ok(())
 }
 
 /// Does all checks.

@@ -1,8 +1,8 @@
 //! A connection, and the notices that come on it.
 
+use crate::hosts;
 use crate::outcome;
 use crate::target::Target;
-use crate::tls::Tls;
 use interweave_store::StoreError;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,10 +59,7 @@ pub struct Connection {
 
 impl Connection {
     pub async fn open(target: &Target) -> Result<Connection, StoreError> {
-        let tls = Tls::of(target).map_err(StoreError::Io)?;
-        let config = target.with_password().map_err(StoreError::Io)?;
-        let connected = config.connect(tls).await;
-        let (client, mut connection) = connected.map_err(|error| outcome::failed(&error))?;
+        let (client, mut connection) = hosts::connect(target).await?;
         let notices = Arc::new(Notices::default());
         let heard = Arc::clone(&notices);
         // A notice that the server sends before an answer is counted before the answer is heard.

@@ -12,6 +12,7 @@ mod claim;
 mod connection;
 mod follow;
 mod give;
+mod hosts;
 mod looking;
 mod members;
 mod outcome;

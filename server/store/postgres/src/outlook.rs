@@ -5,6 +5,7 @@
 
 use crate::checks;
 use crate::connection::Connection;
+use crate::hosts;
 use crate::shared::Shared;
 use crate::store::Options;
 use interweave_store::StoreError;
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
-/// A database that says nothing for so long counts as one that cannot be reached.
+/// A database that says nothing for so long counts as one that cannot be reached. A new connection
+/// may take longer, because a host may be passed over.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Looks again and again, until it is dropped.
@@ -20,9 +22,14 @@ pub async fn look_out(options: &Options, shared: &Shared) {
     let mut connection = None;
     loop {
         tokio::time::sleep(PAUSE).await;
+        let is_open = |connection: &Connection| !connection.is_closed();
+        let patience = match connection.as_ref().is_some_and(is_open) {
+            true => PATIENCE,
+            false => PATIENCE + hosts::longest(&options.target),
+        };
         let looking = look(options, shared, &mut connection);
-        let silent = || StoreError::Away(format!("PostgreSQL has said nothing for {PATIENCE:?}"));
-        let looked = tokio::time::timeout(PATIENCE, looking).await;
+        let silent = || StoreError::Away(format!("PostgreSQL has said nothing for {patience:?}"));
+        let looked = tokio::time::timeout(patience, looking).await;
         let looked = looked.unwrap_or_else(|_| Err(silent()));
         if looked.is_err() {
             connection = None;

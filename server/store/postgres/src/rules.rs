@@ -2,6 +2,7 @@
 
 use crate::checks;
 use crate::connection::Connection;
+use crate::hosts;
 use crate::schema;
 use crate::shared::Shared;
 use crate::store::Options;
@@ -14,7 +15,8 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 
-/// A look that takes longer has failed.
+/// A look that takes longer has failed. A new connection may take longer, because a host may be
+/// passed over.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The first look is that of a start. If it fails, the server does not begin.
 const PATIENCE_OF_A_START: Duration = Duration::from_secs(10);
@@ -76,12 +78,14 @@ impl AccessSource for Source {
             connection,
             told,
         } = self;
-        let patience = match told {
-            Some(_) => PATIENCE,
-            None => PATIENCE_OF_A_START,
+        let is_open = connection.as_ref().is_some_and(|c| !c.is_closed());
+        let patience = match (&told, is_open) {
+            (None, _) => PATIENCE_OF_A_START,
+            (Some(_), true) => PATIENCE,
+            (Some(_), false) => PATIENCE + hosts::longest(&options.target),
         };
         let look = async {
-            if connection.as_ref().is_none_or(Connection::is_closed) {
+            if !is_open {
                 *connection = None;
                 *connection = Some(checks::connect(options, &shared.timeline).await?);
             }

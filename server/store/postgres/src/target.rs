@@ -1,5 +1,6 @@
 //! Where the database is: the URL of `--store`, the environment, and the file of passwords.
 
+use crate::hosts::First;
 use crate::passfile::{self, Login};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub struct Target {
     /// The file of the authorities that the server's certificate must be of. None: the system's.
     pub(crate) authorities: Option<PathBuf>,
     pub(crate) schema: String,
+    pub(crate) first: First,
     /// The URL without what may be secret.
     name: String,
 }
@@ -66,6 +68,7 @@ impl Target {
             config,
             authorities: own.authorities,
             schema: own.schema.unwrap_or(DEFAULT_SCHEMA.to_string()),
+            first: First::default(),
             name: begin.to_string(),
         })
     }

@@ -7,6 +7,8 @@ use interweave_store::{End, Record, RecoveredSegment, SegmentStore, StoreError};
 use interweave_store_postgres::{Options, PostgresStore, Target};
 use interweave_store_suite::records::{create, other, releases, small, REMOVE};
 use interweave_wire::protocol::Durability::{self, Synced, Written};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -69,6 +71,8 @@ fn starts_and_ends_of_sessions() {
     a_statement_outside_of_its_transaction_does_nothing(&shared);
     let mut cluster = shared.lock().unwrap();
     a_start_names_what_is_wrong(&cluster);
+    a_host_that_says_nothing_is_passed_over_once(&cluster);
+    each_host_that_does_not_serve_is_named(&cluster);
     a_newer_schema_is_refused(&cluster);
     a_schema_may_have_any_name(&cluster);
     a_pooler_that_shares_connections_is_refused(&cluster);
@@ -123,6 +127,35 @@ fn a_start_names_what_is_wrong(cluster: &Cluster) {
 }
 
 /// With `ANY 1 (*)` PostgreSQL also waits for such a program instead of the standby.
+/// That host, and the cluster's primary.
+fn hosts(user: &str, first: SocketAddr, cluster: &Cluster) -> Options {
+    let second = cluster.sockets().display().to_string().replace('/', "%2F");
+    let url = format!("postgres://{user}@{first},{second}/postgres?schema=hosts");
+    Options::new(Target::parse(&url).unwrap())
+}
+
+/// As of a machine that is off, or of a PostgreSQL that stands still.
+fn a_host_that_says_nothing_is_passed_over_once(cluster: &Cluster) {
+    // The system takes connections, and nobody answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let options = hosts(USER, silent.local_addr().unwrap(), cluster);
+    let store = PostgresStore::open(options).unwrap().0;
+    keep(&store, vec![create(1, Synced)]);
+    silent.set_nonblocking(true).unwrap();
+    assert!(silent.accept().is_ok());
+    let again = silent.accept().map_err(|error| error.kind());
+    assert_eq!(again.err(), Some(ErrorKind::WouldBlock));
+}
+
+fn each_host_that_does_not_serve_is_named(cluster: &Cluster) {
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    let text = refusal(hosts("stranger", nobody, cluster));
+    let second = format!("{}:5432: PostgreSQL: role", cluster.sockets().display());
+    for part in ["127.0.0.1:1: PostgreSQL: error connecting", &second] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
 fn a_program_that_copies_the_log_is_not_a_standby(cluster: &mut Cluster) {
     let names = "synchronous_standby_names";
     cluster.set(names, "'ANY 1 (*)'");
