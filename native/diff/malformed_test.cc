@@ -10,6 +10,7 @@
 
 #include "diff/copies_fixture.h"
 #include "diff/random_values.h"
+#include "platform/memory.h"
 
 namespace iw::diff {
 namespace {
@@ -253,6 +254,7 @@ TEST_F(MalformedDiffTest, LiveRangesEndAtTheLargestSerial) {
   EXPECT_TRUE(is_good(section(Tag::live, {1, kMost})));
   EXPECT_TRUE(is_good(section(Tag::live, {1, 2, 0, kMost - 2})));
   EXPECT_TRUE(is_good(section(Tag::live, {1, 2, kMost - 3, 1})));
+  EXPECT_TRUE(is_good(section(Tag::live, {1, 2, 3, 1})));
   for (const Bytes& beyond :
        {section(Tag::live, {1, kMost + 1}), section(Tag::live, {kMost + 1, 1}),
         section(Tag::live, {kMost + 2, 1}), section(Tag::live, {1, 2, 0, kMost - 1}),
@@ -313,6 +315,50 @@ TEST_F(MalformedDiffTest, ACompleteCopyGivesAllSlotsAndFreesNothing) {
   refused_as("a block is freed that does not exist", bytes);
 }
 
+TEST_F(MalformedDiffTest, TheSlotsOfACompleteCopyTakeThePlaceOfThoseBefore) {
+  ASSERT_TRUE(reader.apply(diff({2, 4, 1, 2, '/', 'a'})).ok());
+  Bytes bytes = section(Tag::slots, {1, 2}, {std::byte{'/'}, std::byte{'b'}});
+  bytes[5] = std::byte{0};
+  ASSERT_TRUE(reader.apply(bytes).ok());
+  ASSERT_EQ(reader.slots.size(), 1U);
+  EXPECT_EQ(*reader.slots.text_of(1), "/b");
+  bytes.back() = std::byte{'#'};
+  refused(bytes);
+  bytes.resize(7);
+  ASSERT_TRUE(reader.apply(bytes).ok());
+  EXPECT_EQ(reader.slots.size(), 0U);
+}
+
+TEST_F(MalformedDiffTest, ACompleteCopyChangesOnlyBlocksThatItGives) {
+  const Bytes change{std::byte{8}, std::byte{6}, std::byte{0}, std::byte{1},
+                     std::byte{1}, std::byte{0}, std::byte{0}, std::byte{0}};
+  Bytes bytes = section(Tag::changes, {}, change);
+  EXPECT_TRUE(is_good(bytes));
+  bytes[5] = std::byte{0};
+  refused_as("a block changes that does not exist", bytes);
+  memory::Block reserved;
+  ASSERT_TRUE(reader.heap->reserve(5, type(IW_node_t), 1, "", reserved).ok());
+  refused_as("a block changes that does not exist", section(Tag::changes, {10, 2, 0, 1}));
+}
+
+TEST_F(MalformedDiffTest, ATypeThatIsCutIsRefused) {
+  const IW_type_t tables[] = {&either_def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  writer.begin(5);
+  (void)writer.allocate(type(&either_def));
+  const Bytes good = writer.release();
+  ASSERT_TRUE(is_good(good));
+  Reader reading(std::span<const std::byte>(good).subspan(7));
+  std::uint8_t tag = 0;
+  std::uint64_t bytes = 0;
+  Reader body;
+  ASSERT_TRUE(reading.u8(tag) && reading.varint(bytes) && reading.take(bytes, body));
+  ASSERT_EQ(tag, static_cast<std::uint8_t>(Tag::types));
+  for (std::uint64_t kept = 4; kept < bytes; kept += 4) {
+    refused(section(Tag::types, {}, Bytes(body.at(), body.at() + kept)));
+  }
+}
+
 TEST_F(MalformedDiffTest, BlocksAtTheBoundsOfTheirNumbers) {
   const std::uint64_t byte_type =
       reader.types.serial_of(types::primitive_type(types::Primitive::character));
@@ -367,7 +413,9 @@ TEST_F(MalformedDiffTest, ChangesThatCannotBe) {
   refused(diff({6, 7, 8, 5, 0, 1, 1, 0, 0}));                              // too few bytes
   refused(diff({6, 9, 8, 7, 0, 1, 1, 0, 0, 0, 0}));                        // too many
   refused(diff({6, 16, 8, 6, 0, 1, 1, 0, 0, 0, 0, 6, 0, 1, 1, 0, 0, 0}));  // a block twice
-  refused(diff({3, 1, 8, 6, 8, 8, 6, 0, 1, 1, 0, 0, 0}));                  // freed
+  refused_as("a block's changes come twice",                               // 4, 3, 4
+             diff({6, 24, 8, 6, 0, 1, 1, 0, 0, 0, 1, 6, 0, 1, 1, 0, 0, 0, 2, 6, 0, 1, 1, 0, 0, 0}));
+  refused(diff({3, 1, 8, 6, 8, 8, 6, 0, 1, 1, 0, 0, 0}));  // freed
   // The pointer of node 0: slot 1 is not there; serial 0 with an offset.
   refused(diff({6, 20, 2, 18, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}),
           error_code::BAD_POINTER);
@@ -383,6 +431,109 @@ TEST_F(MalformedDiffTest, SlotsThatCannotBe) {
   refused(diff({2, 3, 1, 9, '/'}));
   EXPECT_TRUE(reader.apply(diff({2, 4, 1, 2, '/', 'a'})).ok());
   EXPECT_EQ(*reader.slots.text_of(1), "/a");
+}
+
+TEST_F(MalformedDiffTest, EachOfManyTextsIsInABlockOfItsOwn) {
+  const IW_type_def text_def = IW_TEXT_DEF("", 0);
+  const IW_type_t tables[] = {&text_def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  writer.begin(5);
+  (void)writer.allocate(type(&text_def), 3);
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  const auto texts = [](int serial, int unit) {
+    Bytes run(2 + 3 * swizzle::kWirePointerBytes);
+    run[1] = std::byte{3};
+    for (std::size_t i = 0; i < 3; ++i) run[2 + 16 * i + 2] = std::byte{7};
+    run[2 + 16 + 2] = static_cast<std::byte>(serial);
+    run[2 + 16 + 8] = static_cast<std::byte>(unit);
+    return section(Tag::changes, {10, run.size()}, run);
+  };
+  EXPECT_TRUE(is_good(texts(7, 0)));
+  refused_as("is not in a block of its own", texts(7, 1), error_code::BAD_POINTER);
+  refused_as("is not in a block of its own", texts(8, 1), error_code::BAD_POINTER);
+}
+
+TEST_F(MalformedDiffTest, AUnionThatSelectsNothingIsNotSent) {
+  const IW_type_t tables[] = {&either_def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  writer.begin(5);
+  const memory::Block block = writer.allocate(type(&either_def), 4);
+  reinterpret_cast<either*>(block.address)[2].kind = 3;
+  CollectedDiff out;
+  const Result result = writer.collect_into(out);
+  EXPECT_EQ(result.code, error_code::BAD_VALUE);
+  EXPECT_NE(result.text.find("unit 2: a either has a discriminant that selects nothing"),
+            std::string::npos)
+      << result.text;
+}
+
+// Bytes behind which memory cannot be read.
+class AtTheEndOfMemory {
+ public:
+  explicit AtTheEndOfMemory(const Bytes& bytes) {
+    const std::size_t whole = platform::round_up_to_page(bytes.size());
+    EXPECT_TRUE(platform::reserve(whole + platform::page_size(), nullptr,
+                                  platform::Placement::if_free, memory_)
+                    .ok());
+    EXPECT_TRUE(platform::protect(memory_.begin(), whole, platform::Protection::read_write).ok());
+    bytes_ = {memory_.begin() + whole - bytes.size(), bytes.size()};
+    std::memcpy(memory_.begin() + whole - bytes.size(), bytes.data(), bytes.size());
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  platform::Mapping memory_;
+  std::span<const std::byte> bytes_;
+};
+
+struct titled {
+  char kind;
+  char title[41];
+  char behind;
+};
+IW_ALIGN_PROBE(titled, titled);
+
+TEST_F(MalformedDiffTest, NoByteBehindADiffIsRead) {
+  const IW_type_def tag_def = IW_STRING_DEF("", 3);
+  const IW_type_def title_def = IW_STRING_DEF("", 40);
+  const IW_type_def pointer_def = IW_POINTER_DEF("", IW_node_t);
+  const IW_type_def text_def = IW_TEXT_DEF("", 0);
+  const IW_field_def fields[] = {{"kind", &IW_def_char, offsetof(titled, kind)},
+                                 {"title", &title_def, offsetof(titled, title)},
+                                 {"behind", &IW_def_char, offsetof(titled, behind)}};
+  const IW_type_def titled_def =
+      IW_RECORD_DEF("titled", sizeof(titled), IW_ALIGN_OF(titled), fields, 3);
+  const IW_type_t tables[] = {&tag_def, &title_def, &pointer_def, &text_def, &titled_def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  for (const IW_type_t table : {&tag_def, &title_def, &pointer_def, &text_def, &titled_def,
+                                IW_node_t, IW_colour, &IW_def_bool, &IW_def_short}) {
+    for (const std::uint64_t count : {1U, 7U, 8U, 19U, 40U}) {
+      SCOPED_TRACE(type(table).spelled() + ", " + std::to_string(count));
+      Copy here(registry);
+      Copy there(registry);
+      here.begin();
+      auto* const target = reinterpret_cast<node_t*>(here.allocate(type(IW_node_t)).address);
+      const memory::Block block = here.allocate(type(table), count);
+      ASSERT_TRUE(there.apply(here.release()).ok());
+      here.begin(10);
+      memory::Block text;
+      if (table == &text_def) {
+        text = here.allocate(types::primitive_type(types::Primitive::character), 6, {}, true);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        std::byte* const at = block.address + i * type(table).size_bytes;
+        if (table == &pointer_def) std::memcpy(at, &target, sizeof target);
+        if (table == &text_def) std::memcpy(at, &text.address, sizeof text.address);
+        if (table == IW_node_t) *reinterpret_cast<node_t*>(at) = {1, target};
+        if (table == &titled_def) *reinterpret_cast<titled*>(at) = {'k', "the title", 'b'};
+        if (table == &tag_def || table == &title_def) std::memcpy(at, "ab", 2);
+        if (type(table).size_bytes <= 4 && table != &tag_def) *at = std::byte{1};
+      }
+      const AtTheEndOfMemory diff(here.release());
+      ASSERT_TRUE(there.apply(diff.bytes()).ok());
+      expect_equal(here, there);
+    }
+  }
 }
 
 // A diff with something of everything, and one that continues it.

@@ -47,6 +47,67 @@ TEST_F(DiffTest, Figure3GivesTheBytesOfTheSpecification) {
   EXPECT_EQ(writer.last.blocks, 1U);
 }
 
+TEST_F(DiffTest, StringsOfUpToSixteenBytesTravelWholeAndOthersBehindTheirLength) {
+  const IW_type_def whole_def = IW_STRING_DEF("", 16);
+  const IW_type_def longer_def = IW_STRING_DEF("", 17);
+  const IW_type_t tables[] = {&whole_def, &longer_def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  Copy writer(registry);
+  writer.begin();
+  const memory::Block whole = writer.allocate(type(&whole_def));
+  const memory::Block longer = writer.allocate(type(&longer_def));
+  std::memcpy(whole.address, "ab", 2);
+  std::memcpy(longer.address, "ab", 2);
+  EXPECT_EQ(writer.travelling(whole),
+            bytes_of({'a', 'b', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(writer.travelling(longer), bytes_of({2, 0, 'a', 'b'}));
+}
+
+// Runs are found in words of four bytes, and a word holds bytes of two of these strings.
+TEST_F(DiffTest, OfStringsThatShareAWordOnlyTheOneThatChangedIsSent) {
+  const IW_type_def def = IW_STRING_DEF("", 2);
+  const IW_type_t tables[] = {&def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  constexpr std::size_t kCount = 12;
+  Copy writer(registry);
+  writer.begin();
+  const memory::Block block = writer.allocate(type(&def), kCount);
+  for (std::size_t i = 0; i < kCount; ++i) std::memcpy(block.address + 3 * i, "bb", 2);
+  (void)writer.release();
+  for (std::size_t letter = 0; letter < 2 * kCount; ++letter) {
+    writer.begin(2);
+    block.address[letter / 2 * 3 + letter % 2] = std::byte{'c'};
+    (void)writer.release(runs::Splicing::off);
+    EXPECT_EQ(writer.last.runs, 1U) << letter;
+    EXPECT_EQ(writer.last.units, 1U) << letter;
+  }
+}
+
+// Of two neighbours only words that do not touch change.
+TEST_F(DiffTest, NeighboursAreOneRun) {
+  Copy writer(registry);
+  writer.begin();
+  constexpr std::size_t kPairs = 10;
+  const memory::Block doubles =
+      writer.allocate(types::primitive_type(types::Primitive::float64), 8 * kPairs);
+  const memory::Block record = writer.allocate(type(IW_figure_3));
+  (void)writer.release();
+  const auto change = [](std::byte* first_of_two) {
+    first_of_two[0] = std::byte{1};
+    first_of_two[15] = std::byte{1};
+  };
+  writer.begin(3);
+  for (std::size_t i = 0; i < kPairs; ++i) change(doubles.address + 64 * i);
+  (void)writer.release(runs::Splicing::off);
+  EXPECT_EQ(writer.last.runs, kPairs);
+  EXPECT_EQ(writer.last.units, 2 * kPairs);
+  writer.begin(4);
+  change(record.address + offsetof(figure_3, d0));
+  (void)writer.release(runs::Splicing::off);
+  EXPECT_EQ(writer.last.runs, 1U);
+  EXPECT_EQ(writer.last.units, 2U);
+}
+
 TEST_F(DiffTest, AListArrivesWithItsPointers) {
   Copy writer(registry);
   Copy reader(registry);
@@ -187,6 +248,12 @@ TEST_F(DiffTest, ViewsAndOwnBytesGiveTheSameDiff) {
   }
   EXPECT_EQ(views.flattened(), own.flattened());
   EXPECT_EQ(views.statistics().runs, 10U);
+  CollectedDiff unasked;
+  EXPECT_TRUE(unasked.is_empty());
+  ASSERT_TRUE(
+      collect({*writer.heap, writer.types, writer.slots, swizzler, 0, writer.changed}, unasked)
+          .ok());
+  EXPECT_EQ(unasked.slices().size(), views.slices().size()) << "views unless they are refused";
 }
 
 TEST_F(DiffTest, AnEmptyReleaseIsAHeaderOnly) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "diff/copies_fixture.h"
@@ -276,6 +277,158 @@ TEST_F(RowsTest, PaddedNumbersArriveAndTheirNeighboursStay) {
     for (std::size_t i = 0; i < kCount; ++i) {
       ASSERT_EQ(got[i].a, values[i].a) << "record " << i << ", round " << round;
       ASSERT_EQ(got[i].b, values[i].b) << "record " << i << ", round " << round;
+      const std::byte zeros[sizeof(padded)] = {};
+      const std::byte* const padding = block.address + i * sizeof(padded) + sizeof(int);
+      ASSERT_EQ(std::memcmp(padding, zeros, offsetof(padded, b) - sizeof(int)), 0);
+    }
+  }
+}
+
+// They are taken in several parts.
+TEST_F(RowsTest, LongRowsOfRecordsArriveAsTheyWere) {
+  constexpr std::size_t kCount = 2000;
+  Copy writer(registry);
+  Copy reader(registry);
+  writer.begin();
+  const memory::Block block = writer.allocate(type(&triple_def), kCount);
+  auto* const triples = reinterpret_cast<triple*>(block.address);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    triples[i] = {static_cast<int>(i + 1), -static_cast<int>(i) - 1, "abc"};
+    triples[i].tag[0] = static_cast<char>('a' + i % 26);
+  }
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  memory::Block got;
+  ASSERT_TRUE(reader.heap->find(1, got));
+  EXPECT_EQ(std::memcmp(got.address, block.address, block.size_bytes), 0);
+  writer.begin(2);
+  for (std::size_t i = 0; i < kCount; ++i) triples[i] = {0, 0, "x"};
+  std::memcpy(triples[1500].tag, "long", 4);
+  CollectedDiff out;
+  const Result refused = writer.collect_into(out);
+  EXPECT_EQ(refused.code, types::error_code::BAD_VALUE);
+  EXPECT_NE(refused.text.find("unit 4502"), std::string::npos) << refused.text;
+}
+
+// A string of any length behind so many numbers that they take more than a short copy, and that
+// few records or exactly as many as are taken together fit into the buffer.
+template <std::size_t count>
+struct titled {
+  double numbers[count];
+  char title[41];
+};
+IW_ALIGN_PROBE(titled_60, titled<60>);
+IW_ALIGN_PROBE(titled_16, titled<16>);
+
+TEST_F(RowsTest, RecordsOfManyNumbersAndAStringArriveAsTheyWere) {
+  const auto arrive = [&]<std::size_t count>(std::size_t align,
+                                             std::integral_constant<std::size_t, count>) {
+    using Titled = titled<count>;
+    const IW_type_def numbers_def =
+        IW_ARRAY_DEF("", sizeof(Titled::numbers), alignof(double), &IW_def_double, count);
+    const IW_field_def fields[] = {{"numbers", &numbers_def, offsetof(Titled, numbers)},
+                                   {"title", &title_def, offsetof(Titled, title)}};
+    const IW_type_def def = IW_RECORD_DEF("titled", sizeof(Titled), align, fields, 2);
+    types::Registry types_here;
+    const IW_type_t tables[] = {&def};
+    ASSERT_TRUE(types_here.add(tables).ok());
+    Result why;
+    const types::Type* const of = types_here.find(&def, why);
+    ASSERT_NE(of, nullptr) << why.text;
+    Copy writer(types_here);
+    Copy reader(types_here);
+    writer.begin();
+    const memory::Block block = writer.allocate(*of, 100);
+    for (std::size_t i = 0; i < 100; ++i) {
+      auto& one = reinterpret_cast<Titled*>(block.address)[i];
+      for (std::size_t k = 0; k < count; ++k) one.numbers[k] = static_cast<double>(100 * i + k + 1);
+      std::memset(one.title, 'a' + static_cast<int>(i % 26), 1 + i % 40);
+    }
+    ASSERT_TRUE(reader.apply(writer.release()).ok());
+    memory::Block got;
+    ASSERT_TRUE(reader.heap->find(1, got));
+    EXPECT_EQ(std::memcmp(got.address, block.address, block.size_bytes), 0);
+  };
+  arrive(IW_ALIGN_OF(titled_60), std::integral_constant<std::size_t, 60>{});
+  arrive(IW_ALIGN_OF(titled_16), std::integral_constant<std::size_t, 16>{});
+}
+
+// Its string is as far from the next one as strings of three are that stand side by side.
+struct letter {
+  char of[2];
+  short behind;
+};
+IW_ALIGN_PROBE(letter, letter);
+
+TEST_F(RowsTest, AStringOfOneBesideANumberArrives) {
+  const IW_type_def of_def = IW_STRING_DEF("", 1);
+  const IW_field_def fields[] = {{"of", &of_def, offsetof(letter, of)},
+                                 {"behind", &IW_def_short, offsetof(letter, behind)}};
+  const IW_type_def def = IW_RECORD_DEF("letter", sizeof(letter), IW_ALIGN_OF(letter), fields, 2);
+  const IW_type_t tables[] = {&def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  Copy writer(registry);
+  Copy reader(registry);
+  writer.begin();
+  const memory::Block block = writer.allocate(type(&def), 40);
+  for (std::size_t i = 0; i < 40; ++i) {
+    reinterpret_cast<letter*>(block.address)[i] = {{i % 5 == 0 ? '\0' : 'x', '\0'},
+                                                   static_cast<short>(i % 3 == 0 ? 256 : 7)};
+  }
+  const Result applied = reader.apply(writer.release());
+  ASSERT_TRUE(applied.ok()) << applied.text;
+  memory::Block got;
+  ASSERT_TRUE(reader.heap->find(1, got));
+  EXPECT_EQ(std::memcmp(got.address, block.address, block.size_bytes), 0);
+}
+
+struct coded {
+  int id;
+  char codes[3][6];
+};
+IW_ALIGN_PROBE(coded, coded);
+
+TEST_F(RowsTest, AWrongStringOfSeveralInARecordIsRefusedWithItsUnit) {
+  const IW_type_def codes_def = IW_ARRAY_DEF("", sizeof(coded::codes), 1, &code_def, 3);
+  const IW_field_def fields[] = {{"id", &IW_def_int, offsetof(coded, id)},
+                                 {"codes", &codes_def, offsetof(coded, codes)}};
+  const IW_type_def def = IW_RECORD_DEF("coded", sizeof(coded), IW_ALIGN_OF(coded), fields, 2);
+  const IW_type_t tables[] = {&def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  Copy writer(registry);
+  writer.begin();
+  auto* const values = reinterpret_cast<coded*>(writer.allocate(type(&def), 10).address);
+  for (int i = 0; i < 10; ++i) values[i] = {1, {"a", "b", "c"}};
+  std::memset(values[5].codes[2], 'x', sizeof values[5].codes[2]);
+  CollectedDiff out;
+  const Result refused = writer.collect_into(out);
+  EXPECT_EQ(refused.code, types::error_code::BAD_VALUE);
+  EXPECT_NE(refused.text.find("unit 23:"), std::string::npos) << refused.text;
+}
+
+TEST_F(RowsTest, RowsOfPointersToRecordsLeadWhereTheyShould) {
+  const IW_type_def node_pointer = IW_POINTER_DEF("", IW_node_t);
+  const IW_type_t tables[] = {&node_pointer, &triple_pointer};
+  ASSERT_TRUE(registry.add(tables).ok());
+  constexpr std::size_t kCount = 100;
+  for (const bool is_node : {false, true}) {
+    const types::Type& of = type(is_node ? IW_node_t : &triple_def);
+    const std::size_t bytes = of.size_bytes;
+    Copy writer(registry);
+    Copy reader(registry);
+    writer.begin();
+    const memory::Block row =
+        writer.allocate(type(is_node ? &node_pointer : &triple_pointer), kCount);
+    const memory::Block there = writer.allocate(of, kCount);
+    auto* const pointers = reinterpret_cast<std::byte**>(row.address);
+    for (std::size_t i = 0; i < kCount; ++i) pointers[i] = there.address + i * 7 % kCount * bytes;
+    ASSERT_TRUE(reader.apply(writer.release()).ok());
+    memory::Block got_row;
+    memory::Block got;
+    ASSERT_TRUE(reader.heap->find(1, got_row) && reader.heap->find(2, got));
+    for (std::size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(reinterpret_cast<std::byte* const*>(got_row.address)[i],
+                got.address + i * 7 % kCount * bytes)
+          << of.spelled() << ' ' << i;
     }
   }
 }

@@ -253,6 +253,27 @@ TEST_F(SizeTest, AnUnchangedPointerBetweenChangedNumbersStaysHere) {
   expect_equal(writer, reader);
 }
 
+TEST_F(SizeTest, PointersAreLookedForInTheBlocksOfEachType) {
+  Copy writer(registry);
+  writer.begin();
+  const memory::Block node = writer.allocate(type(IW_node_t));
+  const memory::Block pairs = writer.allocate(type(IW_pair_t), 2);
+  const memory::Block block = writer.allocate(type(&around_pointer_def), 4);
+  auto* const values = reinterpret_cast<around_pointer*>(block.address);
+  for (int i = 0; i < 4; ++i) values[i].p = reinterpret_cast<node_t*>(node.address);
+  (void)writer.release();
+
+  writer.begin(4);
+  for (int i = 0; i < 2; ++i) change_every_byte(reinterpret_cast<pair_t*>(pairs.address)[i].x);
+  for (int i = 0; i < 4; ++i) {
+    change_every_byte(values[i].d);
+    change_every_byte(values[i].e);
+  }
+  (void)writer.release();
+  EXPECT_EQ(writer.last.runs, 1u + 5);
+  EXPECT_EQ(writer.last.units, 3u + 8);
+}
+
 TEST_F(SizeTest, AChangedPointerInAGapTravelsAndItsEqualNeighboursDoNot) {
   Copy writer(registry);
   Copy reader(registry);

@@ -76,6 +76,26 @@ TEST_F(SpentTest, NumbersStringsAndRecordsArriveWhole) {
   expect_equal(writer, reader);
 }
 
+// Of numbers as many bytes travel as they take in memory.
+TEST_F(SpentTest, NoMoreThanAPartOfALongRunIsKeptNorMuchLess) {
+  for (const types::Primitive primitive :
+       {types::Primitive::character, types::Primitive::float64}) {
+    SCOPED_TRACE(static_cast<int>(primitive));
+    const types::Type& of = types::primitive_type(primitive);
+    writer.begin(static_cast<std::uint64_t>(primitive) * 100);
+    const memory::Block block = writer.allocate(of, 20 * mib / of.size_bytes);
+    ASSERT_TRUE(reader.apply(writer.release()).ok());
+    writer.begin(static_cast<std::uint64_t>(primitive) * 100 + 50);
+    std::memset(block.address + 9 * mib, 'x', 9 * mib);
+    block.address[block.size_bytes - 1] = std::byte{'y'};  // a run of its own
+    const Result applied = apply_destroying(writer.release());
+    ASSERT_TRUE(applied.ok()) << applied.text;
+    EXPECT_LE(most_kept_bytes, 4 * mib);
+    EXPECT_GE(most_kept_bytes, 2 * mib);
+    expect_equal(writer, reader);
+  }
+}
+
 // Parts do not begin where values of a record do.
 TEST_F(SpentTest, RunsThatBeginInTheMiddleOfARecordArriveWhole) {
   for (int round = 0; round < 2; ++round) {

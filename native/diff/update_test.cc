@@ -248,9 +248,128 @@ TEST_F(UpdateTest, AnOwnedFieldWhoseBlockIsMissingIsMadeEmpty) {
   EXPECT_EQ(there.remark, nullptr);
 }
 
-// Alone, in a record, in a record with strings, and in a union.
+TEST_F(UpdateTest, RowsOfOwnedFieldsArriveEachWithItsBlock) {
+  const IW_type_def text_def = IW_TEXT_DEF("", 0);
+  const IW_type_def sequence_def = IW_SEQUENCE_DEF("", &IW_def_double, 0);
+  const IW_type_t tables[] = {&text_def, &sequence_def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  constexpr std::size_t kCount = 6;
+  writer.begin();
+  auto* const texts = reinterpret_cast<char**>(writer.allocate(type(&text_def), kCount).address);
+  auto* const values =
+      reinterpret_cast<numbers*>(writer.allocate(type(&sequence_def), kCount).address);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (i == 3) continue;  // empty
+    const memory::Block text =
+        writer.allocate(types::primitive_type(types::Primitive::character), i + 2, {}, true);
+    std::memset(text.address, 'a' + static_cast<int>(i), i + 1);
+    texts[i] = reinterpret_cast<char*>(text.address);
+    const memory::Block doubles =
+        writer.allocate(types::primitive_type(types::Primitive::float64), i + 1, {}, true);
+    values[i] = {static_cast<unsigned>(i + 1), reinterpret_cast<double*>(doubles.address)};
+    values[i].x_val[i] = static_cast<double>(i);
+  }
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  memory::Block block;
+  ASSERT_TRUE(reader.heap->find(1, block));
+  const auto* const got_texts = reinterpret_cast<char* const*>(block.address);
+  ASSERT_TRUE(reader.heap->find(2, block));
+  const auto* const got_values = reinterpret_cast<const numbers*>(block.address);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    EXPECT_STREQ(got_texts[i], texts[i]) << i;
+    ASSERT_EQ(got_values[i].x_len, values[i].x_len) << i;
+    if (i != 3) EXPECT_EQ(got_values[i].x_val[i], static_cast<double>(i));
+  }
+}
+
+TEST_F(UpdateTest, NothingOldStaysBehindAStringOrInAUnion) {
+  constexpr std::size_t kCount = 4;
+  writer.begin();
+  const memory::Block labels = writer.allocate(type(IW_label), kCount);
+  const memory::Block shapes = writer.allocate(type(IW_shape), kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    std::strcpy(reinterpret_cast<char(*)[21]>(labels.address)[i], "twenty letters, all.");
+    auto& one = reinterpret_cast<shape*>(shapes.address)[i];
+    one.kind = 9;
+    std::strcpy(one.u.label, "twenty letters, all.");
+  }
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  writer.begin(3);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    std::strcpy(reinterpret_cast<char(*)[21]>(labels.address)[i], "ab");
+    auto& one = reinterpret_cast<shape*>(shapes.address)[i];
+    one.kind = 1;
+    one.u.radius = 7;
+  }
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  memory::Block got;
+  ASSERT_TRUE(reader.heap->find(labels.serial, got));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    char expected[21] = "ab";
+    EXPECT_EQ(std::memcmp(got.address + i * sizeof expected, expected, sizeof expected), 0);
+  }
+  ASSERT_TRUE(reader.heap->find(shapes.serial, got));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    shape expected;
+    std::memset(&expected, 0, sizeof expected);
+    expected.kind = 1;
+    expected.u.radius = 7;
+    EXPECT_EQ(std::memcmp(got.address + i * sizeof expected, &expected, sizeof expected), 0);
+  }
+}
+
+TEST_F(UpdateTest, OnceItIsAppliedTheSlotsAreThoseOfTheCopy) {
+  Copy far(registry, "localhost/far");
+  far.begin();
+  auto* const target = reinterpret_cast<node_t*>(far.allocate(type(IW_node_t)).address);
+  writer.begin();
+  reinterpret_cast<node_t*>(writer.allocate(type(IW_node_t)).address)->next = target;
+  const Bytes bytes = writer.release();
+  Update update = read(bytes);
+  ASSERT_NE(update.slots(), nullptr);
+  CachedCopy copy = reader.parts();
+  ASSERT_TRUE(update.apply(copy, reader.resolver).ok());
+  EXPECT_EQ(update.slots(), nullptr);
+  EXPECT_EQ(reader.slots.size(), 1U);
+}
+
+TEST_F(UpdateTest, OfARunOfAnEarlierReleaseNothingIsSentAgain) {
+  writer.begin();
+  const memory::Block block = writer.allocate(int_type(), 8000);
+  auto* const values = reinterpret_cast<int*>(block.address);
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  for (const std::size_t apart : {std::size_t{8}, std::size_t{1000}}) {
+    writer.begin(2);
+    for (std::size_t i = 0; i < 8000; i += apart) ++values[i];
+    ASSERT_TRUE(reader.apply(writer.release(runs::Splicing::off)).ok());
+    EXPECT_EQ(writer.last.runs, 8000 / apart);
+    EXPECT_EQ(writer.last.units, 8000 / apart);
+    expect_equal(writer, reader);
+  }
+}
+
+TEST_F(UpdateTest, ManyRunsOfAThousandBytesArrive) {
+  constexpr std::size_t kRuns = 300;
+  constexpr std::size_t kLength = 128;
+  writer.begin();
+  const memory::Block block =
+      writer.allocate(types::primitive_type(types::Primitive::float64), 2 * kRuns * kLength);
+  auto* const values = reinterpret_cast<double*>(block.address);
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  writer.begin(2);
+  for (std::size_t i = 0; i < 2 * kRuns * kLength; ++i) {
+    if (i / kLength % 2 == 1) std::memset(&values[i], static_cast<int>(1 + i % 100), 8);
+  }
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  EXPECT_EQ(writer.last.runs, kRuns);
+  memory::Block got;
+  ASSERT_TRUE(reader.heap->find(1, got));
+  EXPECT_EQ(std::memcmp(got.address, block.address, block.size_bytes), 0);
+}
+
+// Alone, in a record, in a record with strings, in a union, and in a run that is taken in parts.
 TEST_F(UpdateTest, APointerForWhichNoStubIsLeftStopsTheUpdate) {
-  for (const int kind : {0, 1, 2, 3}) {
+  for (const int kind : {0, 1, 2, 3, 4}) {
     SCOPED_TRACE(kind);
     Copy far(registry, "localhost/far");
     far.begin();
@@ -258,7 +377,13 @@ TEST_F(UpdateTest, APointerForWhichNoStubIsLeftStopsTheUpdate) {
     Copy here(registry);
     here.begin();
     const types::Type& of = type(kind == 3 ? IW_shape : kind == 2 ? IW_everything : IW_node_t);
-    const memory::Block block = here.allocate(of, 4);
+    const std::uint64_t count = kind == 4 ? 400000 : 4;
+    const memory::Block block = here.allocate(of, count);
+    if (kind == 4) {
+      for (std::size_t i = 0; i < count; ++i) {
+        reinterpret_cast<node_t*>(block.address)[i] = {-1, i == 0 ? target : nullptr};
+      }
+    }
     if (kind == 0) reinterpret_cast<node_t*>(block.address)[1].next = target;
     for (int i = 0; i < 4 && kind == 1; ++i) {
       reinterpret_cast<node_t*>(block.address)[i] = {i + 1, target};
