@@ -23,20 +23,20 @@ struct held {
 };
 
 IW_ALIGN_PROBE(held, held);
-const IW_type_def pointer_def = IW_POINTER_DEF("", IW_node_t);
-const IW_type_def sequence_def = IW_SEQUENCE_DEF("", &IW_def_double, 0);
+const IW_type_def node_reference_def = IW_POINTER_DEF("", IW_node_t);
+const IW_type_def doubles_def = IW_SEQUENCE_DEF("", &IW_def_double, 0);
 const IW_type_def string_of_8_def = IW_STRING_DEF("", 8);
 const IW_type_def string_of_9_def = IW_STRING_DEF("", 9);
 const IW_field_def held_fields[] = {{"before", &IW_def_int, offsetof(held, before)},
-                                    {"values", &sequence_def, offsetof(held, values)},
+                                    {"values", &doubles_def, offsetof(held, values)},
                                     {"behind", &IW_def_int, offsetof(held, behind)}};
 const IW_type_def held_def = IW_RECORD_DEF("held", sizeof(held), IW_ALIGN_OF(held), held_fields, 3);
 
 class LargeUnitsTest : public DiffTest {
  protected:
   LargeUnitsTest() {
-    const IW_type_t tables[] = {&pointer_def, &sequence_def, &string_of_8_def, &string_of_9_def,
-                                &held_def};
+    const IW_type_t tables[] = {&node_reference_def, &doubles_def, &string_of_8_def,
+                                &string_of_9_def, &held_def};
     EXPECT_TRUE(registry.add(tables).ok());
   }
 
@@ -70,7 +70,7 @@ TEST_F(LargeUnitsTest, OnlyTypesWithAUnitOfMoreThanEightBytesHaveThem) {
 // Of units side by side, and of what lies around them, each combination changes.
 TEST_F(LargeUnitsTest, ThoseThatDidNotChangeAreTakenOut) {
   constexpr std::size_t kUnits = 6;
-  for (const IW_type_t table : {&pointer_def, &sequence_def, &string_of_9_def, IW_label}) {
+  for (const IW_type_t table : {&node_reference_def, &doubles_def, &string_of_9_def, IW_label}) {
     const types::Type& of = type(table);
     const auto bytes = static_cast<std::size_t>(of.size_bytes);
     for (unsigned changed = 0; changed < 1U << (kUnits + 2); ++changed) {

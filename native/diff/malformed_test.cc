@@ -486,26 +486,26 @@ class AtTheEndOfMemory {
   std::span<const std::byte> bytes_;
 };
 
-struct titled {
+struct captioned {
   char kind;
   char title[41];
   char behind;
 };
-IW_ALIGN_PROBE(titled, titled);
+IW_ALIGN_PROBE(captioned, captioned);
 
 TEST_F(MalformedDiffTest, NoByteBehindADiffIsRead) {
   const IW_type_def tag_def = IW_STRING_DEF("", 3);
   const IW_type_def title_def = IW_STRING_DEF("", 40);
   const IW_type_def pointer_def = IW_POINTER_DEF("", IW_node_t);
   const IW_type_def text_def = IW_TEXT_DEF("", 0);
-  const IW_field_def fields[] = {{"kind", &IW_def_char, offsetof(titled, kind)},
-                                 {"title", &title_def, offsetof(titled, title)},
-                                 {"behind", &IW_def_char, offsetof(titled, behind)}};
-  const IW_type_def titled_def =
-      IW_RECORD_DEF("titled", sizeof(titled), IW_ALIGN_OF(titled), fields, 3);
-  const IW_type_t tables[] = {&tag_def, &title_def, &pointer_def, &text_def, &titled_def};
+  const IW_field_def fields[] = {{"kind", &IW_def_char, offsetof(captioned, kind)},
+                                 {"title", &title_def, offsetof(captioned, title)},
+                                 {"behind", &IW_def_char, offsetof(captioned, behind)}};
+  const IW_type_def captioned_def =
+      IW_RECORD_DEF("captioned", sizeof(captioned), IW_ALIGN_OF(captioned), fields, 3);
+  const IW_type_t tables[] = {&tag_def, &title_def, &pointer_def, &text_def, &captioned_def};
   ASSERT_TRUE(registry.add(tables).ok());
-  for (const IW_type_t table : {&tag_def, &title_def, &pointer_def, &text_def, &titled_def,
+  for (const IW_type_t table : {&tag_def, &title_def, &pointer_def, &text_def, &captioned_def,
                                 IW_node_t, IW_colour, &IW_def_bool, &IW_def_short}) {
     for (const std::uint64_t count : {1U, 7U, 8U, 19U, 40U}) {
       SCOPED_TRACE(type(table).spelled() + ", " + std::to_string(count));
@@ -525,7 +525,7 @@ TEST_F(MalformedDiffTest, NoByteBehindADiffIsRead) {
         if (table == &pointer_def) std::memcpy(at, &target, sizeof target);
         if (table == &text_def) std::memcpy(at, &text.address, sizeof text.address);
         if (table == IW_node_t) *reinterpret_cast<node_t*>(at) = {1, target};
-        if (table == &titled_def) *reinterpret_cast<titled*>(at) = {'k', "the title", 'b'};
+        if (table == &captioned_def) *reinterpret_cast<captioned*>(at) = {'k', "the title", 'b'};
         if (table == &tag_def || table == &title_def) std::memcpy(at, "ab", 2);
         if (type(table).size_bytes <= 4 && table != &tag_def) *at = std::byte{1};
       }
