@@ -453,6 +453,41 @@ TEST_F(MalformedDiffTest, EachOfManyTextsIsInABlockOfItsOwn) {
   refused_as("is not in a block of its own", texts(8, 1), error_code::BAD_POINTER);
 }
 
+struct counted {
+  node_t* to;
+  std::int64_t count;
+};
+IW_ALIGN_PROBE(counted, counted);
+
+// Between the pointers lies what would pass for more of them, if they were side by side.
+TEST_F(MalformedDiffTest, EachPointerOfManyRecordsIsLookedAt) {
+  const IW_type_def pointer_def = IW_POINTER_DEF("", IW_node_t);
+  const IW_field_def fields[] = {{"to", &pointer_def, offsetof(counted, to)},
+                                 {"count", &IW_def_hyper, offsetof(counted, count)}};
+  const IW_type_def def =
+      IW_RECORD_DEF("counted", sizeof(counted), IW_ALIGN_OF(counted), fields, 2);
+  const IW_type_t tables[] = {&def};
+  ASSERT_TRUE(registry.add(tables).ok());
+  writer.begin(5);
+  (void)writer.allocate(type(&def), 40);
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  const auto records = [](std::size_t other, int slot) {
+    constexpr std::size_t kRecordBytes = 24;
+    Bytes values(40 * kRecordBytes);
+    for (std::size_t at = 2; at < values.size(); at += 8) values[at] = std::byte{7};
+    values[other * kRecordBytes] = static_cast<std::byte>(slot);
+    Bytes run;
+    put_number(run, 0);
+    put_number(run, 80);
+    run.insert(run.end(), values.begin(), values.end());
+    return section(Tag::changes, {10, run.size()}, run);
+  };
+  for (std::size_t other = 0; other < 40; ++other) {
+    EXPECT_TRUE(is_good(records(other, 0)));
+    refused_as("leads to no block of a known segment", records(other, 9), error_code::BAD_POINTER);
+  }
+}
+
 TEST_F(MalformedDiffTest, AUnionThatSelectsNothingIsNotSent) {
   const IW_type_t tables[] = {&either_def};
   ASSERT_TRUE(registry.add(tables).ok());
