@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Changes a room's sources in one place after the other, and runs the room's own tests each time, to
 # see which changes no test notices. make/mutants/left.md has those, with the reasons.
+# Of native/, make/mutants/left_out.txt has changes that are not tried.
 #
 #   make/mutants.sh server/master     or access, store, wire: the crate
 #   make/mutants.sh server/lock       or coherence, session: the folder of server/src

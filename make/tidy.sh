@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 echo "tidy: house rules"
 python3 make/house_rules.py
 (cd make && python3 -m unittest -q house.house_test)
-(cd make/mutants && python3 -m unittest -q changes_test native_test patience_test)
+(cd make/mutants && python3 -m unittest -q changes_test left_out_test native_test patience_test)
 echo "tidy: formatting"
 cargo fmt --all --check
 cargo fmt --manifest-path make/mutants/rust/Cargo.toml --check

@@ -9,7 +9,7 @@
                                                      tests that walk through all orders
 
 It works on a copy of native/ in $BUILD/mutants. The changes that no test sees are then listed in
-$BUILD/mutants/native-ROOM/unseen.txt.
+$BUILD/mutants/native-ROOM/unseen.txt. Those that left_out.txt names are not tried, and counted.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import sys
 import patience
 import report
 from changes import changes_of, sample
+from left_out import PATH, entries, left_out
 
 # A test that takes so many times as long as without a change does not end.
 PATIENCE = 4
@@ -132,14 +133,28 @@ def line_of(path, change):
     return f"{path}:{change.line}: {change.text}"
 
 
+def all_changes(room):
+    """Each with its file and the file's text."""
+    found = []
+    for path in product_files(room):
+        source = path.read_text(encoding="utf-8")
+        found += [(path, source, change) for change in changes_of(source)]
+    return found
+
+
 def wanted(options):
-    """The changes that are to be tried, each with its file."""
-    changes = [(path, change) for path in product_files(options.room)
-               for change in changes_of(path.read_text(encoding="utf-8"))]
+    """The changes that are to be tried, each with its file; and how many of them are left out."""
+    every = all_changes(options.room)
+    listed = [entry for entry in entries(PATH.read_text(encoding="utf-8"))
+              if entry.file.rpartition("/")[0] == options.room]
+    without = left_out(every, listed)
+    changes = [(path, change) for path, _, change in every]
     if options.again:
         before = report.unseen_path(options.room).read_text(encoding="utf-8").splitlines()
         changes = [each for each in changes if line_of(*each) in before]
-    return sample(changes, options.every, options.start)
+    chosen = sample(changes, options.every, options.start)
+    tried = [each for each in chosen if each not in without]
+    return tried, len(chosen) - len(tried)
 
 
 def main():
@@ -153,12 +168,13 @@ def main():
     os.chdir(pathlib.Path(__file__).resolve().parents[2])
     if not any(pathlib.Path(options.room).glob("*_test.cc")):
         sys.exit(f"mutants: {options.room} has no tests of its own")
-    changes = wanted(options)
+    changes, left_out_count = wanted(options)
     if not changes:
         sys.exit(f"mutants: {options.room} has nothing to change")
     if options.list:
         for path, change in sorted(changes, key=lambda each: (each[0], each[1].line)):
             print(line_of(path, change))
+        print(f"left out: {left_out_count}")
         return
     copy = Copy(options.room.split("/")[1], report.folder())
     copy.make()
@@ -169,6 +185,7 @@ def main():
             sys.exit("mutants: it does not compile without a change")
     copy.measure()
     try_all(options.room, copy, changes)
+    print(f"left out: {left_out_count}")
 
 
 if __name__ == "__main__":
