@@ -195,10 +195,12 @@ fn evened(members: &[MemberInfo], places: &[ListedPlace]) -> Vec<Move> {
 /// Moves them, and says how far that is.
 fn move_all(from: &mut Remote, moves: &[Move], wait: Duration) -> Result<(), Failure> {
     let mut servers: BTreeMap<&str, Remote> = BTreeMap::new();
-    let mut failed = 0;
+    let (mut failed, mut gone) = (0, 0);
     for (number, (path, to)) in moves.iter().enumerate() {
         match move_one(from, &mut servers, (path, to), wait) {
             Ok(()) => say_progress(number + 1, moves.len(), path, &to.address),
+            // It was removed since the list was made, and needs no move.
+            Err(failure) if failure.is_gone() => gone += 1,
             Err(failure) => {
                 failed += 1;
                 eprint!("{failure}");
@@ -210,13 +212,13 @@ fn move_all(from: &mut Remote, moves: &[Move], wait: Duration) -> Result<(), Fai
     }
     eprintln!(
         "{} moved",
-        counted((moves.len() - failed) as u64, "segment")
+        counted((moves.len() - failed - gone) as u64, "segment")
     );
     match failed {
         0 => Ok(()),
+        1 => Err(Failure::new("1 segment did not move; try again")),
         failed => Err(Failure::new(format!(
-            "{} stayed where they are; try again",
-            counted(failed as u64, "segment")
+            "{failed} segments did not move; try again"
         ))),
     }
 }

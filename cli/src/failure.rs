@@ -15,6 +15,8 @@ pub struct Failure {
     already_worded: bool,
     /// A connection was lost, or the server may not serve for a moment.
     may_pass: bool,
+    /// The segment that was asked for is not there.
+    is_gone: bool,
 }
 
 impl Failure {
@@ -23,6 +25,7 @@ impl Failure {
             text: text.into(),
             already_worded: false,
             may_pass: false,
+            is_gone: false,
         }
     }
 
@@ -47,6 +50,18 @@ impl Failure {
         self.may_pass
     }
 
+    pub fn of_what_is_gone(self) -> Self {
+        Failure {
+            is_gone: true,
+            ..self
+        }
+    }
+
+    /// Whether the segment is not there, or not any more.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
     /// Names the file, then the error.
     pub fn at(path: &Path, error: impl fmt::Display) -> Self {
         Failure::new(format!("{}: {error}", path.display()))
@@ -54,9 +69,8 @@ impl Failure {
 
     pub fn already_worded(text: impl Into<String>) -> Self {
         Failure {
-            text: text.into(),
             already_worded: true,
-            may_pass: false,
+            ..Failure::new(text)
         }
     }
 }

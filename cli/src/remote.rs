@@ -473,9 +473,10 @@ impl Remote {
 
     pub fn failure(&self, error: ClientError) -> Failure {
         let failure = failure_at(&self.server, &error);
-        match error.is_lost() {
-            true => failure.that_may_pass(),
-            false => failure,
+        match error.code() {
+            _ if error.is_lost() => failure.that_may_pass(),
+            Some(ErrorCode::NoSegment | ErrorCode::Removed) => failure.of_what_is_gone(),
+            _ => failure,
         }
     }
 }

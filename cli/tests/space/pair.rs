@@ -9,6 +9,8 @@ use crate::member::{interweave, new_port, Member};
 use crate::server::Server;
 use interweave_postgres_cluster::Cluster;
 use interweave_wire::protocol::{Durability, ErrorCode, MemberState, SegmentPlace, NOT_KNOWN};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 fn start(cluster: &Cluster, port: u16, options: &[&str]) -> Member {
@@ -43,13 +45,47 @@ fn servers_that_share_a_database() {
     drained_servers_send_nobody_to_each_other(&one, &two);
 }
 
+/// The drain has its list, and waits for a writer, when the last segment of the list goes.
+fn drain_while_a_segment_is_removed(one: &Member) {
+    // A connection ends when a segment moves that is open on it.
+    let (mut client, mut others) = (one.connect(), one.connect());
+    let mut written = open(&mut client, "/zb", Durability::Synced);
+    for path in ["/za", "/zc"] {
+        open(&mut others, path, Durability::Synced);
+    }
+    let lock = written.lock(&mut client, PATIENT, 1).expect("the lock");
+    let mut draining = Command::new(env!("CARGO_BIN_EXE_interweave"))
+        .args(["drain", &one.url("")])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let said = draining.stderr.take().expect("its words");
+    let mut said = BufReader::new(said)
+        .lines()
+        .map(|line| line.expect("its words"));
+    assert!(
+        said.any(|line| line.contains("/za is at")),
+        "it has its list"
+    );
+    let (is_ok, text) = interweave(&["rm", &one.url("/zc")]);
+    assert!(is_ok, "{text}");
+    written
+        .abort(&mut client, &lock)
+        .expect("the lock is given back");
+    let rest: Vec<String> = said.collect();
+    assert!(draining.wait().expect("its end").success(), "{rest:?}");
+    assert!(
+        rest.iter().any(|line| line.contains("/zb is at")),
+        "{rest:?}"
+    );
+}
+
 /// [SPACE-24] [SPACE-31]
 fn drained_servers_send_nobody_to_each_other(one: &Member, two: &Member) {
     let mut client = one.connect();
     let mut copy = open(&mut client, "/left", Durability::Synced);
     write(&mut client, &mut copy, 1, 4, 7).expect("it is kept");
-    let (is_ok, text) = interweave(&["drain", &one.url("")]);
-    assert!(is_ok, "{text}");
+    drain_while_a_segment_is_removed(one);
     assert_eq!(two.refusal("/left"), None, "it has moved");
     assert_eq!(one.refusal("/new"), Some(ErrorCode::Redirected));
     let (is_ok, text) = interweave(&["cp", &one.url("/left"), &one.url("/copied")]);
