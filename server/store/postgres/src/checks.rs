@@ -7,8 +7,8 @@ use crate::connection::Connection;
 use crate::schema;
 use crate::store::Options;
 use crate::target::Target;
+use crate::timelines::Timelines;
 use interweave_store::StoreError;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 const OLDEST: i32 = 15;
@@ -118,11 +118,10 @@ pub async fn check_standby(connection: &Connection) -> Result<(), StoreError> {
     standby(connection, &named).await?.result()
 }
 
-/// Connects again, with the checks of a reconnection. `newest`: the newest timeline of the database
-/// that was seen.
-pub async fn connect(options: &Options, newest: &AtomicI64) -> Result<Connection, StoreError> {
+/// Connects again, with the checks of a reconnection.
+pub async fn connect(options: &Options, timelines: &Timelines) -> Result<Connection, StoreError> {
     let connection = Connection::open(&options.target).await?;
-    let checked = check_again(&connection, options.is_alone, newest).await;
+    let checked = check_again(&connection, options.is_alone, timelines).await;
     if matches!(checked, Err(StoreError::Away(_))) {
         options.target.first.pass_over();
     }
@@ -132,12 +131,24 @@ pub async fn connect(options: &Options, newest: &AtomicI64) -> Result<Connection
 async fn check_again(
     connection: &Connection,
     is_alone: bool,
-    newest: &AtomicI64,
+    timelines: &Timelines,
 ) -> Result<(), StoreError> {
-    check(connection, is_alone).await?;
+    let checked = check(connection, is_alone).await;
+    // A primary without a standby is the newest one all the same.
+    if matches!(checked, Ok(()) | Err(StoreError::Alone(_))) {
+        check_newest(connection, timelines).await?;
+    }
+    checked
+}
+
+/// Refuses a primary of an older timeline. Connections to such a one break.
+pub async fn check_newest(
+    connection: &Connection,
+    timelines: &Timelines,
+) -> Result<(), StoreError> {
     let timeline = timeline(connection).await?;
-    refuse_older(timeline, newest.load(Ordering::Relaxed))?;
-    newest.fetch_max(timeline, Ordering::Relaxed);
+    refuse_older(timeline, timelines.newest())?;
+    timelines.saw(timeline, connection);
     Ok(())
 }
 

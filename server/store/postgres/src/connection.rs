@@ -7,6 +7,7 @@ use interweave_store::StoreError;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
@@ -55,6 +56,7 @@ pub struct Connection {
     pub schema: String,
     /// The same as it stands in statements.
     quoted: String,
+    breaks: AbortHandle,
 }
 
 impl Connection {
@@ -63,7 +65,7 @@ impl Connection {
         let notices = Arc::new(Notices::default());
         let heard = Arc::clone(&notices);
         // A notice that the server sends before an answer is counted before the answer is heard.
-        tokio::spawn(async move {
+        let driven = tokio::spawn(async move {
             while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
                 if let AsyncMessage::Notice(notice) = message {
                     tracing::debug!("{}: {}", notice.severity(), notice.message());
@@ -76,9 +78,15 @@ impl Connection {
             notices,
             schema: target.schema.clone(),
             quoted: quoted(&target.schema),
+            breaks: driven.abort_handle(),
         };
         connection.run(SESSION).await?;
         Ok(connection)
+    }
+
+    /// Breaks the connection, from any thread: what waits for an answer fails.
+    pub fn breaks(&self) -> AbortHandle {
+        self.breaks.clone()
     }
 
     pub fn is_closed(&self) -> bool {

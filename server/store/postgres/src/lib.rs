@@ -34,6 +34,7 @@ mod store;
 mod tables;
 mod target;
 mod threads;
+mod timelines;
 mod tls;
 mod transaction;
 mod writer;

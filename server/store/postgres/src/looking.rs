@@ -163,7 +163,7 @@ impl Looker {
                 is_alone: true,
                 ..self.options.clone()
             };
-            let connection = checks::connect(&looks, &self.shared.timeline).await?;
+            let connection = checks::connect(&looks, &self.shared.timelines).await?;
             let page = connection.prepare(pages::PAGE).await?;
             *open = Some((connection, page));
         }

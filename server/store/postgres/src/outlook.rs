@@ -47,7 +47,7 @@ async fn look(
         Some(connection) if options.is_alone => connection.run("SELECT 1").await,
         Some(connection) => checks::check_standby(connection).await,
         None => {
-            *connection = Some(checks::connect(options, &shared.timeline).await?);
+            *connection = Some(checks::connect(options, &shared.timelines).await?);
             Ok(())
         }
     }

@@ -87,7 +87,7 @@ impl AccessSource for Source {
         let look = async {
             if !is_open {
                 *connection = None;
-                *connection = Some(checks::connect(options, &shared.timeline).await?);
+                *connection = Some(checks::connect(options, &shared.timelines).await?);
             }
             let connection = connection.as_ref().ok_or(StoreError::Closed)?;
             if *told != Some(taken) {

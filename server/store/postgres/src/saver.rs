@@ -6,6 +6,7 @@
 
 use crate::answer::Answer;
 use crate::checkpoint::Parts;
+use crate::checks;
 use crate::connection::Connection;
 use crate::outcome;
 use crate::segments::{Place, Saved};
@@ -261,6 +262,7 @@ impl Saver {
             self.give(large.answer, Err(broke()));
         }
         let connection = Connection::open(&self.target).await?;
+        checks::check_newest(&connection, &self.shared.timelines).await?;
         connection.run(SESSION).await?;
         let insert = connection.prepare(INSERT).await?;
         self.connection = Some((connection, insert));

@@ -1,9 +1,9 @@
 //! The state that the store's thread and its callers share.
 
 use crate::segments::Segments;
+use crate::timelines::Timelines;
 use interweave_store::{Full, NowFn, StoreError, StoreStatus};
 use std::collections::HashSet;
-use std::sync::atomic::AtomicI64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -22,8 +22,7 @@ pub struct Told {
 pub struct Shared {
     told: Mutex<Told>,
     now: NowFn,
-    /// The newest timeline of the database that was seen.
-    pub timeline: AtomicI64,
+    pub timelines: Timelines,
 }
 
 impl Shared {
@@ -31,7 +30,7 @@ impl Shared {
         Shared {
             told: Mutex::default(),
             now,
-            timeline: AtomicI64::new(timeline),
+            timelines: Timelines::new(timeline),
         }
     }
 

@@ -313,7 +313,7 @@ impl Server {
         let is_open = connection.as_ref().is_some_and(|c| !c.is_closed());
         if !is_open {
             *connection = None;
-            *connection = Some(checks::connect(&self.options, &self.shared.timeline).await?);
+            *connection = Some(checks::connect(&self.options, &self.shared.timelines).await?);
         }
         connection.as_ref().ok_or(StoreError::Closed)
     }

@@ -87,6 +87,7 @@ impl PostgresStore {
             connection,
         } = begun;
         let shared = Arc::new(Shared::new(Arc::clone(&options.now), claim.timeline));
+        shared.timelines.saw(claim.timeline, &connection.0);
         let (jobs, asked) = unbounded_channel();
         let (saves, asked_saves) = unbounded_channel();
         {

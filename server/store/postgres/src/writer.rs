@@ -336,7 +336,7 @@ impl Writer {
             return Ok(());
         }
         self.connection = None;
-        let connection = checks::connect(&self.options, &self.shared.timeline).await?;
+        let connection = checks::connect(&self.options, &self.shared.timelines).await?;
         let appends = Appends::prepare(&connection).await?;
         self.connection = Some((connection, appends));
         Ok(())

@@ -317,6 +317,23 @@ impl Cluster {
         }
     }
 
+    /// The primary stands still: it takes connections, and answers nobody. The standby takes over,
+    /// and has no standby itself. [`Cluster::kill_standby`] ends the old primary.
+    pub fn fail_over_from_a_hung_primary(&mut self) {
+        self.admin = None;
+        let file = self.nodes[self.primary].data.join("postmaster.pid");
+        let text = std::fs::read_to_string(file).unwrap();
+        let first = text.lines().next().and_then(|line| line.parse().ok());
+        let postmaster = first.and_then(Pid::from_raw).unwrap();
+        kill_process(postmaster, Signal::STOP).unwrap();
+        for child in children_of(postmaster) {
+            // One that has ended meanwhile cannot be stopped.
+            let _ = kill_process(child, Signal::STOP);
+        }
+        self.promote();
+        self.admin = Some(Admin::of(self.sockets()));
+    }
+
     /// Kills every process of the node.
     fn kill(&self, index: usize) {
         let node = &self.nodes[index];

@@ -80,6 +80,7 @@ fn starts_and_ends_of_sessions() {
     a_settle_that_does_not_reach_the_standby_decides_nothing(&mut cluster);
     a_program_that_copies_the_log_is_not_a_standby(&mut cluster);
     a_store_continues_after_a_restart_of_the_database(&mut cluster);
+    nobody_waits_for_a_primary_that_stands_still(&mut cluster);
     lost_commits_stop_the_store(&mut cluster);
 }
 
@@ -126,7 +127,6 @@ fn a_start_names_what_is_wrong(cluster: &Cluster) {
     cluster.admin().run("ALTER ROLE iw RESET ALL");
 }
 
-/// With `ANY 1 (*)` PostgreSQL also waits for such a program instead of the standby.
 /// That host, and the cluster's primary.
 fn hosts(user: &str, first: SocketAddr, cluster: &Cluster) -> Options {
     let second = cluster.sockets().display().to_string().replace('/', "%2F");
@@ -156,6 +156,7 @@ fn each_host_that_does_not_serve_is_named(cluster: &Cluster) {
     }
 }
 
+/// With `ANY 1 (*)` PostgreSQL also waits for such a program instead of the standby.
 fn a_program_that_copies_the_log_is_not_a_standby(cluster: &mut Cluster) {
     let names = "synchronous_standby_names";
     cluster.set(names, "'ANY 1 (*)'");
@@ -341,20 +342,40 @@ fn a_store_continues_after_a_restart_of_the_database(cluster: &mut Cluster) {
     let (store, _) = open(cluster, "restarted");
     keep(&store, vec![create(1, Synced), small(1, 1, 0)]);
     cluster.lose_power(false);
-    // The first append may find the old connection, and is then settled.
-    match append(&store, vec![small(1, 2, 0)], Synced).recv().unwrap() {
-        Ok(()) => {}
-        Err(error) => {
-            assert!(!error.is_final(), "{error}");
-            if end(&store, 1) == Ok(at(1)) {
-                keep(&store, vec![small(1, 2, 0)]);
-            }
-        }
-    }
+    keep_or_settle(&store, 2);
     keep(&store, vec![small(1, 3, 0)]);
     drop(store);
     let (_, segments) = open(cluster, "restarted");
     assert_eq!(releases(&segments[0]).len(), 3);
+}
+
+/// The first append may find the old connection, and is then settled.
+fn keep_or_settle(store: &PostgresStore, version: u64) {
+    let group = || vec![small(1, version, 0)];
+    if let Err(error) = append(store, group(), Synced).recv().unwrap() {
+        assert!(!error.is_final(), "{error}");
+        if end(store, 1) == Ok(at(version - 1)) {
+            keep(store, group());
+        }
+    }
+}
+
+/// The health's look finds the new one, and breaks the connections to the old one.
+fn nobody_waits_for_a_primary_that_stands_still(cluster: &mut Cluster) {
+    let target = Target::parse(&cluster.store_url("hung")).unwrap();
+    let mut options = Options::new(target);
+    options.is_alone = true;
+    let (store, _) = PostgresStore::open(options).unwrap();
+    keep(&store, vec![create(1, Synced), small(1, 1, 0)]);
+    cluster.fail_over_from_a_hung_primary();
+    let names = "synchronous_standby_names";
+    cluster.set(names, "''");
+    keep_or_settle(&store, 2);
+    keep(&store, vec![small(1, 3, 0)]);
+    cluster.set(names, "'ANY 1 (standby1)'");
+    cluster.kill_standby();
+    cluster.recover();
+    assert_eq!(end(&store, 1), Ok(at(3)));
 }
 
 fn lost_commits_stop_the_store(cluster: &mut Cluster) {
