@@ -68,7 +68,10 @@ fn a_password_goes_over_an_encrypted_connection_alone() {
     let store = url(&trusted);
     passwords.write(ESCAPED, 0o600);
     assert_eq!(passwords.problems(&store), []);
-    keeps_a_release(&Server::with_passwords(&passwords.0, &store));
+    let server = Server::with_passwords(&passwords.0, &store);
+    keeps_a_release(&server);
+    health_tells_rights_that_are_revoked(&server, &cluster);
+    drop(server);
     // The first host has no line, and is not there.
     passwords.write_for(&address, ESCAPED, 0o600);
     let both = format!("postgres://keeper@127.0.0.3,{address}/postgres?schema=kept{trusted}");
@@ -91,4 +94,24 @@ fn a_password_goes_over_an_encrypted_connection_alone() {
     refused(&store, "password authentication failed");
     std::fs::remove_file(Path::new(&passwords.0)).unwrap();
     refused(&store, "password missing");
+}
+
+/// Nobody writes meanwhile.
+fn health_tells_rights_that_are_revoked(server: &Server, cluster: &Cluster) {
+    server.answers("/healthz", (200, "ok"));
+    for (revoke, grant) in [
+        (
+            "REVOKE UPDATE ON kept.segment FROM keeper",
+            "GRANT UPDATE ON kept.segment TO keeper",
+        ),
+        (
+            "ALTER TABLE kept.segment RENAME TO hidden",
+            "ALTER TABLE kept.hidden RENAME TO segment",
+        ),
+    ] {
+        cluster.admin().run(revoke);
+        server.answers("/healthz", (503, "store away"));
+        cluster.admin().run(grant);
+        server.answers("/healthz", (200, "ok"));
+    }
 }

@@ -113,9 +113,26 @@ pub async fn check(connection: &Connection, is_alone: bool) -> Result<(), StoreE
 }
 
 /// Checks again what may change while a connection lasts.
-pub async fn check_standby(connection: &Connection) -> Result<(), StoreError> {
+pub async fn look_again(connection: &Connection, is_alone: bool) -> Result<(), StoreError> {
+    check_rights(connection).await?;
+    if is_alone {
+        return Ok(());
+    }
     let named = setting(connection, STANDBY_SETTING).await?;
     standby(connection, &named).await?.result()
+}
+
+/// Each append updates this table first.
+pub async fn check_rights(connection: &Connection) -> Result<(), StoreError> {
+    let table = connection.sql("{s}.segment");
+    let asked = "SELECT has_table_privilege($1::text, 'UPDATE')";
+    match connection.one(asked, &[&table]).await?.get(0) {
+        true => Ok(()),
+        false => Err(StoreError::Away(format!(
+            "the role may not update the table {table}; run GRANT SELECT, INSERT, UPDATE, DELETE, \
+             TRUNCATE ON ALL TABLES IN SCHEMA"
+        ))),
+    }
 }
 
 /// Connects again, with the checks of a reconnection.

@@ -43,12 +43,11 @@ async fn look(
     shared: &Shared,
     connection: &mut Option<Connection>,
 ) -> Result<(), StoreError> {
-    match connection.as_ref().filter(|c| !c.is_closed()) {
-        Some(connection) if options.is_alone => connection.run("SELECT 1").await,
-        Some(connection) => checks::check_standby(connection).await,
-        None => {
-            *connection = Some(checks::connect(options, &shared.timelines).await?);
-            Ok(())
-        }
+    if let Some(connection) = connection.as_ref().filter(|c| !c.is_closed()) {
+        return checks::look_again(connection, options.is_alone).await;
     }
+    let made = checks::connect(options, &shared.timelines).await?;
+    checks::check_rights(&made).await?;
+    *connection = Some(made);
+    Ok(())
 }
