@@ -562,7 +562,9 @@ TEST_F(MalformedDiffTest, NoByteBehindADiffIsRead) {
         if (table == IW_node_t) *reinterpret_cast<node_t*>(at) = {1, target};
         if (table == &captioned_def) *reinterpret_cast<captioned*>(at) = {'k', "the title", 'b'};
         if (table == &tag_def || table == &title_def) std::memcpy(at, "ab", 2);
-        if (type(table).size_bytes <= 4 && table != &tag_def) *at = std::byte{1};
+        const int member = 1;
+        if (table == IW_colour) std::memcpy(at, &member, sizeof member);
+        if (type(table).size_bytes <= 2 && table != &tag_def) *at = std::byte{1};
       }
       const AtTheEndOfMemory diff(here.release());
       ASSERT_TRUE(there.apply(diff.bytes()).ok());
