@@ -122,7 +122,7 @@ pub async fn look_again(connection: &Connection, is_alone: bool) -> Result<(), S
     standby(connection, &named).await?.result()
 }
 
-/// Each append updates this table first.
+/// Refuses a role that may not update the table which each append updates first.
 pub async fn check_rights(connection: &Connection) -> Result<(), StoreError> {
     let table = connection.sql("{s}.segment");
     let asked = "SELECT has_table_privilege($1::text, 'UPDATE')";
@@ -138,9 +138,10 @@ pub async fn check_rights(connection: &Connection) -> Result<(), StoreError> {
 /// Connects again, with the checks of a reconnection.
 pub async fn connect(options: &Options, timelines: &Timelines) -> Result<Connection, StoreError> {
     let connection = Connection::open(&options.target).await?;
+    let served = options.target.first.get();
     let checked = check_again(&connection, options.is_alone, timelines).await;
     if matches!(checked, Err(StoreError::Away(_))) {
-        options.target.first.pass_over();
+        options.target.first.pass_over(served);
     }
     checked.map(|()| connection)
 }

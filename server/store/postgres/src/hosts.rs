@@ -1,7 +1,7 @@
 //! Connects to the first of the database's hosts that serves.
 
 use crate::outcome;
-use crate::target::Target;
+use crate::target::{port, Target};
 use crate::tls::{Carried, Tls};
 use interweave_store::StoreError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct First(Arc<AtomicUsize>);
 
 impl First {
-    fn get(&self) -> usize {
+    pub fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -28,9 +28,12 @@ impl First {
         self.0.store(index, Ordering::Relaxed);
     }
 
-    /// The host that served is not the one that is wanted, as an old primary is not.
-    pub fn pass_over(&self) {
-        self.set(self.get() + 1);
+    /// The host that served is not the one that is wanted, as an old primary is not. Where several
+    /// connections find that out at once, one of them turns to the next host.
+    pub fn pass_over(&self, served: usize) {
+        let order = Ordering::Relaxed;
+        // It fails where another connection has turned already.
+        let _ = self.0.compare_exchange(served, served + 1, order, order);
     }
 }
 
@@ -38,13 +41,13 @@ pub type Connected = (Client, Connection<Socket, Carried<Socket>>);
 
 /// So long a connection may take.
 pub fn longest(target: &Target) -> Duration {
-    PATIENCE * hosts(&target.config).max(1) as u32
+    PATIENCE * target.config.get_hosts().len() as u32
 }
 
 pub async fn connect(target: &Target) -> Result<Connected, StoreError> {
     let tls = Tls::of(target).map_err(StoreError::Away)?;
     let config = target.with_password().map_err(StoreError::Away)?;
-    let count = hosts(&config).max(1);
+    let count = config.get_hosts().len();
     let first = target.first.get() % count;
     let mut failures = Vec::new();
     for index in (first..count).chain(0..first) {
@@ -75,41 +78,24 @@ fn all(mut failures: Vec<(String, StoreError)>) -> StoreError {
     StoreError::Away(texts.collect::<Vec<_>>().join("; "))
 }
 
-fn hosts(config: &Config) -> usize {
-    config.get_hosts().len().max(config.get_hostaddrs().len())
-}
-
-/// One port may stand for all hosts.
-fn port(config: &Config, index: usize) -> Option<u16> {
-    let ports = config.get_ports();
-    ports.get(index).or(ports.first()).copied()
-}
-
 fn name(config: &Config, index: usize) -> String {
-    let host = match config.get_hosts().get(index) {
-        Some(Host::Tcp(host)) => host.clone(),
-        Some(Host::Unix(folder)) => folder.display().to_string(),
-        None => config.get_hostaddrs()[index].to_string(),
-    };
-    match port(config, index) {
-        Some(port) => format!("{host}:{port}"),
-        None => host,
+    let port = port(config, index);
+    match &config.get_hosts()[index] {
+        Host::Tcp(host) => format!("{host}:{port}"),
+        Host::Unix(folder) => format!("{}:{port}", folder.display()),
     }
 }
 
 /// The same configuration with that host alone.
 fn only(config: &Config, index: usize) -> Config {
     let mut one = Config::new();
-    match config.get_hosts().get(index) {
-        Some(Host::Tcp(host)) => one.host(host),
-        Some(Host::Unix(folder)) => one.host_path(folder),
-        None => &mut one,
+    match &config.get_hosts()[index] {
+        Host::Tcp(host) => one.host(host),
+        Host::Unix(folder) => one.host_path(folder),
     };
+    one.port(port(config, index));
     if let Some(address) = config.get_hostaddrs().get(index) {
         one.hostaddr(*address);
-    }
-    if let Some(port) = port(config, index) {
-        one.port(port);
     }
     if let Some(user) = config.get_user() {
         one.user(user);

@@ -58,6 +58,11 @@ impl Target {
                 "{begin}: name a host, as in postgres://HOST/DATABASE"
             ));
         }
+        if !fit_together(&config) {
+            return Err(format!(
+                "{begin}: name as many ports and addresses as hosts, or one port for all hosts"
+            ));
+        }
         config.ssl_mode(own.ssl_mode(&config));
         config.connect_timeout(CONNECT_TIMEOUT);
         config.tcp_user_timeout(SILENCE).keepalives_idle(SILENCE);
@@ -90,16 +95,13 @@ impl Target {
     pub(crate) fn with_password(&self) -> Result<Config, String> {
         let mut config = self.config.clone();
         let user = self.user();
-        let ports = config.get_ports();
         for (index, host) in config.get_hosts().iter().enumerate() {
-            // One port may stand for all hosts.
-            let port = ports.get(index).or(ports.first());
             let login = Login {
                 host: match host {
                     Host::Tcp(host) => host,
                     Host::Unix(_) => "localhost",
                 },
-                port: port.copied().unwrap_or(DEFAULT_PORT),
+                port: port(&config, index),
                 database: config.get_dbname().unwrap_or(&user),
                 user: &user,
             };
@@ -110,6 +112,20 @@ impl Target {
         }
         Ok(config)
     }
+}
+
+/// The port of that host. One port may stand for all hosts.
+pub(crate) fn port(config: &Config, index: usize) -> u16 {
+    let ports = config.get_ports();
+    let port = ports.get(index).or(ports.first());
+    port.copied().unwrap_or(DEFAULT_PORT)
+}
+
+/// Each host has its own port and address, if it has any.
+fn fit_together(config: &Config) -> bool {
+    let hosts = config.get_hosts().len();
+    let (ports, addresses) = (config.get_ports().len(), config.get_hostaddrs().len());
+    (ports <= 1 || ports == hosts) && (addresses == 0 || addresses == hosts)
 }
 
 /// A password may have any characters, also those at which the URL's login ends. So all text before
@@ -217,6 +233,24 @@ mod tests {
             let error = Target::parse(url).unwrap_err();
             assert!(error.contains("PGPASSFILE"), "{error}");
             assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn hosts_have_their_ports_and_addresses() {
+        for more in ["port=7", "hostaddr=127.0.0.1"] {
+            let text = Target::parse(&format!("postgres://a,b/iw?{more}")).unwrap_err();
+            assert!(text.contains("as many ports and addresses"), "{text}");
+        }
+        for (url, ports) in [
+            ("postgres://a:7,b/iw", [7, DEFAULT_PORT]),
+            (
+                "postgres://a,b:8/iw?hostaddr=127.0.0.1,127.0.0.2",
+                [DEFAULT_PORT, 8],
+            ),
+        ] {
+            let target = Target::parse(url).unwrap();
+            assert_eq!([0, 1].map(|index| port(&target.config, index)), ports);
         }
     }
 
