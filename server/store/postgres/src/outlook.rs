@@ -19,35 +19,38 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Looks again and again, until it is dropped.
 pub async fn look_out(options: &Options, shared: &Shared) {
-    let mut connection = None;
+    let mut connection: Option<Connection> = None;
     loop {
         tokio::time::sleep(PAUSE).await;
-        let is_open = |connection: &Connection| !connection.is_closed();
-        let patience = match connection.as_ref().is_some_and(is_open) {
-            true => PATIENCE,
-            false => PATIENCE + hosts::longest(&options.target),
+        let open = connection.take().filter(|c| !c.is_closed());
+        let patience = match open {
+            Some(_) => PATIENCE,
+            None => PATIENCE + hosts::longest(&options.target),
         };
-        let looking = look(options, shared, &mut connection);
+        let looking = look(options, shared, open);
         let silent = || StoreError::Away(format!("PostgreSQL has said nothing for {patience:?}"));
         let looked = tokio::time::timeout(patience, looking).await;
-        let looked = looked.unwrap_or_else(|_| Err(silent()));
-        if looked.is_err() {
-            connection = None;
+        match looked.unwrap_or_else(|_| Err(silent())) {
+            Ok(looked) => {
+                connection = Some(looked);
+                shared.saw(Ok(()));
+            }
+            Err(error) => shared.saw(Err(error)),
         }
-        shared.saw(looked);
     }
 }
 
+/// Returns the connection by which it has looked.
 async fn look(
     options: &Options,
     shared: &Shared,
-    connection: &mut Option<Connection>,
-) -> Result<(), StoreError> {
-    if let Some(connection) = connection.as_ref().filter(|c| !c.is_closed()) {
-        return checks::look_again(connection, options.is_alone).await;
-    }
-    let made = checks::connect(options, &shared.timelines).await?;
-    checks::check_rights(&made).await?;
-    *connection = Some(made);
-    Ok(())
+    open: Option<Connection>,
+) -> Result<Connection, StoreError> {
+    let Some(connection) = open else {
+        let made = checks::connect(options, &shared.timelines).await?;
+        checks::check_rights(&made).await?;
+        return Ok(made);
+    };
+    checks::look_again(&connection, options.is_alone).await?;
+    Ok(connection)
 }
