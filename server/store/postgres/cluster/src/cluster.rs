@@ -321,12 +321,8 @@ impl Cluster {
     /// and has no standby itself. [`Cluster::kill_standby`] ends the old primary.
     pub fn fail_over_from_a_hung_primary(&mut self) {
         self.admin = None;
-        let file = self.nodes[self.primary].data.join("postmaster.pid");
-        let text = std::fs::read_to_string(file).unwrap();
-        let first = text.lines().next().and_then(|line| line.parse().ok());
-        let postmaster = first.and_then(Pid::from_raw).unwrap();
-        kill_process(postmaster, Signal::STOP).unwrap();
-        for child in children_of(postmaster) {
+        let (postmaster, _) = self.running(self.primary).unwrap();
+        for child in stop_parent(postmaster) {
             // One that has ended meanwhile cannot be stopped.
             let _ = kill_process(child, Signal::STOP);
         }
@@ -334,21 +330,24 @@ impl Cluster {
         self.admin = Some(Admin::of(self.sockets()));
     }
 
+    /// The node's first process, and what its file says of it. None: it does not run.
+    fn running(&self, index: usize) -> Option<(Pid, String)> {
+        let text = std::fs::read_to_string(self.postmaster_file(index)).ok()?;
+        let first = text.lines().next()?.parse().ok()?;
+        Some((Pid::from_raw(first)?, text))
+    }
+
+    fn postmaster_file(&self, index: usize) -> PathBuf {
+        self.nodes[index].data.join("postmaster.pid")
+    }
+
     /// Kills every process of the node.
     fn kill(&self, index: usize) {
-        let node = &self.nodes[index];
-        let file = node.data.join("postmaster.pid");
-        let Ok(text) = std::fs::read_to_string(&file) else {
-            return;
-        };
-        let first = text.lines().next().and_then(|line| line.parse().ok());
-        let Some(postmaster) = first.and_then(Pid::from_raw) else {
+        let Some((postmaster, text)) = self.running(index) else {
             return;
         };
         let ends = pidfd_open(postmaster, PidfdFlags::empty()).unwrap();
-        // It begins no further process.
-        kill_process(postmaster, Signal::STOP).unwrap();
-        let children = children_of(postmaster);
+        let children = stop_parent(postmaster);
         let fds: Vec<_> = children
             .iter()
             .filter_map(|pid| pidfd_open(*pid, PidfdFlags::empty()).ok())
@@ -364,8 +363,10 @@ impl Cluster {
         }
         // Where nobody takes the end of a process, its number stays in use, and the next start
         // takes it for a server that runs.
-        std::fs::remove_file(file).unwrap();
-        let lock = node.sockets.join(format!(".s.PGSQL.{PORT}.lock"));
+        std::fs::remove_file(self.postmaster_file(index)).unwrap();
+        let lock = self.nodes[index]
+            .sockets
+            .join(format!(".s.PGSQL.{PORT}.lock"));
         std::fs::remove_file(lock).unwrap();
         remove_segment(&text);
     }
@@ -461,6 +462,12 @@ fn remove_segment(text: &str) {
     if let Some(id) = id {
         run(Command::new("ipcrm").args(["-m", id]));
     }
+}
+
+/// Stops the process, so that it begins no further one, and returns its children.
+fn stop_parent(parent: Pid) -> Vec<Pid> {
+    kill_process(parent, Signal::STOP).unwrap();
+    children_of(parent)
 }
 
 fn children_of(parent: Pid) -> Vec<Pid> {
