@@ -13,6 +13,12 @@ bool is_segment_gone(Code code) {
          code == Code::NOT_OPEN;
 }
 
+// The server refuses for now, and the same release may be sent later.
+bool may_pass(Code code) {
+  return code == Code::STORE_FULL || code == Code::STORE_ALONE || code == Code::STORE_AWAY ||
+         code == Code::TIMED_OUT;
+}
+
 Next after_answer(Code code) {
   switch (code) {
     case Code::OK:
@@ -21,16 +27,12 @@ Next after_answer(Code code) {
       return Next::pause;
     case Code::REDIRECTED:
       return Next::again;
-    case Code::STORE_FULL:
-    case Code::STORE_ALONE:
-    case Code::STORE_AWAY:
-    case Code::TIMED_OUT:
     case Code::TOO_LARGE:
       return Next::held;
     case Code::UNREACHABLE:
       return Next::unknown;
     default:
-      return Next::rolled_back;
+      return may_pass(code) ? Next::held : Next::rolled_back;
   }
 }
 
@@ -90,9 +92,7 @@ Release::Next Release::after_reach(Code code) const {
   if (is_segment_gone(code)) return Next::rolled_back;
   if (was_sent_) return code == Code::UNREACHABLE ? Next::unknown : Next::pause;
   if (code == Code::NO_MEMORY) return Next::unsent;
-  const bool may_pass = code == Code::STORE_FULL || code == Code::STORE_ALONE ||
-                        code == Code::STORE_AWAY || code == Code::TIMED_OUT;
-  return may_pass ? Next::held : Next::rolled_back;
+  return may_pass(code) ? Next::held : Next::rolled_back;
 }
 
 }  // namespace iw::session

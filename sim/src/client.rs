@@ -20,7 +20,7 @@ use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
 use keeping::Kept;
-pub(crate) use messages::{bytes_of, decoded, error_of};
+pub(crate) use messages::{bytes_of, decoded, error_of, keeps_lock};
 pub use op::{Ending, Op, Watching, MOST_PUSH_BYTES};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use writing::{Release, Writing};

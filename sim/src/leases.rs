@@ -6,6 +6,7 @@
 
 mod removals;
 
+use crate::client::keeps_lock;
 use crate::env::MS;
 use crate::history::{violation, Checked};
 use interweave_server::session::{Absence, Effect, Incoming, Request, ServerMessage};
@@ -333,11 +334,7 @@ impl Leases {
             };
             match code {
                 // The holder may try again. Or the lock is given back, if its session has ended.
-                ErrorCode::StoreFull
-                | ErrorCode::StoreAlone
-                | ErrorCode::StoreAway
-                | ErrorCode::TimedOut
-                | ErrorCode::TooLarge => {
+                _ if keeps_lock(code) => {
                     hold.is_releasing = false;
                     hold.last_ns = hold.last_ns.max(now_ns + lease_ns);
                     hold.most_ns = hold.most_ns.max(hold.last_ns);

@@ -30,3 +30,16 @@ pub(crate) fn error_of(message: &Message) -> Checked<(ErrorCode, String)> {
     let told = told.or_else(|_| message.decode::<PlainError>().map(|p| (p.code, p.text)));
     told.or_else(|rejection| violation("messages", rejection.text))
 }
+
+/// Whether a release that is refused so leaves its lock with the client, which may try it again
+/// [LOCK-7].
+pub(crate) fn keeps_lock(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::StoreFull
+            | ErrorCode::StoreAlone
+            | ErrorCode::StoreAway
+            | ErrorCode::TimedOut
+            | ErrorCode::TooLarge
+    )
+}

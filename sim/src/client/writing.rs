@@ -1,7 +1,7 @@
 //! Writer locks, releases, and what became of them.
 
 use super::copy::Copy;
-use super::{decoded, Asked, Client, Doing, Ending, Op};
+use super::{decoded, keeps_lock, Asked, Client, Doing, Ending, Op};
 use crate::content::Content;
 use crate::env::{Env, MS};
 use crate::history::{name_of, violation, Checked, Floor, Name};
@@ -413,11 +413,7 @@ impl Client {
             return Ok(());
         };
         match code {
-            ErrorCode::StoreFull
-            | ErrorCode::StoreAlone
-            | ErrorCode::StoreAway
-            | ErrorCode::TimedOut
-            | ErrorCode::TooLarge => {
+            _ if keeps_lock(code) => {
                 self.all_refused(env, &release)?;
                 release.tries += 1;
                 if release.tries > MOST_TRIES {

@@ -2,7 +2,7 @@
 //! release was sent to.
 
 use super::{Asked, Doing, SpaceClient};
-use crate::client::{decoded, Ending, Op};
+use crate::client::{decoded, keeps_lock, Ending, Op};
 use crate::content::Content;
 use crate::env::{Env, MS};
 use crate::history::{name_of, violation, Checked, Floor, Name};
@@ -408,11 +408,7 @@ impl SpaceClient {
             return Ok(());
         };
         match code {
-            ErrorCode::StoreFull
-            | ErrorCode::StoreAlone
-            | ErrorCode::StoreAway
-            | ErrorCode::TimedOut
-            | ErrorCode::TooLarge => {
+            _ if keeps_lock(code) => {
                 self.all_refused(env, &release)?;
                 release.tries += 1;
                 if release.tries > MOST_TRIES {
