@@ -69,8 +69,7 @@ impl Engine {
 
     /// Whether looks may claim segments.
     fn claims(&self) -> bool {
-        let is_drained = self.space.as_ref().is_some_and(|space| space.is_drained);
-        !is_drained || planted::is_in(Defect::DrainForgotten)
+        !self.is_drained() || planted::is_in(Defect::DrainForgotten)
     }
 
     fn begin_look(&mut self, path: String, waiting: Vec<(At, Incoming)>) {

@@ -264,9 +264,13 @@ impl Engine {
         }
     }
 
+    pub(super) fn is_drained(&self) -> bool {
+        self.space.as_ref().is_some_and(|space| space.is_drained)
+    }
+
     /// Refuses to claim or to create a segment, if the server was drained.
     pub(super) fn check_claims(&self) -> Result<(), Rejection> {
-        match self.space.as_ref().is_some_and(|space| space.is_drained) {
+        match self.is_drained() {
             false => Ok(()),
             true => {
                 let text = "this server was drained, and no other server of its space takes \

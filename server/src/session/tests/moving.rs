@@ -12,7 +12,7 @@ use interweave_wire::protocol::{FieldKey, MovingField};
 const OTHER: u64 = 77;
 
 /// The connection opens the segment, which the member claims; its number.
-fn opened_by(world: &mut World, connection: u64) -> u32 {
+pub fn opened_by(world: &mut World, connection: u64) -> u32 {
     let opening = world.send(connection, open(PATH, Durability::Synced));
     sought(world, Ok(claimed(Durability::Synced)));
     world.store_all();

@@ -1,6 +1,7 @@
 //! A segment of a space is removed, and another server may make it anew at once [SPACE-28..29].
 
 use super::keeping::{hello_keeping, kept};
+use super::moving::opened_by;
 use super::space::{claimed, member, sought, PATH};
 use super::*;
 use interweave_store::{Sought, StoreError};
@@ -10,10 +11,7 @@ fn owner(world: &mut World) -> u32 {
     for connection in [1, 2, 9] {
         world.hello(connection);
     }
-    let opening = world.send(1, open(PATH, Durability::Synced));
-    sought(world, Ok(claimed(Durability::Synced)));
-    world.store_all();
-    let number = world.answer(opening).body::<SegmentOpened>().segment;
+    let number = opened_by(world, 1);
     world.ask(2, open(PATH, Durability::Synced));
     let subscribe = Request::Subscribe(Subscribe {
         segment: number,
@@ -157,10 +155,7 @@ fn lock_16_a_segment_is_removed_soon_after_the_client_that_keeps_its_grant_has_d
         let mut world = member();
         hello_keeping(&mut world, 1, [0; 16]);
         world.hello(9);
-        let opening = world.send(1, open(PATH, Durability::Synced));
-        sought(&mut world, Ok(claimed(Durability::Synced)));
-        world.store_all();
-        let number = world.answer(opening).body::<SegmentOpened>().segment;
+        let number = opened_by(&mut world, 1);
         kept(&mut world, number);
         let now_ns = world.now_ns();
         world.engine.disconnected(now_ns, 1);
