@@ -216,9 +216,9 @@ fn move_all(from: &mut Remote, moves: &[Move], wait: Duration) -> Result<(), Fai
     );
     match failed {
         0 => Ok(()),
-        1 => Err(Failure::new("1 segment did not move; try again")),
         failed => Err(Failure::new(format!(
-            "{failed} segments did not move; try again"
+            "{} did not move; try again",
+            counted(failed as u64, "segment")
         ))),
     }
 }
