@@ -9,7 +9,8 @@
                                                      tests that walk through all orders
 
 It works on a copy of native/ in $BUILD/mutants. The changes that no test sees are then listed in
-$BUILD/mutants/native-ROOM/unseen.txt. Those that left_out.txt names are not tried, and counted.
+$BUILD/mutants/native-ROOM/unseen.txt. Changes that left_out.txt names
+are not tried; the end says how many they are.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// What is left of a run when its large units that did not change are taken out.
+// A run loses its large units that did not change. These tests look at the rest.
 #include "diff/large_units.h"
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ const PASSING: number[] = [
 const main = document.getElementById("main") as HTMLElement;
 const connection = document.getElementById("connection") as HTMLElement;
 
-/** What a server said of its own accord. Of a server that is gone there is nothing more to say. */
+/** The reason that a server gave. A server that is gone gives none. */
 function reasonOf({ failure }: Client): string {
   return failure === null || failure.code === ErrorCode.UNREACHABLE ? "" : `: ${failure.message}`;
 }

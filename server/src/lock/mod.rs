@@ -612,8 +612,8 @@ impl SegmentLock {
                 fence: hold.fence,
             });
         }
-        // What was abandoned ends here as well, because the next grant may not come before
-        // something else: otherwise the next deadline would stay past.
+        // An abandoned grant ends here as well. A closed lock gives nobody the next grant, which
+        // would end it, so a deadline that has passed would stay the next one.
         if self.is_wanted() {
             self.holder = self.holder.filter(|hold| !hold.is_abandoned(now_ns));
         }

@@ -40,8 +40,8 @@ impl Looks {
         }
     }
 
-    /// Begins anew if this server's own lease had run out by then: what kept it from its renewal,
-    /// which may still be on its way, may keep the others from theirs.
+    /// Begins anew if this server's own lease had run out by then. Its renewal may still be on its
+    /// way, and the store that delays it may delay those of the others, too.
     fn begin_anew_if_late(&mut self, at: Instant) {
         let is_late = |(asked, lease)| at.saturating_duration_since(asked) >= lease;
         if self.renewed.is_some_and(is_late) {

@@ -84,7 +84,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Breaks the connection, from any thread: what waits for an answer fails.
+    /// Breaks the connection, from any thread: a statement that waits for its answer fails.
     pub fn breaks(&self) -> AbortHandle {
         self.breaks.clone()
     }

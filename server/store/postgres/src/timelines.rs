@@ -24,8 +24,8 @@ impl Timelines {
         self.newest.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a connection to a primary on that timeline. Those of older ones break. Their
-    /// primary may stand still, and whoever waits for its answer would wait without end.
+    /// Takes note of a connection to a primary on that timeline. Connections to older timelines
+    /// break: their primary may stand still, and a caller would wait for its answer without end.
     pub fn saw(&self, timeline: i64, connection: &Connection) {
         self.newest.fetch_max(timeline, Ordering::Relaxed);
         let connections = self.connections.lock();
