@@ -201,13 +201,26 @@ impl Engine {
             }
             let taken = match self.seeks_first(at, &incoming) {
                 Ok(true) => continue,
-                Ok(false) => self.dispatch_and_audit(at, &incoming),
+                Ok(false) => self.dispatch_to_owner(at, &incoming),
                 Err(rejection) => Err(rejection),
             };
             if let Err(rejection) = taken {
                 self.wire.counters.errors += 1;
                 self.wire.refuse(at.connection, at.stream, &rejection);
             }
+        }
+    }
+
+    /// Dispatches a request that has waited. One before it may have been to give the segment away:
+    /// then it waits for the end of that.
+    pub(super) fn dispatch_to_owner(
+        &mut self,
+        at: At,
+        incoming: &Incoming,
+    ) -> Result<(), Rejection> {
+        match self.waits_for_owner(at, incoming)? {
+            true => Ok(()),
+            false => self.dispatch_and_audit(at, incoming),
         }
     }
 

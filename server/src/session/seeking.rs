@@ -136,7 +136,7 @@ impl Engine {
             }
             let answered = match refusal {
                 Some(rejection) => Err(rejection.clone()),
-                None => self.dispatch_and_audit(at, &incoming),
+                None => self.dispatch_to_owner(at, &incoming),
             };
             if let Err(rejection) = answered {
                 self.wire.counters.errors += 1;

@@ -357,6 +357,36 @@ fn space_20_requests_wait_while_the_store_gives_the_segment_away() {
 }
 
 #[test]
+fn space_20_requests_that_waited_for_a_claim_wait_for_a_gift_that_is_asked_for_before_them() {
+    for is_given in [true, false] {
+        let mut world = member();
+        for connection in [1, 9] {
+            world.hello(connection);
+        }
+        let handing = world.send(9, hand_over(10_000));
+        let opening = world.send(1, open(PATH, Durability::Synced));
+        sought(&mut world, Ok(claimed(Durability::Synced)));
+        world.store_all();
+        assert!(world.try_answer(opening).is_none(), "nobody removes it");
+        match is_given {
+            true => given(&mut world, Ok(to())),
+            false => given(&mut world, Ok(Given::Not("it was drained".to_string()))),
+        }
+        let (handed, opened) = (world.answer(handing), world.answer(opening));
+        match is_given {
+            true => {
+                assert_eq!(handed.type_, MessageType::Done);
+                assert_eq!(opened.error(), ErrorCode::Redirected);
+            }
+            false => {
+                assert_eq!(handed.error(), ErrorCode::BadArgument);
+                assert_eq!(opened.type_, MessageType::SegmentOpened);
+            }
+        }
+    }
+}
+
+#[test]
 fn space_23_clients_that_follow_are_sent_on_over_connections_that_stay() {
     let mut world = member();
     let number = owner_of_followers(&mut world);
