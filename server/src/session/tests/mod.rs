@@ -4,6 +4,7 @@ mod access;
 mod auditing;
 mod damage;
 mod doubts;
+mod draining;
 mod durability;
 mod keeping;
 mod lending;

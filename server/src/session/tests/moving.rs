@@ -21,7 +21,7 @@ pub fn opened_by(world: &mut World, connection: u64) -> u32 {
 
 /// A member with the segment, which the clients 1 and 2 have open; its number. Client 9 is an
 /// operator.
-fn owner(world: &mut World) -> u32 {
+pub fn owner(world: &mut World) -> u32 {
     for connection in [1, 2, 9] {
         world.hello(connection);
     }
@@ -66,18 +66,10 @@ fn follow() -> Request {
     })
 }
 
-fn follow_other() -> Request {
+pub fn follow_other() -> Request {
     Request::FollowSegment(FollowSegment {
         path: "/other".to_string(),
     })
-}
-
-/// Drains the server; the store renews its lease.
-fn drained(world: &mut World) {
-    let draining = world.send(9, Request::Drain);
-    assert!(world.says_drained);
-    super::space::renew(world, Ok(()));
-    assert_eq!(world.answer(draining).type_, MessageType::Done);
 }
 
 fn to() -> Given {
@@ -683,26 +675,6 @@ fn space_18_few_segments_are_followed_at_a_time() {
     assert_eq!(world.ask(9, one(4)).error(), ErrorCode::TooLarge);
 }
 
-#[test]
-fn space_24_a_drained_server_claims_and_creates_nothing() {
-    let mut world = member();
-    owner(&mut world);
-    drained(&mut world);
-    world.hello(3);
-    let other = world.send(3, open("/other", Durability::Synced));
-    assert_eq!(world.claims, [true, false]);
-    sought(&mut world, Ok(Sought::Absent));
-    assert_eq!(world.answer(other).error(), ErrorCode::Stopping);
-    drained(&mut world);
-    assert_eq!(world.ask(9, follow_other()).error(), ErrorCode::Stopping);
-    let mine = world.ask(3, open(PATH, Durability::Synced));
-    assert_eq!(
-        mine.type_,
-        MessageType::SegmentOpened,
-        "what it has it serves"
-    );
-}
-
 /// Its grant is over before its lease is, and the server has nothing to do for it meanwhile.
 #[test]
 fn lock_16_a_segment_moves_soon_after_the_client_that_keeps_its_grant_has_died() {
@@ -720,91 +692,6 @@ fn lock_16_a_segment_moves_soon_after_the_client_that_keeps_its_grant_has_died()
         world.pass(300);
         assert_eq!(world.gives.len(), 1);
     }
-}
-
-#[test]
-fn space_24_a_drain_is_answered_when_a_renewal_has_said_so() {
-    let mut world = member();
-    world.hello(9);
-    // A renewal that was asked for before does not say it yet.
-    world.pass(600);
-    let draining = world.send(9, Request::Drain);
-    assert!(!world.says_drained);
-    super::space::renew(&mut world, Ok(()));
-    assert!(world.try_answer(draining).is_none());
-    // Nor does one that failed.
-    assert!(world.says_drained, "the next one follows at once");
-    super::space::renew(&mut world, Err(StoreError::Io("away".to_string())));
-    assert!(world.try_answer(draining).is_none());
-    world.pass(200);
-    super::space::renew(&mut world, Ok(()));
-    assert_eq!(world.answer(draining).type_, MessageType::Done);
-    world.pass(600);
-    assert!(world.says_drained, "each renewal says so");
-}
-
-/// An operator who empties the server would not see a segment that comes to it afterwards.
-#[test]
-fn space_24_a_drain_waits_for_claims_and_creations_that_began_before() {
-    let mut world = member();
-    for connection in [1, 9] {
-        world.hello(connection);
-    }
-    world.send(1, open(PATH, Durability::Synced));
-    world.send(1, open("/made", Durability::Synced));
-    let draining = world.send(9, Request::Drain);
-    world.send(1, open("/later", Durability::Synced));
-    assert_eq!(world.claims, [true, true, false]);
-    super::space::renew(&mut world, Ok(()));
-    assert!(world.try_answer(draining).is_none());
-    sought(&mut world, Ok(claimed(Durability::Synced)));
-    assert!(world.try_answer(draining).is_none(), "one may still claim");
-    sought(&mut world, Ok(Sought::Absent));
-    assert_eq!(world.answer(draining).type_, MessageType::Done);
-    assert!(
-        world.asked.iter().all(|asked| !creates(asked)),
-        "it is too late"
-    );
-}
-
-#[test]
-fn space_24_a_creation_whose_look_began_before_a_drain_is_sent_on() {
-    let mut world = member();
-    for connection in [1, 9] {
-        world.hello(connection);
-    }
-    let creating = world.send(1, open("/made", Durability::Synced));
-    let draining = world.send(9, Request::Drain);
-    let late = world.send(1, open("/made", Durability::Synced));
-    super::space::renew(&mut world, Ok(()));
-    sought(&mut world, Ok(Sought::Absent));
-    assert_eq!(world.claims, [true, false], "it is looked for again");
-    assert_eq!(world.answer(draining).type_, MessageType::Done);
-    sought(&mut world, Ok(super::space::elsewhere()));
-    for request in [creating, late] {
-        assert_eq!(world.answer(request).error(), ErrorCode::Redirected);
-    }
-}
-
-#[test]
-fn space_24_a_drain_waits_for_a_creation_that_is_on_its_way() {
-    let mut world = member();
-    for connection in [1, 9] {
-        world.hello(connection);
-    }
-    world.send(1, open(PATH, Durability::Synced));
-    sought(&mut world, Ok(Sought::Absent));
-    let draining = world.send(9, Request::Drain);
-    super::space::renew(&mut world, Ok(()));
-    assert!(world.asked.iter().any(creates));
-    assert!(world.try_answer(draining).is_none());
-    world.store_all();
-    assert_eq!(world.answer(draining).type_, MessageType::Done);
-}
-
-fn creates(asked: &Asked) -> bool {
-    let is_creation = |record: &Record| matches!(record.body, LogBody::Create(_));
-    matches!(asked, Asked::Append(_, group, _) if group.iter().any(is_creation))
 }
 
 #[test]
