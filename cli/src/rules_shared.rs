@@ -112,6 +112,7 @@ pub fn push(args: &PushArgs) -> Result<(), Failure> {
     let before = args.after.unwrap_or(newest.version);
     let access = SharedAccess {
         version: before,
+        made_us: newest.made_us,
         rules: rules.or(newest.rules),
         tokens: tokens.or(newest.tokens),
     };

@@ -17,6 +17,8 @@ const UNREAD: Duration = Duration::from_secs(10);
 /// A version that was taken.
 struct Taken {
     version: u64,
+    /// When it was written.
+    made_us: i64,
     rules: Option<Rules>,
     tokens: Option<Tokens>,
 }
@@ -25,7 +27,7 @@ pub struct SharedFiles {
     source: Box<dyn AccessSource>,
     taken: Option<Taken>,
     /// A version that does not parse, which is not told again.
-    refused: u64,
+    refused: (u64, i64),
     looked: Instant,
     /// Why the last look failed.
     failure: Option<String>,
@@ -37,13 +39,13 @@ pub struct SharedFiles {
 impl SharedFiles {
     /// The first look. An error: the server cannot begin.
     pub fn open(mut source: Box<dyn AccessSource>, now_s: u64) -> Result<SharedFiles, String> {
-        let newest = source.newer(0);
+        let newest = source.other((0, 0));
         let newest = newest.map_err(|error| format!("{OPTION}: {error}"))?;
         let taken = newest.map(|access| parsed(&access, now_s)).transpose()?;
         let mut files = SharedFiles {
             source,
             taken: None,
-            refused: 0,
+            refused: (0, 0),
             looked: Instant::now(),
             failure: None,
             is_unread: false,
@@ -60,6 +62,11 @@ impl SharedFiles {
         self.taken.as_ref().map_or(0, |taken| taken.version)
     }
 
+    fn taken(&self) -> (u64, i64) {
+        let taken = self.taken.as_ref();
+        taken.map_or((0, 0), |taken| (taken.version, taken.made_us))
+    }
+
     /// What the version says. None: the store has no rules.
     pub fn access(&self) -> Option<Arc<Access>> {
         let taken = self.taken.as_ref()?;
@@ -67,14 +74,14 @@ impl SharedFiles {
         Some(Arc::new(access))
     }
 
-    /// Looks for a newer version. Returns whether what holds has changed. `aloud`: somebody asked
+    /// Looks for another version. Returns whether what holds has changed. `aloud`: somebody asked
     /// for it and wants to hear of it, even if nothing has changed.
     pub fn look(&mut self, now_s: u64, aloud: bool) -> bool {
         let version = self.version();
-        let found = self.source.newer(version);
+        let found = self.source.other(self.taken());
         let now = Instant::now();
-        let newer = match found {
-            Ok(newer) => newer,
+        let other = match found {
+            Ok(other) => other,
             Err(error) => {
                 let text = format!("{OPTION}: {error}; version {version} holds");
                 if aloud || self.failure.is_none() {
@@ -93,7 +100,7 @@ impl SharedFiles {
                 format!("{OPTION}: the store answers again; version {version} holds"),
             );
         }
-        let Some(access) = newer else {
+        let Some(access) = other else {
             if aloud && version > 0 {
                 self.tell(true, holds(version));
             }
@@ -105,10 +112,11 @@ impl SharedFiles {
                 true
             }
             Err(text) => {
-                if aloud || self.refused != access.version {
+                let refused = (access.version, access.made_us);
+                if aloud || self.refused != refused {
                     self.tell(false, format!("{text}; version {version} holds"));
                 }
-                self.refused = access.version;
+                self.refused = refused;
                 false
             }
         }
@@ -176,6 +184,7 @@ fn parsed(access: &SharedAccess, now_s: u64) -> Result<Taken, String> {
         .map(|text| Tokens::parse(text, now_s));
     Ok(Taken {
         version,
+        made_us: access.made_us,
         rules: rules.map_err(|error| wrong("rules", error))?,
         tokens: tokens.transpose().map_err(|error| wrong("tokens", error))?,
     })
@@ -193,7 +202,7 @@ mod tests {
     struct Answers(VecDeque<Answer>);
 
     impl AccessSource for Answers {
-        fn newer(&mut self, _taken: u64) -> Answer {
+        fn other(&mut self, _taken: (u64, i64)) -> Answer {
             self.0
                 .pop_front()
                 .expect("a look that the test does not expect")
@@ -203,6 +212,7 @@ mod tests {
     fn version(version: u64, rules: &str) -> Answer {
         Ok(Some(SharedAccess {
             version,
+            made_us: 0,
             rules: Some(rules.as_bytes().to_vec()),
             tokens: None,
         }))

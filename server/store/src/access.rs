@@ -6,15 +6,19 @@ use crate::StoreError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedAccess {
     pub version: u64,
+    /// When it was written, by the database's clock, in microseconds since 1970. It tells versions
+    /// of one number apart, of which one was lost with a primary.
+    pub made_us: i64,
     /// The text of a rules file. None: the version lacks it.
     pub rules: Option<Vec<u8>>,
     /// The text of a tokens file. None: the version lacks it.
     pub tokens: Option<Vec<u8>>,
 }
 
-/// Looks for newer versions. It belongs to one thread, which may wait.
+/// Looks for other versions. It belongs to one thread, which may wait.
 pub trait AccessSource: Send {
-    /// Returns the newest version, if it is newer than the one that the server has taken (0: none),
-    /// and notes in the store which one that is [SPACE-45]. Takes a few seconds at most.
-    fn newer(&mut self, taken: u64) -> Result<Option<SharedAccess>, StoreError>;
+    /// Returns the newest version, if it is another one than the server has taken, and notes in the
+    /// store which one that is [SPACE-45]. `taken`: its number (0: none), and when it was written.
+    /// Takes a few seconds at most.
+    fn other(&mut self, taken: (u64, i64)) -> Result<Option<SharedAccess>, StoreError>;
 }

@@ -23,8 +23,13 @@ const PATIENCE_OF_A_START: Duration = Duration::from_secs(10);
 /// So many versions are kept.
 const KEPT: i64 = 64;
 
-const NEWER: &str = "
-SELECT version, rules, tokens FROM {s}.access WHERE version > $1 ORDER BY version DESC LIMIT 1";
+/// The newest version, if it is another one than that. It may have a smaller number, or the same
+/// one: a promoted standby may lack a version that servers have taken already.
+const OTHER: &str = "
+SELECT version, made_us, rules, tokens
+FROM (SELECT version, (extract(epoch FROM made_at) * 1000000)::bigint AS made_us, rules, tokens
+      FROM {s}.access ORDER BY version DESC LIMIT 1) AS newest
+WHERE (version, made_us) <> ($1, $2)";
 
 const TAKEN: &str = "UPDATE {s}.owner SET rules_version = $1 WHERE epoch = $2";
 
@@ -69,7 +74,8 @@ impl Source {
 }
 
 impl AccessSource for Source {
-    fn newer(&mut self, taken: u64) -> Result<Option<SharedAccess>, StoreError> {
+    fn other(&mut self, taken: (u64, i64)) -> Result<Option<SharedAccess>, StoreError> {
+        let (version, made_us) = (taken.0 as i64, taken.1);
         let Source {
             options,
             shared,
@@ -90,12 +96,12 @@ impl AccessSource for Source {
                 *connection = Some(checks::connect(options, &shared.timelines).await?);
             }
             let connection = connection.as_ref().ok_or(StoreError::Closed)?;
-            if *told != Some(taken) {
-                let columns = (taken as i64, *epoch as i64);
-                connection.execute(TAKEN, &[&columns.0, &columns.1]).await?;
-                *told = Some(taken);
+            if *told != Some(taken.0) {
+                let epoch = *epoch as i64;
+                connection.execute(TAKEN, &[&version, &epoch]).await?;
+                *told = Some(taken.0);
             }
-            let rows = connection.rows(NEWER, &[&(taken as i64)]).await?;
+            let rows = connection.rows(OTHER, &[&version, &made_us]).await?;
             Ok(rows.first().map(access_in))
         };
         let looked = runtime.block_on(async { tokio::time::timeout(patience, look).await });
@@ -114,8 +120,9 @@ impl AccessSource for Source {
 fn access_in(row: &Row) -> SharedAccess {
     SharedAccess {
         version: row.get::<_, i64>(0) as u64,
-        rules: row.get(1),
-        tokens: row.get(2),
+        made_us: row.get(1),
+        rules: row.get(2),
+        tokens: row.get(3),
     }
 }
 
@@ -164,7 +171,7 @@ impl SharedRules {
 
     /// The newest version. None: the store has no rules.
     pub fn newest(&self) -> Result<Option<SharedAccess>, StoreError> {
-        let rows = self.connection.rows(NEWER, &[&0_i64]);
+        let rows = self.connection.rows(OTHER, &[&0_i64, &0_i64]);
         let rows = self.runtime.block_on(rows)?;
         Ok(rows.first().map(access_in))
     }
@@ -199,6 +206,7 @@ impl SharedRules {
             version,
             rules,
             tokens,
+            ..
         } = access;
         let before = *version as i64;
         let written = connection

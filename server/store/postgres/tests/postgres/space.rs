@@ -485,7 +485,7 @@ fn a_start_has_patience_with_its_first_look_for_shared_rules(cluster: &mut Clust
     let mut rules = one.access().unwrap().unwrap();
     cluster.pause_standby();
     std::thread::scope(|scope| {
-        let look = scope.spawn(|| rules.newer(0));
+        let look = scope.spawn(|| rules.other((0, 0)));
         // Longer than later looks may take.
         std::thread::sleep(Duration::from_millis(2_200));
         cluster.resume_standby();
