@@ -9,6 +9,8 @@ use crate::store::Options;
 use crate::target::Target;
 use crate::timelines::Timelines;
 use interweave_store::StoreError;
+use std::collections::HashMap;
+use std::future::Future;
 use std::time::Duration;
 
 const OLDEST: i32 = 15;
@@ -96,7 +98,7 @@ const WAIT_FOR_COMMITS: &str =
 const LET_IT_WRITE: &str =
     "run ALTER ROLE ... RESET default_transaction_read_only, or ALTER DATABASE ... RESET it, or \
      write `default_transaction_read_only = off` into postgresql.conf";
-/// The check of a pooler takes no longer.
+/// No step of the check of a pooler takes longer, also with a database that is far away.
 const POOLER_TIME: Duration = Duration::from_secs(10);
 /// In the words of a pgbouncer that shares connections statement by statement.
 const REFUSES_TRANSACTIONS: &str = "statement pooling mode";
@@ -137,7 +139,7 @@ pub async fn check_rights(connection: &Connection) -> Result<(), StoreError> {
 
 /// Connects again, with the checks of a reconnection.
 pub async fn connect(options: &Options, timelines: &Timelines) -> Result<Connection, StoreError> {
-    let connection = Connection::open(&options.target).await?;
+    let connection = Connection::of(options).await?;
     let served = options.target.first.get();
     let checked = check_again(&connection, options.is_alone, timelines).await;
     if matches!(checked, Err(StoreError::Away(_))) {
@@ -202,13 +204,30 @@ async fn setting(connection: &Connection, name: &str) -> Result<String, StoreErr
     Ok(row.get(0))
 }
 
+/// The settings that are checked, in one round: a database may be far away.
+async fn settings(connection: &Connection) -> Result<HashMap<String, String>, StoreError> {
+    let others = [
+        "server_version_num",
+        "server_version",
+        "synchronous_commit",
+        "default_transaction_read_only",
+        STANDBY_SETTING,
+    ];
+    let names = SETTINGS.iter().map(|setting| setting.name).chain(others);
+    let names: Vec<&str> = names.collect();
+    let asked = "SELECT name, current_setting(name) FROM unnest($1::text[]) AS n(name)
+      UNION ALL SELECT 'in_recovery', pg_is_in_recovery()::text";
+    let rows = connection.rows(asked, &[&names]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
 async fn database(connection: &Connection, is_alone: bool) -> Result<Vec<Checked>, StoreError> {
-    let setting = |name: &'static str| setting(connection, name);
-    let number = setting("server_version_num").await?;
-    let version = format!("this is PostgreSQL {}", setting("server_version").await?);
-    let is_old = number.parse::<i32>().unwrap_or(0) / 10_000 < OLDEST;
-    let recovers = connection.one("SELECT pg_is_in_recovery()", &[]);
-    let recovers: bool = recovers.await?.get(0);
+    let settings = settings(connection).await?;
+    let setting = |name: &str| settings.get(name).map_or("", |is| is);
+    let version = format!("this is PostgreSQL {}", setting("server_version"));
+    let number = setting("server_version_num").parse::<i32>();
+    let is_old = number.unwrap_or(0) / 10_000 < OLDEST;
+    let recovers = setting("in_recovery") != "false";
     let mut all = vec![
         match is_old {
             true => Checked::wrong("version", version, "install PostgreSQL 15 or newer"),
@@ -224,29 +243,29 @@ async fn database(connection: &Connection, is_alone: bool) -> Result<Vec<Checked
         },
     ];
     for &Setting { check, name, mend } in SETTINGS {
-        let is = setting(name).await?;
+        let is = setting(name);
         let found = format!("{name} is {is}");
-        all.push(match &*is {
+        all.push(match is {
             "on" => Checked::ok(check, found),
             _ => Checked::wrong(check, found, mend),
         });
     }
-    let is = setting("synchronous_commit").await?;
+    let is = setting("synchronous_commit");
     let found = format!("synchronous_commit is {is}");
-    all.push(match &*is {
+    all.push(match is {
         "off" | "local" => Checked::wrong("synchronous-commit", found, WAIT_FOR_COMMITS),
         _ => Checked::ok("synchronous-commit", found),
     });
-    let is = setting("default_transaction_read_only").await?;
+    let is = setting("default_transaction_read_only");
     let found = format!("default_transaction_read_only is {is}");
-    all.push(match &*is {
+    all.push(match is {
         "off" => Checked::ok("read-write", found),
         _ => Checked::wrong("read-write", found, LET_IT_WRITE),
     });
-    let named = setting(STANDBY_SETTING).await?;
+    let named = setting(STANDBY_SETTING);
     all.push(match is_alone {
         true => Checked::ok(STANDBY, "none is wanted: the store has one copy"),
-        false => standby(connection, &named).await?,
+        false => standby(connection, named).await?,
     });
     Ok(all)
 }
@@ -304,23 +323,24 @@ async fn pooler(connection: &Connection, target: &Target) -> Result<Checked, Sto
         let mut processes = Vec::new();
         for ends_first in [&second, connection, &second] {
             for session in [&second, connection] {
-                session.run("BEGIN").await?;
+                step(session.run("BEGIN")).await?;
             }
-            processes.push((process(&second).await?, process(connection).await?));
-            ends_first.run("ROLLBACK").await?;
+            let of_second = step(process(&second)).await?;
+            processes.push((of_second, step(process(connection)).await?));
+            step(ends_first.run("ROLLBACK")).await?;
             for session in [&second, connection] {
                 if !std::ptr::eq(session, ends_first) {
-                    session.run("ROLLBACK").await?;
+                    step(session.run("ROLLBACK")).await?;
                 }
             }
         }
-        Ok::<_, StoreError>(processes)
+        Ok(processes)
     };
-    let shares = match tokio::time::timeout(POOLER_TIME, rounds).await {
-        Ok(Ok(processes)) => shares_connections(&processes),
-        Ok(Err(error)) if error.to_string().contains(REFUSES_TRANSACTIONS) => true,
-        Ok(Err(error)) => return Err(error),
-        Err(_) => true,
+    let shares = match rounds.await {
+        Ok(processes) => shares_connections(&processes),
+        Err(Failed::Waited) => true,
+        Err(Failed::Said(error)) if error.to_string().contains(REFUSES_TRANSACTIONS) => true,
+        Err(Failed::Said(error)) => return Err(error),
     };
     Ok(match shares {
         true => Checked::wrong(
@@ -330,6 +350,20 @@ async fn pooler(connection: &Connection, target: &Target) -> Result<Checked, Sto
         ),
         false => Checked::ok("pooler", "each session has a process of its own"),
     })
+}
+
+/// Why a step of the check of a pooler failed.
+enum Failed {
+    /// It waited: most likely for the connection that the other session has.
+    Waited,
+    Said(StoreError),
+}
+
+async fn step<T>(step: impl Future<Output = Result<T, StoreError>>) -> Result<T, Failed> {
+    match tokio::time::timeout(POOLER_TIME, step).await {
+        Ok(done) => done.map_err(Failed::Said),
+        Err(_) => Err(Failed::Waited),
+    }
 }
 
 async fn process(connection: &Connection) -> Result<i32, StoreError> {

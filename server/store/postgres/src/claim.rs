@@ -7,6 +7,7 @@
 
 use crate::checks;
 use crate::connection::Connection;
+use crate::doubt;
 use crate::outcome;
 use crate::transaction;
 use interweave_store::{Identity, StoreError};
@@ -70,12 +71,13 @@ async fn try_claim(connection: &Connection) -> Result<Result<Claim, StoreError>,
     client.execute(&update, &[&epoch]).await?;
     client.batch_execute("COMMIT").await?;
     let claim = Claim { is_clean, ..next };
-    Ok(match connection.notices.since(notices) {
+    Ok(match doubt::look(connection, notices).await {
         None => Ok(claim),
         // The standby may not have the claim, nor what was committed before.
-        Some(notice) => Err(StoreError::Io(format!(
-            "the claim of the store is not on the standby: {notice}; start the server again"
-        ))),
+        Some(doubt) => {
+            Err(doubt
+                .error("the claim of the store may not be on the standby; start the server again"))
+        }
     })
 }
 

@@ -2,19 +2,23 @@
 
 use crate::hosts;
 use crate::outcome;
+use crate::store::Options;
 use crate::target::Target;
 use interweave_store::StoreError;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
 /// A server that stands still in a transaction is cut off after this time, so that it keeps no
-/// other owner from its rows. A time limit of the role for statements would cut off the reading of
-/// large segments. No promise rests on either.
-const SESSION: &str = "SET idle_in_transaction_session_timeout = '10s'; SET statement_timeout = 0";
+/// other owner from its rows. No promise rests on it.
+const IDLE: Duration = Duration::from_secs(10);
+/// Of a server of a space: so short that the others can claim its segments when its lease is over,
+/// and so long that a busy machine does not reach it.
+const LEAST_IDLE: Duration = Duration::from_secs(1);
 
 /// The messages that the server sent unasked.
 #[derive(Debug, Default)]
@@ -57,10 +61,26 @@ pub struct Connection {
     /// The same as it stands in statements.
     quoted: String,
     breaks: AbortHandle,
+    /// Commits that wait do so for a standby: one without is in doubt.
+    pub wants_standby: bool,
 }
 
 impl Connection {
+    /// A connection of a store with those options.
+    pub async fn of(options: &Options) -> Result<Connection, StoreError> {
+        let idle = options.member.as_ref().map(|member| member.lease / 2);
+        let idle = idle.map_or(IDLE, |idle| idle.clamp(LEAST_IDLE, IDLE));
+        let mut connection = Connection::open_for(&options.target, idle).await?;
+        connection.wants_standby = !options.is_alone;
+        Ok(connection)
+    }
+
+    /// A connection of which no commit needs a standby.
     pub async fn open(target: &Target) -> Result<Connection, StoreError> {
+        Connection::open_for(target, IDLE).await
+    }
+
+    async fn open_for(target: &Target, idle: Duration) -> Result<Connection, StoreError> {
         let (client, mut connection) = hosts::connect(target).await?;
         let notices = Arc::new(Notices::default());
         let heard = Arc::clone(&notices);
@@ -79,8 +99,14 @@ impl Connection {
             schema: target.schema.clone(),
             quoted: quoted(&target.schema),
             breaks: driven.abort_handle(),
+            wants_standby: false,
         };
-        connection.run(SESSION).await?;
+        // A time limit of the role for statements would cut off the reading of large segments.
+        let session = format!(
+            "SET idle_in_transaction_session_timeout = {}; SET statement_timeout = 0",
+            idle.as_millis()
+        );
+        connection.run(&session).await?;
         Ok(connection)
     }
 

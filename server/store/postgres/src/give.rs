@@ -9,6 +9,7 @@
 
 use crate::claim;
 use crate::connection::Connection;
+use crate::doubt;
 use crate::members;
 use crate::transaction;
 use interweave_store::{Elsewhere, Given, StoreError};
@@ -53,10 +54,10 @@ pub async fn give(
         connection.run("ROLLBACK").await?;
     }
     let id = known.id;
-    match connection.notices.since(notices) {
+    match doubt::look(connection, notices).await {
         None => Ok(given),
-        Some(notice) => Err(StoreError::Io(format!(
-            "it is not known whether the standby knows to whom segment {id} was given: {notice}"
+        Some(doubt) => Err(doubt.error(&format!(
+            "it is not known whether the standby knows to whom segment {id} was given"
         ))),
     }
 }

@@ -10,6 +10,7 @@ mod checkpoint;
 mod checks;
 mod claim;
 mod connection;
+mod doubt;
 mod follow;
 mod give;
 mod hosts;
@@ -37,6 +38,7 @@ mod threads;
 mod timelines;
 mod tls;
 mod transaction;
+mod waits;
 mod writer;
 
 pub use checks::Checked;

@@ -6,6 +6,7 @@
 
 use crate::claim::{self, Claim};
 use crate::connection::Connection;
+use crate::doubt;
 use crate::transaction;
 use interweave_store::{Elsewhere, StoreError, Watch};
 use std::time::{Duration, Instant};
@@ -38,11 +39,12 @@ pub async fn join(connection: &Connection, member: &Member) -> Result<Claim, Sto
         // The connection is not used any more where this fails, too.
         let _ = connection.run("ROLLBACK").await;
     }
-    match connection.notices.since(notices) {
-        None => joined,
-        Some(notice) => Err(StoreError::Io(format!(
-            "it is not known whether the server has joined the store: {notice}; start it again"
-        ))),
+    match doubt::look(connection, notices).await {
+        Some(doubt) if joined.is_ok() => {
+            Err(doubt
+                .error("it is not known whether the server has joined the store; start it again"))
+        }
+        _ => joined,
     }
 }
 

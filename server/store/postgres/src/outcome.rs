@@ -63,13 +63,13 @@ pub fn failed(error: &Error) -> StoreError {
 }
 
 /// Whether the server does not serve this store now: it ends, begins, takes no further connection,
-/// lets the role not in, lacks the store's tables or the role's rights there, or became a standby.
+/// lets the role not in, lacks the store's tables or the role's rights there, became a standby, or
+/// somebody or something else has ended the statement or its transaction.
 fn says_away(code: &SqlState) -> bool {
-    let of_class = ["08", "28", "3D", "3F", "57P"];
+    let of_class = ["08", "25", "28", "3D", "3F", "40", "55", "57"];
     let is_of_class = of_class.iter().any(|class| code.code().starts_with(class));
     let others = [
         SqlState::TOO_MANY_CONNECTIONS,
-        SqlState::READ_ONLY_SQL_TRANSACTION,
         SqlState::INSUFFICIENT_PRIVILEGE,
         SqlState::UNDEFINED_TABLE,
     ];
@@ -115,10 +115,11 @@ mod tests {
     fn a_database_that_is_not_served_is_told_from_a_disk_that_fails() {
         for code in [
             "08006", "28P01", "3D000", "3F000", "42501", "42P01", "57P03", "53300", "25006",
+            "57014", "25P02", "40P01", "55P03",
         ] {
             assert!(says_away(&SqlState::from_code(code)), "{code}");
         }
-        for code in ["53100", "53200", "58030", "XX001", "57014", "42601"] {
+        for code in ["53100", "53200", "58030", "XX001", "42601"] {
             assert!(!says_away(&SqlState::from_code(code)), "{code}");
         }
     }

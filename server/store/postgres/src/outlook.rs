@@ -1,5 +1,5 @@
 //! Looks whether the database can be reached and has its standby, so that /healthz can tell also
-//! while nobody writes.
+//! while nobody writes, and breaks connections that carry nothing any more.
 //!
 //! It has a connection of its own: an append may be waiting for a standby that has gone.
 
@@ -34,9 +34,21 @@ pub async fn look_out(options: &Options, shared: &Shared) {
             Ok(looked) => {
                 connection = Some(looked);
                 shared.saw(Ok(()));
+                break_overdue(shared);
             }
             Err(error) => shared.saw(Err(error)),
         }
+    }
+}
+
+/// The database answers, and has its standby. Whoever still waits for it waits for nothing.
+fn break_overdue(shared: &Shared) {
+    let broken = shared.waits.break_overdue(shared.now());
+    if broken > 0 {
+        shared.note(&StoreError::Away(format!(
+            "{broken} connections to PostgreSQL were broken because a transaction had no answer \
+             for too long, while others were answered; is a proxy in between?"
+        )));
     }
 }
 

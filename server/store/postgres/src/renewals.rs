@@ -1,6 +1,7 @@
 //! A server renews its lease, and looks at the others of its space while it does so [SPACE-1..4].
 
 use crate::connection::Connection;
+use crate::doubt;
 use crate::members;
 use interweave_store::{StoreError, Watch};
 use std::collections::HashMap;
@@ -87,10 +88,8 @@ impl Renewals {
         let renewed = connection
             .execute(RENEW, &[&epoch, &self.count, &is_drained])
             .await?;
-        match (connection.notices.since(notices), renewed) {
-            (Some(notice), _) => Err(StoreError::Io(format!(
-                "the lease is not renewed on the standby: {notice}"
-            ))),
+        match (doubt::look(connection, notices).await, renewed) {
+            (Some(doubt), _) => Err(doubt.error("the lease is not renewed on the standby")),
             (None, 0) => Err(StoreError::Fenced(
                 "it has found this server over, because its lease was not renewed in time"
                     .to_string(),

@@ -7,6 +7,7 @@
 
 use crate::claim::{self, Claim};
 use crate::connection::Connection;
+use crate::doubt;
 use crate::follow::Copies;
 use crate::members;
 use crate::reading;
@@ -247,11 +248,11 @@ async fn claim(
     if !matches!(claimed, Ok(Some(_))) {
         connection.run("ROLLBACK").await?;
     }
-    match connection.notices.since(notices) {
+    match doubt::look(connection, notices).await {
         None => claimed,
-        Some(notice) => Err(StoreError::Io(format!(
-            "the claim of a segment is not on the standby: {notice}; ask again"
-        ))),
+        Some(doubt) => {
+            Err(doubt.error("the claim of a segment may not be on the standby; ask again"))
+        }
     }
 }
 

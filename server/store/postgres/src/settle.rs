@@ -5,6 +5,7 @@
 //! database is one sequence, the standby then has everything that is read here.
 
 use crate::connection::Connection;
+use crate::doubt;
 use crate::members;
 use crate::outcome;
 use crate::segments::Tail;
@@ -36,9 +37,9 @@ pub async fn settle(
     let unknown = |error: Error| StoreError::Unknown(outcome::text_of(&error));
     let settled = in_transaction(connection, owner, segments).await;
     let settled = settled.map_err(unknown)?;
-    match connection.notices.since(notices) {
+    match doubt::look(connection, notices).await {
         None => Ok(settled),
-        Some(notice) => Err(StoreError::Unknown(notice)),
+        Some(doubt) => Err(StoreError::Unknown(doubt.text().to_string())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::segments::Segments;
 use crate::timelines::Timelines;
+use crate::waits::Waits;
 use interweave_store::{Full, NowFn, StoreError, StoreStatus};
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,7 @@ pub struct Shared {
     told: Mutex<Told>,
     now: NowFn,
     pub timelines: Timelines,
+    pub waits: Waits,
 }
 
 impl Shared {
@@ -31,6 +33,7 @@ impl Shared {
             told: Mutex::default(),
             now,
             timelines: Timelines::new(timeline),
+            waits: Waits::default(),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::seek::{Found, Seeker};
 use crate::shared::Shared;
 use crate::store::Options;
 use crate::threads;
+use crate::waits;
 use interweave_store::{
     Done, Elsewhere, Follow, Followed, Give, Given, Seek, Sought, StoreError, Watch,
 };
@@ -189,6 +190,7 @@ impl Server {
     ) -> Result<(), StoreError> {
         let connection = self.connected(connection).await?;
         let now = || self.shared.now();
+        let _wait = self.shared.waits.until(now() + waits::SHORT, connection);
         renewals.renew(connection, is_drained, now).await
     }
 
@@ -212,6 +214,7 @@ impl Server {
     ) -> Result<Sought, StoreError> {
         let connection = self.connected(connection).await?;
         let now = || self.shared.now();
+        let _wait = self.shared.waits.until(now() + waits::LONG, connection);
         let found = self.seeker.seek(connection, asked, &self.copies, now);
         Ok(match found.await? {
             Found::Here(id, segment, recovered) => {
@@ -252,11 +255,16 @@ impl Server {
     ) -> Result<Followed, StoreError> {
         let connection = self.connected(connection).await?;
         let now = || self.shared.now();
+        let _wait = self.shared.waits.until(now() + waits::LONG, connection);
         follow::follow(connection, &self.seeker, (path, now), copy).await
     }
 
     async fn give_all(&self, mut asked: UnboundedReceiver<Giving>) {
         let mut connection = None;
+        // Programs wait while a segment is given, so they are not to wait for a connection, too.
+        if let Err(error) = self.connected(&mut connection).await {
+            self.shared.note(&error);
+        }
         while let Some(((segment, member), answer)) = asked.recv().await {
             let known = self.shared.lock().segments.get(segment).map(|s| Known {
                 id: segment,
@@ -290,6 +298,8 @@ impl Server {
         let connection = self.connected(connection).await?;
         let own = self.options.member.as_ref().map(|member| &member.at);
         let from = (self.seeker.epoch, own);
+        let end = self.shared.now() + waits::SHORT;
+        let _wait = self.shared.waits.until(end, connection);
         match give::give(connection, from, known, member).await? {
             Outcome::Given(given) => Ok(given),
             Outcome::Behind => {

@@ -143,7 +143,7 @@ impl PostgresStore {
 }
 
 async fn begin(options: &Options) -> Result<Begun, StoreError> {
-    let connection = Connection::open(&options.target).await?;
+    let connection = Connection::of(options).await?;
     checks::check(&connection, options.is_alone).await?;
     checks::check_pooler(&connection, &options.target).await?;
     schema::migrate(&connection, &Identity::random()).await?;

@@ -6,8 +6,10 @@
 
 use crate::batch::{Batch, Row};
 use crate::connection::Connection;
+use crate::doubt;
 use crate::outcome::Outcome;
 use crate::tables;
+use futures_util::future::try_join_all;
 use interweave_store::StoreError;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -104,16 +106,23 @@ fn signed<'a>(values: impl Iterator<Item = u64> + 'a) -> Vec<i64> {
 
 impl Appends {
     pub async fn prepare(connection: &Connection) -> Result<Appends, StoreError> {
-        let mut inserts = Vec::new();
-        for table in 0..tables::COUNT {
+        // All at once: a database may be far away.
+        let insert = |table: usize| {
             let insert = INSERT.replace("{n}", &table.to_string());
-            inserts.push(connection.prepare(&insert).await?);
-        }
+            async move { connection.prepare(&insert).await }
+        };
+        let (transition, free, create_as_owner, create, inserts) = tokio::try_join!(
+            connection.prepare(MOVE),
+            connection.prepare(FREE),
+            connection.prepare(CREATE_AS_OWNER),
+            connection.prepare(CREATE),
+            try_join_all((0..tables::COUNT).map(insert)),
+        )?;
         Ok(Appends {
-            transition: connection.prepare(MOVE).await?,
-            free: connection.prepare(FREE).await?,
-            create_as_owner: connection.prepare(CREATE_AS_OWNER).await?,
-            create: connection.prepare(CREATE).await?,
+            transition,
+            free,
+            create_as_owner,
+            create,
             inserts,
         })
     }
@@ -156,8 +165,14 @@ impl Appends {
             };
             client.batch_execute(end).await
         };
-        let (sent, ended) = if inserts.len() == 0 {
-            tokio::join!(biased; opening, ending)
+        let looking = async {
+            match batch.waits {
+                true => doubt::look(connection, notices).await,
+                false => None,
+            }
+        };
+        let (sent, ended, doubt) = if inserts.len() == 0 {
+            tokio::join!(biased; opening, ending, looking)
         } else {
             let mut sent = opening.await;
             for rows in inserts {
@@ -165,13 +180,15 @@ impl Appends {
                     sent = noted(self.inserts(connection, (rows, batch.table), &name).await);
                 }
             }
-            (sent, ending.await)
+            let (ended, doubt) = tokio::join!(biased; ending, looking);
+            (sent, ended, doubt)
         };
         match sent.and(ended) {
             Err(error) => Outcome::of(&error, is_committing.get()),
-            Ok(()) => match connection.notices.since(notices) {
-                Some(notice) => Outcome::Unknown(format!("PostgreSQL: {notice}")),
-                None => Outcome::Kept,
+            Ok(()) => match (doubt, connection.notices.since(notices)) {
+                (Some(doubt), _) => Outcome::Unknown(doubt.text().to_string()),
+                (None, Some(notice)) => Outcome::Unknown(format!("PostgreSQL: {notice}")),
+                (None, None) => Outcome::Kept,
             },
         }
     }

@@ -11,6 +11,7 @@ use crate::settle::{self, Seen};
 use crate::shared::Shared;
 use crate::store::Options;
 use crate::transaction::{Appends, Owner};
+use crate::waits;
 use interweave_store::{End, Record, StoreError};
 use interweave_wire::protocol::Durability;
 use std::collections::HashMap;
@@ -204,7 +205,9 @@ impl Writer {
             return Ended::As(Err(StoreError::Closed));
         };
         let begun = self.shared.now();
+        let wait = self.shared.waits.until(begun + waits::SHORT, connection);
         let outcome = appends.run(connection, self.owner, &batch).await;
+        drop(wait);
         let took = self.shared.now().saturating_duration_since(begun);
         match outcome {
             Outcome::Kept => {
@@ -231,6 +234,8 @@ impl Writer {
                 }
             }
             Outcome::Unknown(text) => {
+                // The next connection is checked. This one may wait for no standby any more.
+                self.connection = None;
                 let mut told = self.shared.lock();
                 for (id, change) in batch.changes {
                     told.segments.doubt(id, change.uncovered);
@@ -358,7 +363,10 @@ impl Writer {
             return Err(StoreError::Closed);
         };
         let claims = self.claims_of(segments);
+        let end = self.shared.now() + waits::SHORT;
+        let wait = self.shared.waits.until(end, connection);
         let settled = settle::settle(connection, self.owner, segments).await;
+        drop(wait);
         let settled = match settled {
             Ok(settled) => settled,
             Err(error) => {

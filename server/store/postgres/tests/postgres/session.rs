@@ -3,7 +3,7 @@
 use crate::proxy::{Faults, Proxy};
 use crate::suite::Stopping;
 use interweave_postgres_cluster::{Cluster, Pooler, USER};
-use interweave_store::{End, Record, RecoveredSegment, SegmentStore, StoreError};
+use interweave_store::{End, Record, RecoveredSegment, SegmentStore, SharedAccess, StoreError};
 use interweave_store_postgres::{Options, PostgresStore, Target};
 use interweave_store_suite::records::{create, other, releases, small, REMOVE};
 use interweave_wire::protocol::Durability::{self, Synced, Written};
@@ -79,6 +79,8 @@ fn starts_and_ends_of_sessions() {
     a_commit_that_is_terminated_is_unknown_until_it_is_settled(&mut cluster);
     a_settle_that_does_not_reach_the_standby_decides_nothing(&mut cluster);
     a_program_that_copies_the_log_is_not_a_standby(&mut cluster);
+    commits_that_wait_for_no_standby_are_in_doubt(&mut cluster);
+    rules_of_one_number_are_told_apart(&cluster);
     a_store_continues_after_a_restart_of_the_database(&mut cluster);
     nobody_waits_for_a_primary_that_stands_still(&mut cluster);
     lost_commits_stop_the_store(&mut cluster);
@@ -156,6 +158,72 @@ fn each_host_that_does_not_serve_is_named(cluster: &Cluster) {
     }
 }
 
+/// Somebody empties the setting while a store has its connections. PostgreSQL waits for nobody
+/// then, and says nothing about it.
+fn commits_that_wait_for_no_standby_are_in_doubt(cluster: &mut Cluster) {
+    let names = "synchronous_standby_names";
+    let (store, _) = open(cluster, "emptied");
+    keep(&store, vec![create(1, Synced), small(1, 1, 0)]);
+    let appended = |group| append(&store, group, Synced);
+    cluster.set(names, "''");
+    let doubted = appended(vec![small(1, 2, 0)]).recv().unwrap();
+    assert!(
+        matches!(doubted, Err(StoreError::Unknown(_))),
+        "{doubted:?}"
+    );
+    let settled = end(&store, 1);
+    assert!(matches!(settled, Err(StoreError::Alone(_))), "{settled:?}");
+    let refused = appended(vec![create(2, Synced)]).recv().unwrap();
+    assert!(matches!(refused, Err(StoreError::Alone(_))), "{refused:?}");
+    cluster.set(names, "'ANY 1 (standby1)'");
+    assert_eq!(end(&store, 1), Ok(at(2)));
+    // The setting is emptied while a commit waits.
+    cluster.pause_standby();
+    let waiting = appended(vec![small(1, 3, 0)]);
+    cluster.admin().waiting();
+    cluster.set(names, "''");
+    let doubted = waiting.recv().unwrap();
+    assert!(
+        matches!(doubted, Err(StoreError::Unknown(_))),
+        "{doubted:?}"
+    );
+    cluster.resume_standby();
+    cluster.set(names, "'ANY 1 (standby1)'");
+    assert_eq!(end(&store, 1), Ok(at(3)));
+    keep(&store, vec![small(1, 4, 0)]);
+}
+
+/// A promoted standby may lack a version that servers have taken, and get another one.
+fn rules_of_one_number_are_told_apart(cluster: &Cluster) {
+    let (store, _) = open(cluster, "numbered");
+    let mut source = store.access().unwrap().unwrap();
+    let mut other = |taken: Option<&SharedAccess>| {
+        let taken = taken.map_or((0, 0), |taken| (taken.version, taken.made_us));
+        source.other(taken).unwrap()
+    };
+    let run = |statement: &str| cluster.admin().run(statement);
+    let push = |version, rules: &str| {
+        run(&format!(
+            "INSERT INTO numbered.access (version, rules) VALUES ({version}, '{rules}')"
+        ));
+    };
+    assert_eq!(other(None), None);
+    push(1, "one");
+    let one = other(None).unwrap();
+    push(2, "two");
+    let two = other(Some(&one)).unwrap();
+    assert_eq!((two.version, two.rules.as_deref()), (2, Some(&b"two"[..])));
+    assert_eq!(other(Some(&two)), None);
+    run("DELETE FROM numbered.access WHERE version = 2");
+    assert_eq!(other(Some(&two)), Some(one.clone()));
+    push(2, "another two");
+    let another = other(Some(&two)).unwrap();
+    assert_eq!(
+        (another.version, another.rules.as_deref()),
+        (2, Some(&b"another two"[..]))
+    );
+}
+
 /// With `ANY 1 (*)` PostgreSQL also waits for such a program instead of the standby.
 fn a_program_that_copies_the_log_is_not_a_standby(cluster: &mut Cluster) {
     let names = "synchronous_standby_names";
@@ -200,7 +268,7 @@ fn a_newer_schema_is_refused(cluster: &Cluster) {
     cluster.admin().run(drops);
     let (store, _) = open(cluster, "versions");
     let mut rules = store.access().unwrap().unwrap();
-    assert_eq!(rules.newer(0), Ok(None));
+    assert_eq!(rules.other((0, 0)), Ok(None));
     drop(store);
     cluster
         .admin()
