@@ -407,11 +407,44 @@ impl Saver {
     async fn empty_tables(&mut self) -> Result<(), StoreError> {
         self.connect().await?;
         self.move_damaged().await?;
-        let (connection, _) = self.connected()?;
         let spared = self.shared.lock().segments.tables.spared();
         for table in spared {
-            if tables::empty(connection, table).await? {
-                self.shared.lock().segments.tables.emptied(table);
+            self.empty(table).await?;
+        }
+        self.move_others().await
+    }
+
+    /// Returns whether the table is empty now.
+    async fn empty(&self, table: usize) -> Result<bool, StoreError> {
+        let (connection, _) = self.connected()?;
+        let is_empty = tables::empty(connection, table).await?;
+        if is_empty {
+            self.shared.lock().segments.tables.emptied(table);
+        }
+        Ok(is_empty)
+    }
+
+    /// Moves records of segments that other servers own, or nobody, to the table of the appends,
+    /// where they alone keep all tables. An idle owner saves nothing, and would keep them for ever.
+    async fn move_others(&self) -> Result<(), StoreError> {
+        let (connection, _) = self.connected()?;
+        let (kept, into, most_bytes) = {
+            let told = self.shared.lock();
+            let tables = &told.segments.tables;
+            let kept = match told.segments.is_shared {
+                true => tables.needed_by_others(),
+                false => Vec::new(),
+            };
+            (kept, tables.current(), tables.most_moved_of_others())
+        };
+        for from in kept {
+            let moved = tables::move_needed(connection, (from, into), most_bytes).await?;
+            let Some(bytes) = moved else {
+                continue;
+            };
+            self.shared.lock().segments.tables.add(into, bytes);
+            if self.empty(from).await? {
+                return Ok(());
             }
         }
         Ok(())

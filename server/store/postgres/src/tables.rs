@@ -15,6 +15,9 @@ use tokio_postgres::error::SqlState;
 /// The number of tables, which the schema has.
 pub const COUNT: usize = 4;
 
+/// So many rows are moved by one transaction. Each has 256 KiB at most.
+const MOVED_ROWS: u64 = 100;
+
 /// A table with so many bytes is full, unless the store is opened with another bound.
 pub const FULL_BYTES: u64 = 256 << 20;
 
@@ -135,6 +138,22 @@ impl Tables {
         self.full_bytes / 2
     }
 
+    /// Where the next turn needs a table and none is empty: those of which this owner needs
+    /// nothing, by their last turn. Records of other owners' segments may be there.
+    pub fn needed_by_others(&self) -> Vec<usize> {
+        let is_soon = self.all[self.current()].bytes >= self.full_bytes / 2;
+        match is_soon && !self.others().any(|table| self.all[table].is_empty) {
+            true => self.spared(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Others' records of more bytes are not moved. Where no table becomes free, the current one
+    /// grows until the work is worth it.
+    pub fn most_moved_of_others(&self) -> u64 {
+        self.full_bytes.max(self.all[self.current()].bytes) / 2
+    }
+
     pub fn emptied(&mut self, table: usize) {
         self.all[table].is_empty = true;
         self.all[table].bytes = 0;
@@ -192,6 +211,38 @@ async fn move_in_transaction(
     Ok(Some(bytes))
 }
 
+/// The rows of a table that are needed.
+const NEEDED: &str = "{s}.log_{n} l JOIN {s}.segment s ON s.id = l.segment
+  WHERE l.number > s.saved AND NOT s.is_removed";
+
+/// Moves the needed rows of a table of the log to another one, whoever owns their segments. Returns
+/// their bytes; None: there are more, and they stay. It does so a few rows at a time, and holds
+/// nobody up. A row that somebody else moves meanwhile is moved once.
+pub async fn move_needed(
+    connection: &Connection,
+    (from, into): (usize, usize),
+    most_bytes: u64,
+) -> Result<Option<u64>, StoreError> {
+    let needed = NEEDED.replace("{n}", &from.to_string());
+    let sum = format!(
+        "SELECT coalesce(sum(octet_length(l.bytes) + octet_length(l.header)), 0)::bigint
+         FROM {needed}"
+    );
+    let bytes = connection.one(&sum, &[]).await?.get::<_, i64>(0) as u64;
+    if bytes > most_bytes {
+        return Ok(None);
+    }
+    let some = format!(
+        "WITH moved AS (
+           DELETE FROM {{s}}.log_{from}
+           WHERE ctid = ANY(ARRAY(SELECT l.ctid FROM {needed} LIMIT {MOVED_ROWS}))
+           RETURNING *)
+         INSERT INTO {{s}}.log_{into} SELECT * FROM moved"
+    );
+    while connection.execute(&some, &[]).await? == MOVED_ROWS {}
+    Ok(Some(bytes))
+}
+
 /// Empties a table of the log, if no record in it is needed. False: one is, or others use it.
 pub async fn empty(connection: &Connection, table: usize) -> Result<bool, StoreError> {
     let lock = format!("BEGIN; LOCK TABLE {{s}}.log_{table} IN ACCESS EXCLUSIVE MODE NOWAIT");
@@ -207,11 +258,9 @@ pub async fn empty(connection: &Connection, table: usize) -> Result<bool, StoreE
 }
 
 async fn empty_locked(connection: &Connection, table: usize) -> Result<bool, StoreError> {
-    let select = format!(
-        "SELECT EXISTS (SELECT FROM {{s}}.log_{table}), \
-         EXISTS (SELECT FROM {{s}}.log_{table} l JOIN {{s}}.segment s ON s.id = l.segment \
-         WHERE l.number > s.saved AND NOT s.is_removed)"
-    );
+    let needed = NEEDED.replace("{n}", &table.to_string());
+    let select =
+        format!("SELECT EXISTS (SELECT FROM {{s}}.log_{table}), EXISTS (SELECT FROM {needed})");
     let found = connection.one(&select, &[]).await?;
     match (found.get(0), found.get(1)) {
         (_, true) => Ok(false),
@@ -286,6 +335,22 @@ mod tests {
         let none: [u64; 0] = [];
         assert_eq!(tables.pinning(|_| true), none, "table 2 will be emptied");
         assert_eq!(begun().pinning(|_| true), none);
+    }
+
+    #[test]
+    fn others_need_a_table_where_none_is_empty_and_the_next_turn_is_soon() {
+        let none: [usize; 0] = [];
+        let mut tables = filled();
+        assert_eq!(tables.needed_by_others(), none, "this owner needs all");
+        tables.spare(1, &record(1, 1));
+        tables.spare(1, &record(2, 1));
+        assert_eq!(tables.needed_by_others(), [1]);
+        assert_eq!(tables.most_moved_of_others(), 10);
+        tables.add(tables.current(), 20);
+        assert_eq!(tables.most_moved_of_others(), 20, "half of what it has");
+        tables.emptied(1);
+        assert_eq!(tables.needed_by_others(), none, "one is empty");
+        assert_eq!(begun().needed_by_others(), none);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::trim::save;
 use crate::{drains, given, roll};
 use interweave_postgres_cluster::{Admin, Cluster};
 use interweave_store::{Elsewhere, RecoveredSegment, SegmentStore, Sought, StoreError};
-use interweave_store_postgres::{Member, PostgresStore};
+use interweave_store_postgres::{Member, Options, PostgresStore};
 use interweave_store_suite::records::{create, other, releases, small};
 use interweave_wire::protocol::Durability::{Synced, Written};
 use interweave_wire::protocol::{LogBody, LogKind};
@@ -23,16 +23,21 @@ pub fn address(name: &str) -> Elsewhere {
     }
 }
 
-fn try_to_join(
-    sockets: &Path,
-    schema: &str,
-    (name, lease): (&str, Duration),
-) -> Result<PostgresStore, StoreError> {
+pub fn options_of(sockets: &Path, schema: &str, (name, lease): (&str, Duration)) -> Options {
     let mut options = options(sockets, schema);
     options.member = Some(Member {
         at: address(name),
         lease,
     });
+    options
+}
+
+fn try_to_join(
+    sockets: &Path,
+    schema: &str,
+    (name, lease): (&str, Duration),
+) -> Result<PostgresStore, StoreError> {
+    let options = options_of(sockets, schema, (name, lease));
     let (store, found) = PostgresStore::open(options)?;
     assert!(found.is_empty(), "joining claims nothing");
     Ok(store)

@@ -1,6 +1,8 @@
 //! The tables of the log, which take turns.
 
+use crate::given::{give, is_given};
 use crate::session::{append, keep, options};
+use crate::space::{here, options_of, seek};
 use bytes::Bytes;
 use interweave_postgres_cluster::{Admin, Cluster};
 use interweave_store::{Checkpoint, Next, Piece, RecoveredSegment, SegmentStore, StoreError};
@@ -10,6 +12,7 @@ use interweave_store_suite::records::{
 };
 use interweave_wire::protocol::Durability::{Synced, Written};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 const SEGMENTS: u64 = 16;
 
@@ -82,6 +85,7 @@ fn tables_of_the_log() {
     a_table_that_a_newer_owner_needs_is_not_emptied(&cluster);
     a_table_that_somebody_reads_is_emptied_later(&cluster);
     a_damaged_segment_keeps_no_table(&cluster);
+    segments_of_others_keep_no_table(&cluster);
     one_log_becomes_the_first_of_several(&cluster);
 }
 
@@ -208,6 +212,45 @@ fn a_table_that_somebody_reads_is_emptied_later(cluster: &Cluster) {
     save(&store, 1, version).unwrap();
     Box::new(store).close(true).unwrap();
     assert_eq!(rows_of_log(cluster.admin(), "busy"), [0, 1, 0, 0]);
+}
+
+/// The busy server makes a segment in each turn of the tables. Most of them go to an idle one,
+/// which never saves them, and one goes to a server that ends.
+fn segments_of_others_keep_no_table(cluster: &Cluster) {
+    let (schema, lease) = ("others", Duration::from_secs(600));
+    let join = |name| {
+        let mut options = options_of(cluster.sockets(), schema, (name, lease));
+        options.log_table_bytes = 32 << 10;
+        PostgresStore::open(options).unwrap().0
+    };
+    let [busy, idle, ended] = ["a", "b", "c"].map(join);
+    keep(&busy, vec![create(100, Written)]);
+    let mut version = 0;
+    let mut work = || {
+        version += 1;
+        let change = diff(100, version, 0, 4096);
+        keep(&busy, vec![release(100, version, change)]);
+        save(&busy, 100, version).unwrap();
+    };
+    for segment in 1..=12 {
+        keep(&busy, vec![create(segment, Written), small(segment, 1, 0)]);
+        let to = if segment == 3 { &ended } else { &idle };
+        assert!(is_given(give(&busy, segment, to)));
+        (0..4).for_each(|_| work());
+    }
+    Box::new(ended).close(true).unwrap();
+    (0..200).for_each(|_| work());
+    let rows: i64 = rows_of_log(cluster.admin(), schema).iter().sum();
+    assert!(rows < 60, "{rows} rows are left of 272");
+    for segment in 1..=12 {
+        let found = here(seek(&idle, segment));
+        assert_eq!((found.damage.is_none(), releases(&found).len()), (true, 1));
+    }
+    // The records that were moved are there once.
+    let of_others = "SELECT count(*) FROM (SELECT segment FROM others.log_0 UNION ALL \
+                     SELECT segment FROM others.log_1 UNION ALL SELECT segment FROM others.log_2 \
+                     UNION ALL SELECT segment FROM others.log_3) AS l WHERE segment < 100";
+    assert_eq!(cluster.admin().number(of_others), 24);
 }
 
 /// Its rows stay, and move from table to table.
