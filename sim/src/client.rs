@@ -3,7 +3,7 @@
 //! told ([history](crate::history)).
 
 pub(crate) mod copy;
-mod keeping;
+pub(crate) mod keeping;
 mod messages;
 mod op;
 pub(crate) mod reading;
@@ -19,10 +19,10 @@ use interweave_wire::fields::field;
 use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
-use keeping::Kept;
+use keeping::Keeping;
 pub(crate) use messages::{bytes_of, decoded, error_of, keeps_lock};
 pub use op::{Ending, Op, Watching, MOST_PUSH_BYTES};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use writing::{Release, Writing};
 
 /// The subject of a request that is not answered.
@@ -134,10 +134,7 @@ pub struct Client {
     copies: Vec<Copy>,
     ops: VecDeque<Op>,
     doing: Option<Doing>,
-    /// By segment.
-    kept: BTreeMap<usize, Kept>,
-    /// Kept grants that a section uses and another client waits for: segment and fence.
-    recalled: BTreeSet<(usize, u64)>,
+    keeping: Keeping,
     sequence: u64,
     connects_at_ns: u64,
     pinged_ns: u64,
@@ -176,8 +173,7 @@ impl Client {
             asked: BTreeMap::new(),
             ops: VecDeque::new(),
             doing: None,
-            kept: BTreeMap::new(),
-            recalled: BTreeSet::new(),
+            keeping: Keeping::default(),
             sequence: 0,
             connects_at_ns: 0,
             pinged_ns: 0,
@@ -356,7 +352,7 @@ impl Client {
         for copy in &mut self.copies {
             copy.connection_lost();
         }
-        self.forget_kept();
+        self.keeping.lost(0);
         self.lost_while_doing(env);
         let ns = self.random.skewed(MS, PAUSE_NS);
         self.connects_at_ns = env.now_ns + ns;
@@ -592,7 +588,7 @@ impl Client {
             MessageType::WriterLost => {
                 let lost: WriterLost = decoded(message)?;
                 if let Some(segment) = self.segment_of(lost.segment) {
-                    let _ = self.forget_fence((segment, lost.fence));
+                    self.keeping.forget((segment, lost.fence));
                     self.writer_lost(env, (segment, lost.fence));
                 }
                 Ok(())

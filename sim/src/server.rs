@@ -129,6 +129,8 @@ pub struct Server {
     /// The store has got something that it has not written.
     has_unwritten: bool,
     armed_ns: u64,
+    /// So often in a row the engine's next deadline was at once, after it was told the time.
+    past_deadlines: u32,
     punctuality: Punctuality,
     looked_ns: u64,
     stopping: Stopping,
@@ -147,6 +149,9 @@ pub struct Server {
 
 /// Each look at the store's wants that an answer causes comes so long after the last.
 const LOOK_AGAIN_NS: u64 = 20 * MS;
+
+/// So many looks at a deadline in a row must bring the engine beyond it.
+const MOST_PAST_DEADLINES: u32 = 100;
 
 /// The most bytes that wait to be sent over all connections.
 const WAITING_BYTES: usize = 512 << 10;
@@ -243,6 +248,7 @@ impl Server {
             giving: Vec::new(),
             has_unwritten: false,
             armed_ns: u64::MAX,
+            past_deadlines: 0,
             punctuality: Punctuality::default(),
             looked_ns: 0,
             stopping: Stopping::Not,
@@ -284,6 +290,8 @@ impl Server {
             Event::Deadline { .. } => {
                 if self.armed_ns <= env.now_ns {
                     self.event(env, |engine, now_ns| engine.advance(now_ns));
+                    let passed = self.check_deadline(env.now_ns);
+                    self.note(passed);
                 }
             }
             Event::Write { .. } => self.write(env),
@@ -322,6 +330,19 @@ impl Server {
         if let Some(next_ns) = next_ns.filter(|next_ns| *next_ns < self.armed_ns) {
             self.armed_ns = next_ns;
             env.at(next_ns, Event::Deadline { start: self.start });
+        }
+    }
+
+    /// A deadline that has passed and stays would be looked at for ever, and nothing else would.
+    fn check_deadline(&mut self, now_ns: u64) -> Checked<()> {
+        let next_ns = self.engine.borrow().next_deadline_ns();
+        self.past_deadlines = match next_ns {
+            Some(next_ns) if next_ns <= now_ns + 1 => self.past_deadlines + 1,
+            _ => 0,
+        };
+        match self.past_deadlines < MOST_PAST_DEADLINES {
+            true => Ok(()),
+            false => violation("deadlines pass", "a deadline that has passed stays"),
         }
     }
 

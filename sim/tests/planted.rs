@@ -53,12 +53,12 @@ fn search(defect: Defect) -> Search {
 fn search_in_space(defect: Defect) -> Option<Search> {
     Some(match defect {
         Defect::SentInCircles => (1, 20, "nobody is sent in circles"),
-        Defect::TakeoverForgets => (1, 20, "refused is not there"),
+        Defect::TakeoverForgets => (20, 20, "refused is not there"),
         Defect::SpaceIdIgnored => (1, 20, "acknowledged is there"),
         Defect::ClaimUnreplicated => (100, 60, "acknowledged is there"),
         Defect::OverTooSoon => (490, 20, "acknowledged is there"),
         Defect::ClaimReadBefore => (1, 60, "liveness"),
-        Defect::StandingKept => (15, 60, "acknowledged is there"),
+        Defect::StandingKept => (30, 60, "acknowledged is there"),
         Defect::WarningBelieved => (20, 60, "acknowledged is there"),
         Defect::ClaimNotCompared => (10, 60, "no damage without a cause"),
         Defect::CreationUnsynced => (300, 60, "one effective writer"),
@@ -71,6 +71,7 @@ fn search_in_space(defect: Defect) -> Option<Search> {
 /// The search among the seeds of moves.
 fn search_in_moves(defect: Defect) -> Option<Search> {
     Some(match defect {
+        Defect::AbandonedStays => (1, 60, "deadlines pass"),
         Defect::GivenUncompared | Defect::GivenInDoubt => (1, 20, "the giver is silent"),
         Defect::GivenBehind => (100, 60, "acknowledged is there"),
         Defect::GivenAmidRelease => (1, 60, "acknowledged is there"),

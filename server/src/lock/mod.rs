@@ -614,7 +614,7 @@ impl SegmentLock {
         }
         // An abandoned grant ends here as well. A closed lock gives nobody the next grant, which
         // would end it, so a deadline that has passed would stay the next one.
-        if self.is_wanted() {
+        if self.is_wanted() && !planted::is_in(Defect::AbandonedStays) {
             self.holder = self.holder.filter(|hold| !hold.is_abandoned(now_ns));
         }
         let Some(line) = self.line.awake() else {

@@ -140,7 +140,7 @@ impl Engine {
         if let Some(s) = self.segments.if_still_there(number) {
             s.grant_waiting(&mut self.wire, &mut self.journal, &self.config);
             let (is_handed, is_to_go) = (s.is_handed(), s.is_to_be_removed());
-            self.segments.arm(number);
+            self.segments.arm(number, self.wire.now_ns());
             if is_handed {
                 self.go_on_handing(number);
             }

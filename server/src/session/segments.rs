@@ -214,8 +214,9 @@ impl Segments {
         Some(segment)
     }
 
-    /// Arms the timer for the segment's next lease or deadline.
-    pub fn arm(&mut self, number: u32) {
+    /// Arms the timer for the segment's next lease or deadline. One that has passed and stays is
+    /// looked at again, but after `now_ns`: otherwise the server would look at nothing else.
+    pub fn arm(&mut self, number: u32, now_ns: u64) {
         let Some(segment) = self.by_number.get(&number) else {
             return;
         };
@@ -224,7 +225,7 @@ impl Segments {
             segment.hands_over_until_ns(),
         ];
         if let Some(deadline_ns) = next.into_iter().flatten().min() {
-            self.timers.arm(number, deadline_ns);
+            self.timers.arm(number, deadline_ns.max(now_ns + 1));
         }
     }
 

@@ -40,6 +40,8 @@ pub enum Defect {
     StrictForgotten,
     /// A grant is left with its client although others wait.
     KeptFromOthers,
+    /// A kept grant whose client is gone ends only with the next grant [LOCK-16].
+    AbandonedStays,
     /// A file is synced again after a sync that failed, and its bytes are not written again.
     SyncedAgain,
     /// A group is said to have failed that may still be found.
@@ -131,7 +133,7 @@ pub enum Defect {
 }
 
 impl Defect {
-    pub const ALL: [Defect; 60] = [
+    pub const ALL: [Defect; 61] = [
         Defect::SkippedFence,
         Defect::EarlyAcknowledgement,
         Defect::ReusedSerials,
@@ -148,6 +150,7 @@ impl Defect {
         Defect::LeaseNotWatched,
         Defect::StrictForgotten,
         Defect::KeptFromOthers,
+        Defect::AbandonedStays,
         Defect::SyncedAgain,
         Defect::FailedTooEarly,
         Defect::ResolvedTooEarly,

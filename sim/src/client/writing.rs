@@ -1,6 +1,7 @@
 //! Writer locks, releases, and what became of them.
 
 use super::copy::Copy;
+use super::keeping::{Grant, Next};
 use super::{decoded, keeps_lock, Asked, Client, Doing, Ending, Op};
 use crate::content::Content;
 use crate::env::{Env, MS};
@@ -14,21 +15,6 @@ use std::rc::Rc;
 /// So often a release that may be tried again is.
 const MOST_TRIES: u32 = 5;
 const AGAIN_NS: u64 = 300 * MS;
-
-/// A writer lock, as the client knows of it.
-#[derive(Debug, Clone)]
-pub struct Grant {
-    pub segment: usize,
-    pub fence: u64,
-    pub base: VersionStamp,
-    pub next_serial: u64,
-    pub serials_end: u64,
-    /// The lease, by the client's clock [LOCK-3].
-    pub until_ns: u64,
-    pub renewed_ns: u64,
-    /// The section began without a message, under a grant that is kept since then.
-    pub kept_ns: Option<u64>,
-}
 
 #[derive(Debug)]
 enum Step {
@@ -74,6 +60,13 @@ impl Writing {
     pub fn holds(&self, segment: usize) -> bool {
         let is_releasing = matches!(self.step, Step::Releasing { .. });
         !is_releasing && self.grants.iter().any(|grant| grant.segment == segment)
+    }
+
+    /// The connection to that server is lost. Grants that were kept over it are kept no longer
+    /// [LOCK-14].
+    fn lost_kept(&mut self, at: usize) {
+        let kept = self.grants.iter_mut().filter(|grant| grant.at == at);
+        kept.for_each(|grant| grant.kept_ns = None);
     }
 
     /// Whether it has the segment's lock under that fence.
@@ -197,16 +190,7 @@ impl Client {
         }
         copy.is_old = copy.stamp != granted.now;
         copy.confirmed_ns = sent_ns;
-        let grant = Grant {
-            segment,
-            fence: granted.fence,
-            base: granted.now,
-            next_serial: granted.first_serial,
-            serials_end: granted.first_serial + serials.1,
-            until_ns: sent_ns + u64::from(granted.lease_ms) * MS,
-            renewed_ns: sent_ns,
-            kept_ns: None,
-        };
+        let grant = Grant::new((segment, 0), &granted, sent_ns);
         match &mut self.doing {
             Some(Doing::Writing(writing)) if writing.number == number => {
                 writing.grants.push(grant);
@@ -215,6 +199,42 @@ impl Client {
             _ => self.abort(env, &grant),
         }
         Ok(())
+    }
+
+    /// The grant under which a section begins now, if one is kept. One that may not be used any
+    /// more is given back.
+    fn begin_under_kept(&mut self, env: &mut Env, segment: usize) -> Option<Grant> {
+        match self.keeping.begin(segment, env.now_ns, self.lease_ns)? {
+            Next::Begins(grant) => Some(grant),
+            Next::IsOver(grant) => {
+                self.abort(env, &grant);
+                None
+            }
+        }
+    }
+
+    fn keep_or_give(&mut self, env: &mut Env, grant: Grant) {
+        if let Some(grant) = self.keeping.keep(grant) {
+            self.abort(env, &grant);
+        }
+    }
+
+    /// Somebody waits for a grant that is kept.
+    pub(super) fn recalled(&mut self, env: &mut Env, recall: &RecallWriter) {
+        let Some(segment) = self.segment_of(recall.segment) else {
+            return;
+        };
+        let name = (segment, recall.fence);
+        let is_used = matches!(&self.doing, Some(Doing::Writing(w)) if w.has_fence(name));
+        if let Some(grant) = self.keeping.recall(name, is_used) {
+            self.abort(env, &grant);
+        }
+    }
+
+    pub(super) fn give_unused_back(&mut self, env: &mut Env) {
+        for grant in self.keeping.unused(env.now_ns) {
+            self.abort(env, &grant);
+        }
     }
 
     pub(super) fn abort(&mut self, env: &mut Env, grant: &Grant) {
@@ -263,9 +283,7 @@ impl Client {
         let is_kept = writing.grants.iter().all(|grant| grant.kept_ns.is_some());
         if writing.ending == Ending::Abort || is_kept && !changes {
             for grant in &writing.grants {
-                if !self.keep_on(env, grant) {
-                    self.abort(env, grant);
-                }
+                self.keep_or_give(env, grant.clone());
             }
             return Ok((None, false));
         }
@@ -400,7 +418,10 @@ impl Client {
             if is_kept {
                 let of_part = |grant: &&Grant| grant.segment == part.segment;
                 match writing.grants.iter().find(of_part) {
-                    Some(grant) => self.keep(env, grant, (release.sent_ns, version)),
+                    Some(grant) => {
+                        let left = grant.left((release.sent_ns, version), self.lease_ns);
+                        self.keep_or_give(env, left);
+                    }
                     None => return violation("grants are kept from nobody", "it was not granted"),
                 }
             }
@@ -554,7 +575,7 @@ impl Client {
         };
         self.copies[segment].connection_lost();
         self.copies[segment].strict_ended();
-        self.kept.remove(&segment);
+        self.keeping.gone(segment);
         if matches!(&self.doing, Some(Doing::Writing(writing)) if writing.holds(segment)) {
             self.give_locks_back(env);
         }
@@ -566,6 +587,7 @@ impl Client {
         mut writing: Writing,
     ) -> Option<Doing> {
         writing.renewing = None;
+        writing.lost_kept(0);
         match writing.step {
             Step::Locking { .. } => {
                 self.insist(&writing);

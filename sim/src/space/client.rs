@@ -8,6 +8,7 @@ mod reading;
 mod writing;
 
 use crate::client::copy::Copy;
+use crate::client::keeping::Keeping;
 use crate::client::{decoded, error_of, Op, Watching};
 use crate::env::{Env, Event, MS};
 use crate::history::{violation, Checked, Floor};
@@ -16,7 +17,7 @@ use crate::random::Random;
 use bytes::Bytes;
 use interweave_wire::protocol::*;
 use interweave_wire::Message;
-use link::Links;
+use link::{ClientHabits, Links};
 use std::collections::VecDeque;
 use writing::{Release, Writing};
 
@@ -136,8 +137,7 @@ pub struct SpaceClient {
     lease_ns: u64,
     durable: Vec<Durability>,
     links: Links,
-    /// It says FIELD_MOVING.
-    follows_moves: bool,
+    habits: ClientHabits,
     /// The server of the URL, and its space. No program has the URL of a stranger.
     home: usize,
     space: [u8; 16],
@@ -145,6 +145,7 @@ pub struct SpaceClient {
     copies: Vec<Copy>,
     ops: VecDeque<Op>,
     doing: Option<Doing>,
+    keeping: Keeping,
     is_down: bool,
     pub is_paused: bool,
     /// It asks again when it is refused.
@@ -160,7 +161,7 @@ impl SpaceClient {
         mut random: Random,
         (servers, space): (usize, [u8; 16]),
         (lease_ns, durable): (u64, Vec<Durability>),
-        follows_moves: bool,
+        habits: ClientHabits,
     ) -> SpaceClient {
         let home = random.below(servers as u64) as usize;
         let place = |_| Place {
@@ -177,10 +178,10 @@ impl SpaceClient {
             servers,
             lease_ns,
             links: Links {
-                follows_moves,
+                habits,
                 ..Links::default()
             },
-            follows_moves,
+            habits,
             home,
             space,
             places: durable.iter().map(place).collect(),
@@ -188,6 +189,7 @@ impl SpaceClient {
             durable,
             ops: VecDeque::new(),
             doing: None,
+            keeping: Keeping::default(),
             is_down: false,
             is_paused: false,
             insists: false,
@@ -239,7 +241,7 @@ impl SpaceClient {
             self.random.clone(),
             (self.servers, self.space),
             about,
-            self.follows_moves,
+            self.habits,
         );
         *self = SpaceClient {
             process: self.process + 1,
@@ -307,6 +309,7 @@ impl SpaceClient {
         if let Some(at_ns) = self.links.ping(env, self.lease_ns) {
             self.wake(env, at_ns);
         }
+        self.give_unused_back(env);
         self.on_time_writing(env)
     }
 
@@ -324,6 +327,7 @@ impl SpaceClient {
         if was_greeted {
             env.say(|| format!("client {}: the connection to {server} is lost", self.number));
         }
+        self.keeping.lost(server);
         let ns = self.random.skewed(MS, PAUSE_NS);
         for segment in 0..self.places.len() {
             if self.places[segment].at != server {
@@ -563,8 +567,14 @@ impl SpaceClient {
             MessageType::WriterLost => {
                 let lost: WriterLost = decoded(message)?;
                 if let Some(segment) = self.segment_of(server, lost.segment) {
+                    self.keeping.forget((segment, lost.fence));
                     self.writer_lost(env, (segment, lost.fence));
                 }
+                Ok(())
+            }
+            MessageType::RecallWriter => {
+                let recall: RecallWriter = decoded(message)?;
+                self.recalled(env, server, &recall);
                 Ok(())
             }
             MessageType::Goodbye => {

@@ -4,6 +4,7 @@
 mod faults;
 mod seats;
 
+use super::client::link::ClientHabits;
 use super::client::SpaceClient;
 use super::database::{member_of, Database};
 use super::mover::Mover;
@@ -81,9 +82,12 @@ impl SpaceWorld<'_> {
             let random = Random::of(seed, &format!("client {number}"));
             let about = (lease_ns, plan.durable.clone());
             let mut habit = Random::of(seed, &format!("habit {number}"));
-            let follows_moves = space.moves && habit.one_in(2);
+            let habits = ClientHabits {
+                follows_moves: space.moves && habit.one_in(2),
+                keeps_grants: space.keeps_grants && habit.one_in(2),
+            };
             let own = (space.servers, own_space);
-            SpaceClient::new(number, random, own, about, follows_moves)
+            SpaceClient::new(number, random, own, about, habits)
         };
         let mover = || Mover::new(last, Random::of(seed, "mover"), lease_ns);
         SpaceWorld {

@@ -69,6 +69,7 @@ impl SpaceClient {
         }
         place.came_ns = env.now_ns;
         self.copies[segment].connection_lost();
+        self.keeping.gone(segment);
         self.asks_again(segment);
         self.sent_on(env, (segment, server), message)
     }
@@ -80,7 +81,7 @@ impl SpaceClient {
         server: usize,
         moved: &SegmentMoved,
     ) -> Checked<()> {
-        if !self.follows_moves {
+        if !self.habits.follows_moves {
             return violation(
                 "messages",
                 "SEGMENT_MOVED comes to a client that did not ask",
@@ -99,6 +100,7 @@ impl SpaceClient {
         }
         env.counts.fault("a client follows a move");
         self.copies[segment].connection_lost();
+        self.keeping.gone(segment);
         let space = self.links.space_of(server);
         let place = &mut self.places[segment];
         (place.at, place.hops, place.space) = (next, 0, space);

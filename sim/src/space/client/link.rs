@@ -79,12 +79,35 @@ impl Link {
     }
 }
 
+/// The properties of a client that it tells each server.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClientHabits {
+    /// It keeps grants [LOCK-13].
+    pub keeps_grants: bool,
+    /// It follows segments that move [SPACE-23].
+    pub follows_moves: bool,
+}
+
+impl ClientHabits {
+    /// The fields of HELLO that tell of them.
+    fn fields(self) -> Vec<HeaderField> {
+        let ClientHabits {
+            keeps_grants,
+            follows_moves,
+        } = self;
+        let keeping = field(FieldKey::Keeping, &KeepingField { keeps_grants });
+        let moving = field(FieldKey::Moving, &MovingField { follows_moves });
+        let said = [(keeps_grants, keeping), (follows_moves, moving)];
+        let said = said.into_iter().filter(|(is_so, _)| *is_so);
+        said.map(|(_, field)| field).collect()
+    }
+}
+
 /// By server.
 #[derive(Default)]
 pub struct Links {
     pub(super) all: BTreeMap<usize, Link>,
-    /// Its owner follows segments that move [SPACE-23].
-    pub follows_moves: bool,
+    pub habits: ClientHabits,
 }
 
 impl Links {
@@ -143,11 +166,6 @@ impl Links {
         (client, server): (usize, usize),
         lease_ns: u64,
     ) -> Option<u64> {
-        let follows_moves = true;
-        let fields = match self.follows_moves {
-            true => vec![field(FieldKey::Moving, &MovingField { follows_moves })],
-            false => Vec::new(),
-        };
         let link = self.all.entry(server).or_default();
         if link.connection.is_some() {
             return None;
@@ -170,7 +188,7 @@ impl Links {
             session: link.session,
             token: String::new(),
             client: "sim".to_string(),
-            fields,
+            fields: self.habits.fields(),
         };
         link.ask(
             env,

@@ -2,6 +2,7 @@
 //! release was sent to.
 
 use super::{Asked, Doing, SpaceClient};
+use crate::client::keeping::{Grant, Next};
 use crate::client::{decoded, keeps_lock, Ending, Op};
 use crate::content::Content;
 use crate::env::{Env, MS};
@@ -15,20 +16,6 @@ use std::rc::Rc;
 /// So often a release that may be tried again is.
 const MOST_TRIES: u32 = 5;
 const AGAIN_NS: u64 = 300 * MS;
-
-/// A writer lock, as the client knows of it.
-#[derive(Debug, Clone)]
-pub struct Grant {
-    segment: usize,
-    fence: u64,
-    base: VersionStamp,
-    first_serial: u64,
-    /// The lease, by the client's clock [LOCK-3].
-    until_ns: u64,
-    renewed_ns: u64,
-    /// The server that has granted it.
-    at: usize,
-}
 
 #[derive(Debug)]
 enum Step {
@@ -84,6 +71,18 @@ impl Writing {
         }
     }
 
+    /// The connection to that server is lost. Grants that were kept over it are kept no longer
+    /// [LOCK-14].
+    fn lost_kept(&mut self, at: usize) {
+        let kept = self.grants.iter_mut().filter(|grant| grant.at == at);
+        kept.for_each(|grant| grant.kept_ns = None);
+    }
+
+    /// Whether it has the segment's lock under that fence.
+    fn has_fence(&self, name: (usize, u64)) -> bool {
+        self.grants.iter().any(|grant| grant.name() == name)
+    }
+
     /// Whether that server has granted one of its locks.
     pub fn is_at(&self, server: usize) -> bool {
         self.grants.iter().any(|grant| grant.at == server)
@@ -112,6 +111,8 @@ pub struct Release {
     at: usize,
     session: SessionId,
     sequence: u64,
+    /// When it was sent last, by the client's clock, and at first, by the world's.
+    sent_ns: u64,
     begun_ns: u64,
     parts: Vec<Part>,
     tries: u32,
@@ -151,11 +152,19 @@ impl SpaceClient {
                 Ok((Some(Doing::Writing(writing)), true))
             }
             Step::Locking { is_asked } => {
+                let mut waits = true;
                 if !std::mem::replace(is_asked, true) {
                     let segment = writing.segments[writing.grants.len()];
-                    self.ask_for_lock(env, writing.number, segment);
+                    match self.begin_under_kept(env, segment) {
+                        Some(grant) => {
+                            writing.grants.push(grant);
+                            writing.step = Step::Locking { is_asked: false };
+                            waits = false;
+                        }
+                        None => self.ask_for_lock(env, writing.number, segment),
+                    }
                 }
-                Ok((Some(Doing::Writing(writing)), true))
+                Ok((Some(Doing::Writing(writing)), waits))
             }
             Step::Holding { until_ns } if env.now_ns >= *until_ns => self.finish(env, writing),
             Step::Holding { .. } | Step::Releasing { .. } => {
@@ -201,15 +210,7 @@ impl SpaceClient {
         }
         copy.is_old = copy.stamp != granted.now;
         copy.confirmed_ns = sent_ns;
-        let grant = Grant {
-            segment,
-            fence: granted.fence,
-            base: granted.now,
-            first_serial: granted.first_serial,
-            until_ns: sent_ns + u64::from(granted.lease_ms) * MS,
-            renewed_ns: sent_ns,
-            at,
-        };
+        let grant = Grant::new((segment, at), &granted, sent_ns);
         match &mut self.doing {
             Some(Doing::Writing(writing)) if writing.number == number => {
                 writing.grants.push(grant);
@@ -218,6 +219,63 @@ impl SpaceClient {
             _ => self.abort(env, &grant),
         }
         Ok(())
+    }
+
+    /// The grant under which a section begins now, if one is kept. One that may not be used any
+    /// more is given back.
+    fn begin_under_kept(&mut self, env: &mut Env, segment: usize) -> Option<Grant> {
+        match self.keeping.begin(segment, env.now_ns, self.lease_ns)? {
+            Next::Begins(grant) => Some(grant),
+            Next::IsOver(grant) => {
+                self.abort(env, &grant);
+                None
+            }
+        }
+    }
+
+    /// A grant of a server that has the segment no longer is neither kept nor given back.
+    fn keep_or_give(&mut self, env: &mut Env, grant: Grant) {
+        if self.places[grant.segment].at != grant.at {
+            return;
+        }
+        if let Some(grant) = self.keeping.keep(grant) {
+            self.abort(env, &grant);
+        }
+    }
+
+    /// The server left the grants here, with a release that was sent then and made those versions.
+    fn keep_all(
+        &mut self,
+        env: &mut Env,
+        writing: &Writing,
+        (sent_ns, versions): (u64, &[VersionStamp]),
+    ) -> Checked<()> {
+        if writing.grants.len() != versions.len() {
+            return violation("grants are kept from nobody", "it was not granted");
+        }
+        for (grant, version) in writing.grants.iter().zip(versions) {
+            let left = grant.left((sent_ns, version), self.lease_ns);
+            self.keep_or_give(env, left);
+        }
+        Ok(())
+    }
+
+    /// Somebody waits for a grant that is kept.
+    pub(super) fn recalled(&mut self, env: &mut Env, server: usize, recall: &RecallWriter) {
+        let Some(segment) = self.segment_of(server, recall.segment) else {
+            return;
+        };
+        let name = (segment, recall.fence);
+        let is_used = matches!(&self.doing, Some(Doing::Writing(w)) if w.has_fence(name));
+        if let Some(grant) = self.keeping.recall(name, is_used) {
+            self.abort(env, &grant);
+        }
+    }
+
+    pub(super) fn give_unused_back(&mut self, env: &mut Env) {
+        for grant in self.keeping.unused(env.now_ns) {
+            self.abort(env, &grant);
+        }
     }
 
     fn abort(&mut self, env: &mut Env, grant: &Grant) {
@@ -264,9 +322,11 @@ impl SpaceClient {
         // A release has segments of one server.
         let is_apart = |g: &Grant| g.at != at || self.places[g.segment].at != at;
         let is_apart = writing.grants.iter().any(is_apart);
-        if writing.ending == Ending::Abort || is_apart {
+        let changes = writing.ending == Ending::Release;
+        let is_kept = writing.grants.iter().all(|grant| grant.kept_ns.is_some());
+        if writing.ending == Ending::Abort || is_apart || is_kept && !changes {
             for grant in &writing.grants {
-                self.abort(env, grant);
+                self.keep_or_give(env, grant.clone());
             }
             return Ok((None, false));
         }
@@ -287,7 +347,6 @@ impl SpaceClient {
         link.sequence += 1;
         let (session, sequence) = (link.session, link.sequence);
         env.counts.releases += 1;
-        let changes = writing.ending == Ending::Release;
         let mut parts = Vec::new();
         for grant in &writing.grants {
             let mark = env.counts.releases << 8 | self.number as u64;
@@ -297,6 +356,7 @@ impl SpaceClient {
             at,
             session,
             sequence,
+            sent_ns: env.now_ns,
             begun_ns: env.world_ns,
             parts,
             tries: 0,
@@ -327,7 +387,7 @@ impl SpaceClient {
         };
         if changes {
             let mut content = Content::clone(&part.content);
-            let serial = grant.first_serial;
+            let serial = grant.next_serial;
             part.diff = content.change(base.0, mark, serial, &mut self.random);
             part.content = Rc::new(content);
             part.name = Some((base.0 + 1, chain::next(base.1, &part.diff)));
@@ -379,9 +439,12 @@ impl SpaceClient {
     }
 
     pub(super) fn released(&mut self, env: &mut Env, message: &Message) -> Checked<()> {
-        let released: WriterReleased = decoded(message)?;
-        let versions = released.versions;
-        let Some((_, release)) = self.take_release() else {
+        let is_kept = message.kind() == Some(MessageType::WriterKept);
+        let versions = match is_kept {
+            true => decoded::<WriterKept>(message)?.versions,
+            false => decoded::<WriterReleased>(message)?.versions,
+        };
+        let Some((writing, release)) = self.take_release() else {
             return Ok(());
         };
         if versions.len() != release.parts.len() {
@@ -400,7 +463,10 @@ impl SpaceClient {
                 copy.is_old = false;
             }
         }
-        Ok(())
+        match is_kept {
+            true => self.keep_all(env, &writing, (release.sent_ns, &versions)),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn release_refused(&mut self, env: &mut Env, code: ErrorCode) -> Checked<()> {
@@ -465,7 +531,8 @@ impl SpaceClient {
         match &mut writing.step {
             Step::Releasing { again_ns, .. } if again_ns.is_some_and(|at| at <= env.now_ns) => {
                 *again_ns = None;
-                if let Some((writing, release)) = self.take_release() {
+                if let Some((writing, mut release)) = self.take_release() {
+                    release.sent_ns = env.now_ns;
                     self.send_release(env, &release);
                     let again_ns = None;
                     let step = Step::Releasing { release, again_ns };
@@ -521,8 +588,7 @@ impl SpaceClient {
     }
 
     pub(super) fn writer_lost(&mut self, env: &mut Env, fence: (usize, u64)) {
-        let is_held = |grant: &Grant| (grant.segment, grant.fence) == fence;
-        if matches!(&self.doing, Some(Doing::Writing(w)) if w.grants.iter().any(is_held)) {
+        if matches!(&self.doing, Some(Doing::Writing(w)) if w.has_fence(fence)) {
             self.lock_is_lost(env);
         }
     }
@@ -541,6 +607,7 @@ impl SpaceClient {
     pub(super) fn gone(&mut self, env: &mut Env, segment: usize) {
         self.copies[segment].connection_lost();
         self.places[segment].was_open = false;
+        self.keeping.gone(segment);
         if matches!(&self.doing, Some(Doing::Writing(writing)) if writing.holds(segment)) {
             self.give_locks_back(env);
         }
@@ -553,6 +620,7 @@ impl SpaceClient {
         server: usize,
     ) -> Option<Doing> {
         writing.renewing = None;
+        writing.lost_kept(server);
         match writing.step {
             Step::Locking { .. } => {
                 self.insist(&writing);
