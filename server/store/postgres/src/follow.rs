@@ -9,6 +9,7 @@ use crate::reading;
 use crate::seek::{Owner, Seeker};
 use crate::segments::Segment;
 use crate::tables;
+use crate::waits;
 use interweave_store::{Followed, StoreError};
 use interweave_wire::protocol::Durability;
 use std::collections::HashMap;
@@ -58,12 +59,15 @@ pub async fn follow(
     (path, now): (&str, impl Fn() -> Instant),
     copy: &mut Option<Copy>,
 ) -> Result<Followed, StoreError> {
-    let Some(place) = seeker.find(connection, path, now).await? else {
+    let wait = seeker.wait(connection, now() + waits::SHORT);
+    let Some(place) = seeker.find(connection, path, &now).await? else {
         return Ok(Followed::Absent);
     };
+    drop(wait);
     if !matches!(place.owner, Owner::Alive(_)) {
         return Ok(Followed::Free);
     }
+    let _wait = seeker.wait(connection, now() + waits::LONG);
     connection.run(&begin()).await?;
     let followed = read(connection, place.id as u64, copy).await?;
     connection.run("COMMIT").await?;

@@ -14,6 +14,7 @@ use crate::reading;
 use crate::segments::Segment;
 use crate::shared::Shared;
 use crate::transaction;
+use crate::waits::{self, Wait};
 use interweave_store::{Elsewhere, RecoveredSegment, Since, StoreError, Watch};
 use std::sync::Arc;
 use std::time::Instant;
@@ -115,6 +116,11 @@ impl Seeker {
         place_in(row, self.epoch, has_had, &self.watch, look)
     }
 
+    /// Somebody waits for an answer on that connection, until then at most.
+    pub fn wait(&self, connection: &Connection, end: Instant) -> Wait<'_> {
+        self.shared.waits.until(end, connection)
+    }
+
     /// Returns whether that is new.
     fn doubt(&self, id: i64, is_doubted: bool) -> bool {
         let doubts = &mut self.shared.lock().doubts;
@@ -134,6 +140,7 @@ impl Seeker {
         now: impl Fn() -> Instant,
     ) -> Result<Found, StoreError> {
         for _ in 0..TRIES {
+            let wait = self.wait(connection, now() + waits::SHORT);
             let place = match self.find(connection, path, &now).await? {
                 Some(place) => place,
                 None if claims => return Ok(Found::Absent),
@@ -148,6 +155,8 @@ impl Seeker {
             let is_new = self.doubt(place.id, true);
             if let Some(claim) = claim(connection, self.epoch, &place).await? {
                 self.shared.lock().claims.insert(claim.epoch as i64);
+                drop(wait);
+                let _wait = self.wait(connection, now() + waits::LONG);
                 let found = read(connection, &claim, (path, place.id as u64), copies).await?;
                 self.doubt(place.id, false);
                 return Ok(found);

@@ -214,7 +214,6 @@ impl Server {
     ) -> Result<Sought, StoreError> {
         let connection = self.connected(connection).await?;
         let now = || self.shared.now();
-        let _wait = self.shared.waits.until(now() + waits::LONG, connection);
         let found = self.seeker.seek(connection, asked, &self.copies, now);
         Ok(match found.await? {
             Found::Here(id, segment, recovered) => {
@@ -255,7 +254,6 @@ impl Server {
     ) -> Result<Followed, StoreError> {
         let connection = self.connected(connection).await?;
         let now = || self.shared.now();
-        let _wait = self.shared.waits.until(now() + waits::LONG, connection);
         follow::follow(connection, &self.seeker, (path, now), copy).await
     }
 

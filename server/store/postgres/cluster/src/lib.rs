@@ -4,11 +4,13 @@
 mod admin;
 mod backup;
 mod cluster;
+mod hung;
 mod pooler;
 mod process;
 
 pub use admin::{Admin, PORT, USER};
 pub use backup::Restored;
 pub use cluster::Cluster;
+pub use hung::HungSession;
 pub use pooler::Pooler;
 pub use process::Process;

@@ -2,7 +2,7 @@
 
 use crate::proxy::{Faults, Proxy};
 use crate::suite::Stopping;
-use interweave_postgres_cluster::{Cluster, Pooler, USER};
+use interweave_postgres_cluster::{Cluster, HungSession, Pooler, USER};
 use interweave_store::{End, Record, RecoveredSegment, SegmentStore, SharedAccess, StoreError};
 use interweave_store_postgres::{Options, PostgresStore, Target};
 use interweave_store_suite::records::{create, other, releases, small, REMOVE};
@@ -10,8 +10,10 @@ use interweave_wire::protocol::Durability::{self, Synced, Written};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 pub fn options(sockets: &Path, schema: &str) -> Options {
     let url = format!(
@@ -81,6 +83,7 @@ fn starts_and_ends_of_sessions() {
     a_program_that_copies_the_log_is_not_a_standby(&mut cluster);
     commits_that_wait_for_no_standby_are_in_doubt(&mut cluster);
     rules_of_one_number_are_told_apart(&cluster);
+    nobody_waits_for_a_session_that_hangs(&cluster);
     a_store_continues_after_a_restart_of_the_database(&mut cluster);
     nobody_waits_for_a_primary_that_stands_still(&mut cluster);
     lost_commits_stop_the_store(&mut cluster);
@@ -191,6 +194,33 @@ fn commits_that_wait_for_no_standby_are_in_doubt(cluster: &mut Cluster) {
     cluster.set(names, "'ANY 1 (standby1)'");
     assert_eq!(end(&store, 1), Ok(at(3)));
     keep(&store, vec![small(1, 4, 0)]);
+}
+
+/// The health's look is answered meanwhile, and breaks the connection.
+fn nobody_waits_for_a_session_that_hangs(cluster: &Cluster) {
+    let ahead_s = Arc::new(AtomicU64::new(0));
+    let clock = Arc::clone(&ahead_s);
+    let mut options = options(cluster.sockets(), "hangs");
+    options.now = Arc::new(move || {
+        let ahead = Duration::from_secs(clock.load(Ordering::Relaxed));
+        Instant::now() + ahead
+    });
+    let (store, _) = PostgresStore::open(options).unwrap();
+    keep(&store, vec![create(1, Synced), small(1, 1, 0)]);
+    let writers = "SHOW synchronous_standby_names";
+    let session = HungSession::of(cluster.admin(), writers);
+    let hung = append(&store, vec![small(1, 2, 0)], Synced);
+    let hung = loop {
+        // As if half of a minute had passed.
+        ahead_s.fetch_add(30, Ordering::Relaxed);
+        if let Ok(answer) = hung.recv_timeout(Duration::from_millis(100)) {
+            break answer;
+        }
+    };
+    assert!(matches!(hung, Err(StoreError::Unknown(_))), "{hung:?}");
+    drop(session);
+    let ended = end(&store, 1);
+    assert!([Ok(at(1)), Ok(at(2))].contains(&ended), "{ended:?}");
 }
 
 /// A promoted standby may lack a version that servers have taken, and get another one.
