@@ -109,6 +109,8 @@ pub struct SegmentHistory {
     pub may_be_damaged: bool,
     /// The server said that it is.
     pub is_damaged: bool,
+    /// A client has asked for its removal once.
+    pub may_be_removed: bool,
     /// Somebody has asked for its removal.
     is_removing: bool,
     /// The servers that have asked for it, and have not heard what became of it.
@@ -145,6 +147,7 @@ impl SegmentHistory {
             said_ns: 0,
             may_be_damaged: false,
             is_damaged: false,
+            may_be_removed: false,
             is_removing: false,
             removers: BTreeSet::new(),
             grants: BTreeMap::new(),
@@ -291,6 +294,17 @@ impl SegmentHistory {
             true => Ok(()),
             false => violation(
                 "no damage without a cause",
+                format!("{}: {text}", self.path),
+            ),
+        }
+    }
+
+    /// A client that opens the segment was told that it is being removed.
+    pub fn said_removed(&self, text: &str) -> Checked<()> {
+        match self.may_be_removed {
+            true => Ok(()),
+            false => violation(
+                "no removal without a cause",
                 format!("{}: {text}", self.path),
             ),
         }

@@ -81,6 +81,7 @@ fn search_in_moves(defect: Defect) -> Option<Search> {
         Defect::CopyOfOtherIncarnation => (2_000_000_001, 20, "the incarnation stays"),
         Defect::GivenUnsaved => (1, 20, "acknowledged is there"),
         Defect::DrainForgotten => (1, 20, "drained servers claim nothing"),
+        Defect::GivenOverWaiting => (1, 60, "no removal without a cause"),
         _ => return None,
     })
 }

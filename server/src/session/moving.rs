@@ -218,7 +218,8 @@ impl Engine {
         at: At,
         incoming: &Incoming,
     ) -> Result<(), Rejection> {
-        match self.waits_for_owner(at, incoming)? {
+        let waits = !planted::is_in(Defect::GivenOverWaiting);
+        match waits && self.waits_for_owner(at, incoming)? {
             true => Ok(()),
             false => self.dispatch_and_audit(at, incoming),
         }

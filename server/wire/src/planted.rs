@@ -130,10 +130,12 @@ pub enum Defect {
     FollowedAndMade,
     /// A server that was drained claims segments.
     DrainForgotten,
+    /// Requests that waited for a claim do not wait for a gift that is asked for before them.
+    GivenOverWaiting,
 }
 
 impl Defect {
-    pub const ALL: [Defect; 61] = [
+    pub const ALL: [Defect; 62] = [
         Defect::SkippedFence,
         Defect::EarlyAcknowledgement,
         Defect::ReusedSerials,
@@ -195,6 +197,7 @@ impl Defect {
         Defect::CopyOfOtherIncarnation,
         Defect::FollowedAndMade,
         Defect::DrainForgotten,
+        Defect::GivenOverWaiting,
     ];
 }
 

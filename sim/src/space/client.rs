@@ -429,8 +429,12 @@ impl SpaceClient {
         if type_ == MessageType::Error {
             let (code, text) = error_of(message)?;
             env.say(|| format!("client {number}: {}: {text}", code.name()));
-            if let (ErrorCode::Damaged, Some(segment)) = (code, asked.segment()) {
-                env.history[segment].damaged(&text)?;
+            match (code, &asked, asked.segment()) {
+                (ErrorCode::Damaged, _, Some(segment)) => env.history[segment].damaged(&text)?,
+                (ErrorCode::Removed, Asked::Open { segment, .. }, _) => {
+                    env.history[*segment].said_removed(&text)?;
+                }
+                _ => {}
             }
             return self.refused(env, server, asked, code, message);
         }
@@ -750,7 +754,9 @@ impl SpaceClient {
             }
             Doing::Removing { segment, is_asked } => {
                 if !is_asked {
-                    let path = env.history[segment].path.clone();
+                    let history = &mut env.history[segment];
+                    history.may_be_removed = true;
+                    let path = history.path.clone();
                     let what = (MessageType::RemoveSegment, Asked::Remove { segment });
                     self.ask(env, segment, what, &RemoveSegment { path }, Bytes::new());
                 }
