@@ -21,7 +21,7 @@ impl Certificates {
         Certificates(made)
     }
 
-    fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
 

@@ -30,6 +30,7 @@ fn servers_that_share_a_database() {
     commands_go_where_a_server_sends_them(&one, &two);
     both_are_seen_at_either(&one, &two);
     either_lists_the_segments_of_both(&one, &two);
+    a_certificate_of_another_name_is_told(&certificates, &one, &two);
     a_program_is_sent_on_encrypted(&certificates, &one, &two);
     a_server_that_is_stopped_is_over_at_once(&mut one, &two);
     one = start(&cluster, one.port(), &named);
@@ -212,6 +213,31 @@ fn either_lists_the_segments_of_both(one: &Member, two: &Member) {
     let (is_ok, text) = interweave(&["rm", "--yes", &two.url("/listed/*")]);
     assert!(is_ok, "{text}");
     assert!(two.connect().places("/listed/").expect("a list").is_empty());
+}
+
+/// [SPACE-11] The second server says no TLS name, and its certificate does not have its address.
+fn a_certificate_of_another_name_is_told(certificates: &Certificates, one: &Member, two: &Member) {
+    open(&mut two.connect(), "/not-named", Durability::Synced);
+    let url = one.secure_url("/not-named");
+    let asked = Command::new(env!("CARGO_BIN_EXE_interweave"))
+        .args(["show", &url])
+        .env("IW_CA", certificates.file("ca.pem"))
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&asked.stderr);
+    let there = two.host_and_port();
+    let host = there.split(':').next().expect("a host");
+    for part in [
+        format!(
+            "{} sent this client on to iws://{there}",
+            one.secure_url("")
+        ),
+        format!("is for localhost, 127.0.0.1 and ::1, not for {host}; correct"),
+        "--advertise-tls-name of that server".to_string(),
+    ] {
+        assert!(text.contains(&part), "{part} is not in: {text}");
+    }
+    assert!(!text.contains("IW_CA"), "{text}");
 }
 
 /// [SPACE-3] [SPACE-5]

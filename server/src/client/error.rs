@@ -10,6 +10,8 @@ use std::io;
 pub enum ClientError {
     /// The server refused, or it sent bytes that are not a message of the protocol.
     Refused(Rejection),
+    /// The server's certificate is for those hosts, and not for the one that was wanted.
+    NotNamed { wanted: String, names: Vec<String> },
     /// The connection could not be made.
     Unreachable(io::Error),
     /// The connection is lost.
@@ -30,6 +32,7 @@ impl ClientError {
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             ClientError::Refused(rejection) => Some(rejection.code),
+            ClientError::NotNamed { .. } => Some(ErrorCode::Denied),
             ClientError::NotWelcomed(servers) => servers.last()?.1.code(),
             _ => None,
         }
@@ -55,7 +58,9 @@ impl ClientError {
             }
             // Only the last one may have said something that does not pass.
             ClientError::NotWelcomed(servers) => servers.iter().all(|(_, why)| why.is_lost()),
-            ClientError::TimedOut | ClientError::Unexpected(_) => false,
+            ClientError::NotNamed { .. } | ClientError::TimedOut | ClientError::Unexpected(_) => {
+                false
+            }
         }
     }
 }
@@ -64,6 +69,12 @@ impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClientError::Refused(rejection) => rejection.fmt(f),
+            ClientError::NotNamed { wanted, names } => write!(
+                f,
+                "the server's certificate is for {}, not for {wanted}; write a host in the URL \
+                 that the certificate has, or give the certificate that name",
+                listed(names)
+            ),
             ClientError::Unreachable(error) => write!(f, "no connection to the server: {error}"),
             ClientError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 f.write_str("the server closed the connection")
@@ -90,6 +101,15 @@ impl fmt::Display for ClientError {
 }
 
 impl std::error::Error for ClientError {}
+
+/// The names of a certificate, as people write them.
+pub fn listed(names: &[String]) -> String {
+    match names {
+        [] => "no host".to_string(),
+        [only] => only.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
 
 impl From<Rejection> for ClientError {
     fn from(rejection: Rejection) -> Self {

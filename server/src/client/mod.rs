@@ -54,6 +54,8 @@ pub enum Notification {
 #[derive(Debug)]
 pub struct Client {
     transport: Transport,
+    /// Where it connected. None: the connection was made before.
+    address: Option<Address>,
     welcome: Welcome,
     last_stream: u32,
     notifications: VecDeque<Notification>,
@@ -160,7 +162,10 @@ impl Client {
                 hello.token = token.text().to_string();
             }
             let refused = match Client::greet_until(transport, hello, until) {
-                Ok(client) => return Ok(client),
+                Ok(client) => {
+                    let address = Some(address.clone());
+                    return Ok(Client { address, ..client });
+                }
                 Err(refused) => refused,
             };
             if !refused.is_denial_of_hello {
@@ -187,6 +192,7 @@ impl Client {
     ) -> Result<Client, NotWelcome> {
         let mut client = Client {
             transport,
+            address: None,
             welcome: Welcome {
                 version: 0,
                 session: [0; 16],

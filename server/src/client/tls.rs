@@ -4,10 +4,11 @@
 //! client's own certificate. All three are PEM files.
 
 use super::error::ClientError;
+use interweave_wire::fields::readable;
 use interweave_wire::protocol::ErrorCode;
 use interweave_wire::Rejection;
 use std::io;
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{
-    AlertDescription, ClientConfig, ClientConnection, Error, RootCertStore, StreamOwned,
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, RootCertStore,
+    StreamOwned,
 };
 
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
@@ -51,10 +53,7 @@ pub fn shake_hands(
 pub fn worded(error: io::Error) -> ClientError {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
     match cause {
-        Some(Error::InvalidCertificate(why)) => denied(format!(
-            "the server's certificate is not trusted: {why}; name the file of its authority in \
-             IW_CA"
-        )),
+        Some(Error::InvalidCertificate(why)) => not_trusted(why),
         Some(Error::AlertReceived(alert)) if is_about_certificates(*alert) => denied(format!(
             "the server refused this client's certificate, or wants one ({alert:?}); name one of \
              an authority that the server trusts in IW_CERT, and its key in IW_KEY"
@@ -63,6 +62,35 @@ pub fn worded(error: io::Error) -> ClientError {
         Some(_) => ClientError::Unreachable(error),
         None => ClientError::Io(error),
     }
+}
+
+fn not_trusted(why: &CertificateError) -> ClientError {
+    match why {
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => ClientError::NotNamed {
+            wanted: expected.to_str().into_owned(),
+            names: presented.iter().map(|name| plain_name(name)).collect(),
+        },
+        // The second one: another authority of the same name has signed.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => denied(format!(
+            "the server's certificate is not trusted: {why}; name the file of its authority in \
+             IW_CA"
+        )),
+        _ => denied(format!(
+            "the server's certificate is not trusted: {why}; ask whoever runs the server for \
+             another one"
+        )),
+    }
+}
+
+/// A name that `DnsName("localhost")` or `IpAddress(0::1)` stands for.
+fn plain_name(debug_form: &str) -> String {
+    let (_, name) = debug_form.split_once('(').unwrap_or(("", debug_form));
+    let name = name.trim_end_matches(')').trim_matches('"');
+    let address = name.parse::<IpAddr>();
+    address.map_or_else(|_| readable(name), |address| address.to_string())
 }
 
 fn is_about_certificates(alert: AlertDescription) -> bool {
@@ -161,4 +189,46 @@ fn wrong_file(name: &str, file: &Path, error: impl std::fmt::Display) -> ClientE
 
 fn denied(text: String) -> ClientError {
     ClientError::Refused(Rejection::new(ErrorCode::Denied, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(why: CertificateError) -> String {
+        let error = Error::InvalidCertificate(why);
+        let told = worded(io::Error::new(io::ErrorKind::InvalidData, error));
+        assert_eq!(told.code(), Some(ErrorCode::Denied));
+        told.to_string()
+    }
+
+    #[test]
+    fn a_certificate_for_another_host_is_told_with_its_names() {
+        let presented = [
+            "DnsName(\"localhost\")",
+            "IpAddress(127.0.0.1)",
+            "IpAddress(0::1)",
+        ];
+        let text = words(CertificateError::NotValidForNameContext {
+            expected: ServerName::try_from("c.example").expect("a name"),
+            presented: presented.map(str::to_string).to_vec(),
+        });
+        let expected = "is for localhost, 127.0.0.1 and ::1, not for c.example; write a host";
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("IW_CA"), "{text}");
+    }
+
+    #[test]
+    fn only_an_unknown_authority_is_to_be_named_in_iw_ca() {
+        let unknown = [
+            CertificateError::UnknownIssuer,
+            CertificateError::BadSignature,
+        ];
+        for why in unknown {
+            assert!(words(why).contains("in IW_CA"));
+        }
+        let expired = words(CertificateError::Expired);
+        assert!(!expired.contains("IW_CA"), "{expired}");
+        assert!(expired.contains("ask whoever runs"), "{expired}");
+    }
 }
