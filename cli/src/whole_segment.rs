@@ -6,22 +6,23 @@ use bytes::Bytes;
 use interweave_master::Segment;
 use interweave_server::client::{Client, ClientError, Copy, OpenOptions, WriterLock};
 use interweave_wire::protocol::{
-    Durability, ErrorCode, MessageType, MoreSerials, SegmentOpened, SerialsGranted, WriterReleased,
+    Durability, ErrorCode, MessageType, MoreSerials, SegmentOpened, SerialsGranted,
 };
 use interweave_wire::{value, DiffBuilder, Url};
 
 use crate::failure::Failure;
 use crate::interrupt::Unfinished;
-use crate::remote::Remote;
+use crate::remote::{lock_lost, Remote};
+use crate::view::View;
 
 /// How many serials may be asked for at once (spec/protocol/lock.x).
 const MOST_SERIALS: u64 = 1 << 19;
 /// A segment with a larger serial would take minutes of asking.
 const LARGEST_SERIAL: u64 = MOST_SERIALS << 12;
+/// How often a segment is made that moves before it is filled.
+const MOST_ATTEMPTS: u32 = 4;
 /// How long the lock of a segment may take that nobody else knows of yet.
 const LOCKING: Duration = Duration::from_secs(30);
-/// The slowest connection that is waited for.
-const SLOWEST_BYTES_A_SECOND: u64 = 1 << 20;
 
 /// A new segment's properties, without its contents.
 pub struct Wish {
@@ -76,17 +77,47 @@ pub fn make(
     if wish.replace {
         remote.remove(url, true)?;
     }
+    let first = source
+        .blocks()
+        .next()
+        .map_or(u64::MAX, |block| block.serial);
+    for _ in 0..MOST_ATTEMPTS {
+        if let Some(durable) = try_to_make(remote, url, (first, last), diff.clone(), wish)? {
+            return Ok(durable);
+        }
+    }
+    Err(Failure::new(format!(
+        "{url} was moved {MOST_ATTEMPTS} times before it was filled, and is not there now; copy it \
+         again"
+    )))
+}
+
+/// None: the segment moved before it was filled, and is not there any more. A server gives no
+/// serial that the one before may have given [LOCK-6], so the blocks could not have theirs.
+fn try_to_make(
+    remote: &mut Remote,
+    url: &Url,
+    (first, last): (u64, u64),
+    diff: Bytes,
+    wish: &Wish,
+) -> Result<Option<Durability>, Failure> {
     let opened = open_new(remote, url, wish)?;
-    let (copy, durable) = (Copy::new(opened.segment), opened.durable);
+    let mut view = View::new(url.clone(), Copy::new(opened.segment));
     let made = url.clone();
     let unfinished = Unfinished::new(move || take_away(&made))?;
-    let client = remote.client();
-    let lock = lock_with_serials(client, copy, last);
-    let (copy, lock) = lock.map_err(|error| remote.failure(error))?;
+    let take = |client: &mut Client, copy: &mut Copy| lock_with_serials(client, copy, last);
+    let lock = remote.lock(&mut view, take)?;
+    if lock.grant.first_serial > first && lock.grant.now.number == 0 {
+        // Under the lock, so that nobody has written to it.
+        remote.remove(url, true)?;
+        return unfinished.finish(|| Ok(None));
+    }
     // A signal ends this process meanwhile, because large segments take a while to send.
-    let released = release(remote.client(), &copy, &lock, diff);
-    released.map_err(|error| remote.failure(error))?;
-    unfinished.finish(|| Ok(durable))
+    let released = remote.release(&mut view, &lock, diff);
+    match released.map_err(|error| remote.failure(with_advice(error)))? {
+        Some(_) => unfinished.finish(|| Ok(Some(opened.durable))),
+        None => Err(lock_lost(url)),
+    }
 }
 
 fn open_new(remote: &mut Remote, url: &Url, wish: &Wish) -> Result<SegmentOpened, Failure> {
@@ -115,9 +146,9 @@ fn take_away(url: &Url) {
 
 fn lock_with_serials(
     client: &mut Client,
-    mut copy: Copy,
+    copy: &mut Copy,
     last: u64,
-) -> Result<(Copy, WriterLock), ClientError> {
+) -> Result<WriterLock, ClientError> {
     let lock = copy.lock(client, LOCKING, 1)?;
     let grant = &lock.grant;
     let mut next = grant.first_serial + u64::from(grant.serial_count);
@@ -133,24 +164,14 @@ fn lock_with_serials(
             client.request(MessageType::MoreSerials, &more, reply)?;
         next = more.first_serial + u64::from(more.serial_count);
     }
-    Ok((copy, lock))
+    Ok(lock)
 }
 
-fn release(
-    client: &mut Client,
-    copy: &Copy,
-    lock: &WriterLock,
-    diff: Bytes,
-) -> Result<(), ClientError> {
-    client.patience += Duration::from_secs(diff.len() as u64 / SLOWEST_BYTES_A_SECOND);
-    let stream = copy.send_release(client, lock, diff)?;
-    let released: Result<(WriterReleased, _), ClientError> =
-        client.reply(stream, MessageType::WriterReleased);
-    if let Err(ClientError::Refused(why)) = &released {
-        if matches!(why.code, ErrorCode::Quota | ErrorCode::TooLarge) {
-            let text = format!("{}; ask for more with --quota", why.text);
-            return Err(interweave_wire::Rejection::new(why.code, text).into());
-        }
-    }
-    released.map(drop)
+/// A segment that does not take everything may get a larger quota.
+fn with_advice(error: ClientError) -> ClientError {
+    let advice = match error.code() {
+        Some(ErrorCode::Quota | ErrorCode::TooLarge) => Some("; ask for more with --quota"),
+        _ => None,
+    };
+    error.with_advice(advice.map(str::to_string))
 }

@@ -6,6 +6,7 @@ mod ballast;
 #[allow(dead_code)]
 #[path = "../serve/clients.rs"]
 mod clients;
+mod commands;
 mod followers;
 mod kills;
 mod member;

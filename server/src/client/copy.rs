@@ -169,17 +169,26 @@ impl Copy {
         lock: &WriterLock,
         diff: Bytes,
     ) -> Result<VersionStamp, ClientError> {
-        let stream = self.send_release(client, lock, diff.clone())?;
-        let (released, _): (WriterReleased, _) =
-            client.reply(stream, MessageType::WriterReleased)?;
-        let Some(now) = released.versions.into_iter().next() else {
-            let text = "a release was answered without a version".to_string();
-            return Err(ClientError::Unexpected(text));
-        };
+        let now = self.release_alone(client, lock, diff.clone())?;
         if !diff.is_empty() {
             self.update(&diff, &now)?;
         }
         Ok(now)
+    }
+
+    /// The same. The copy does not take the diff.
+    pub fn release_alone(
+        &self,
+        client: &mut Client,
+        lock: &WriterLock,
+        diff: Bytes,
+    ) -> Result<VersionStamp, ClientError> {
+        let stream = self.send_release(client, lock, diff)?;
+        let (released, _): (WriterReleased, _) =
+            client.reply(stream, MessageType::WriterReleased)?;
+        released.versions.into_iter().next().ok_or_else(|| {
+            ClientError::Unexpected("a release was answered without a version".to_string())
+        })
     }
 
     /// Sends a release without waiting for its answer.

@@ -1,52 +1,27 @@
 //! The requests of commands: they list, fetch, watch, change and remove segments.
-//! `interweave_server::client` speaks the protocol. This file adds the server's name to errors, and
-//! says what to do.
+//! `interweave_server::client` speaks the protocol. This file finds the servers, adds their names
+//! to errors, and says what to do.
+
+mod open_segment;
+
+pub use open_segment::{lock_lost, Change, Event};
 
 use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use interweave_server::client::{
-    Client, ClientError, Copy, Greeting, Notification, OpenOptions, Ring, WriterLock, MOST_HOPS,
-};
-use interweave_wire::fields::field;
+use interweave_server::client::{Client, ClientError, Greeting, OpenOptions, Ring, MOST_HOPS};
 use interweave_wire::mip::{Address, HostAndPort, Servers};
 use interweave_wire::protocol::{
-    AccessReloaded, CoherenceModel, ErrorCode, FieldKey, ListedPlace, MemberList, RedirectField,
-    SegmentFollowed, SegmentInfo, SegmentMoved, SegmentOpened, SegmentPlace, MAX_TOKEN,
+    AccessReloaded, ErrorCode, ListedPlace, MemberList, RedirectField, SegmentFollowed,
+    SegmentInfo, SegmentOpened, SegmentPlace, MAX_TOKEN,
 };
-use interweave_wire::{value, DiffBuilder, Rejection, Url};
+use interweave_wire::Url;
 
 use crate::failure::Failure;
-use crate::view::View;
-
-/// How many bytes of pushed diffs a watcher lets the server send ahead.
-const PUSH_BYTES: u64 = 16 << 20;
-/// How long a watcher waits for a notification before it waits again.
-const AWHILE: Duration = Duration::from_secs(3600);
 
 /// The time between two attempts to connect again.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// A change of one value: what `set` makes of its arguments, under the writer lock.
-pub struct Change {
-    pub serial: u64,
-    pub first_unit: u64,
-    pub units: u64,
-    /// Where in the block's slot form the value begins, and the value.
-    pub byte: u64,
-    pub bytes: Vec<u8>,
-}
-
-/// What a watched segment did.
-pub enum Event {
-    /// There is a newer version, and the view has it.
-    Newer,
-    Removed,
-    /// The server stops.
-    Goodbye,
-}
 
 pub struct Remote {
     client: Client,
@@ -108,12 +83,22 @@ impl Remote {
     fn where_it_is<T>(
         &mut self,
         repeated: Repeated,
+        request: impl FnMut(&mut Client) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        self.where_it_went(None, repeated, request)
+    }
+
+    /// The same. A server has sent this client there already, for another request.
+    fn where_it_went<T>(
+        &mut self,
+        mut there: Option<RedirectField>,
+        repeated: Repeated,
         mut request: impl FnMut(&mut Client) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
         let until = Instant::now() + self.client.patience;
         let mut has_waited = false;
         loop {
-            let away = match self.ask_along(repeated, &mut request) {
+            let away = match self.ask_along(there.take(), repeated, &mut request) {
                 Ok(answer) => return Ok(answer),
                 Err(Unanswered::OwnerIsAway(error)) => error,
                 // It may have closed the connection during the pause.
@@ -137,14 +122,18 @@ impl Remote {
         }
     }
 
-    /// Asks the server that this client is connected to, and where its servers send it. Stays at
-    /// the server that answered.
+    /// Asks the server that this client is connected to, or the one `there`, and where its servers
+    /// send it. Stays at the server that answered.
     fn ask_along<T>(
         &mut self,
+        there: Option<RedirectField>,
         repeated: Repeated,
         request: &mut impl FnMut(&mut Client) -> Result<T, ClientError>,
     ) -> Result<T, Unanswered> {
-        let mut owner: Option<(RedirectField, Client)> = None;
+        let mut owner = match there {
+            Some(to) => Some(self.connect_there(None, to)?),
+            None => None,
+        };
         for hops in 0.. {
             let client = match &mut owner {
                 Some((_, client)) => client,
@@ -166,14 +155,24 @@ impl Remote {
                     None => Unanswered::Failed(error),
                 });
             };
-            let next = self.ring.follow(client, &to, greeting());
-            let next = next.map_err(|error| match error.is_lost() {
-                true => Unanswered::OwnerIsAway(error),
-                false => Unanswered::Failed(error),
-            })?;
-            owner = Some((to, next));
+            owner = Some(self.connect_there(owner.as_ref(), to)?);
         }
         unreachable!("a client is sent on a bounded number of times")
+    }
+
+    /// Connects to the server to which `by` has sent this client. None: the server that it is
+    /// connected to.
+    fn connect_there(
+        &mut self,
+        by: Option<&(RedirectField, Client)>,
+        to: RedirectField,
+    ) -> Result<(RedirectField, Client), Unanswered> {
+        let by = by.map_or(&self.client, |(_, client)| client);
+        match self.ring.follow(by, &to, greeting()) {
+            Ok(client) => Ok((to, client)),
+            Err(error) if error.is_lost() => Err(Unanswered::OwnerIsAway(error)),
+            Err(error) => Err(Unanswered::Failed(error)),
+        }
     }
 
     /// The owner was asked.
@@ -310,20 +309,6 @@ impl Remote {
         }
     }
 
-    pub fn client(&mut self) -> &mut Client {
-        &mut self.client
-    }
-
-    /// A copy of the newest version, and how its segment was made.
-    pub fn fetch_with_options(&mut self, url: &Url) -> Result<(View, SegmentOpened), Failure> {
-        let opened = self.opened(&url.path, &OpenOptions::reading());
-        let opened = opened.map_err(|error| self.failure(error))?;
-        let mut copy = Copy::new(opened.segment);
-        let fetched = copy.fetch(&mut self.client);
-        fetched.map_err(|error| self.failure(error))?;
-        Ok((View::new(url.clone(), copy), opened))
-    }
-
     /// Opens the segment at the server that has it.
     fn opened(&mut self, path: &str, options: &OpenOptions) -> Result<SegmentOpened, ClientError> {
         self.where_it_is(Repeated::Always, |client| client.open(path, options))
@@ -343,131 +328,6 @@ impl Remote {
             Ok(_) => Ok(()),
             Err(error) if error.code() == Some(ErrorCode::NoSegment) => Ok(()),
             Err(error) => Err(self.failure(error)),
-        }
-    }
-
-    /// A copy of the newest version.
-    pub fn fetch(&mut self, url: &Url) -> Result<View, Failure> {
-        let view = self.open_and_fetch(url, &OpenOptions::reading());
-        view.map_err(|error| self.failure(error))
-    }
-
-    fn open_and_fetch(&mut self, url: &Url, options: &OpenOptions) -> Result<View, ClientError> {
-        let mut copy = Copy::new(self.opened(&url.path, options)?.segment);
-        copy.fetch(&mut self.client)?;
-        Ok(View::new(url.clone(), copy))
-    }
-
-    /// Fetches the segment and subscribes to what follows.
-    pub fn watch(&mut self, url: &Url) -> Result<View, ClientError> {
-        let view = self.open_and_fetch(url, &OpenOptions::reading())?;
-        self.client
-            .subscribe(&view.copy, CoherenceModel::Full, 0.0, PUSH_BYTES)?;
-        Ok(view)
-    }
-
-    /// Waits until the segment changes, and brings the view up to date.
-    pub fn next_event(&mut self, view: &mut View) -> Result<Event, ClientError> {
-        let mut moves = 0;
-        loop {
-            let error = match self.event_here(view) {
-                Ok(Some(event)) => return Ok(event),
-                Ok(None) => continue,
-                Err(error) => error,
-            };
-            moves += 1;
-            let to = error.redirect().filter(|_| moves <= MOST_HOPS);
-            self.go_along(view, &to.ok_or(error)?, &OpenOptions::reading())?;
-            let (copy, model) = (&view.copy, CoherenceModel::Full);
-            self.client.subscribe(copy, model, 0.0, PUSH_BYTES)?;
-        }
-    }
-
-    /// Opens the segment of the view where it is now [SPACE-23].
-    fn go_along(
-        &mut self,
-        view: &mut View,
-        to: &RedirectField,
-        options: &OpenOptions,
-    ) -> Result<(), ClientError> {
-        self.client = self.ring.follow(&self.client, to, greeting())?;
-        let opened = self.opened(&view.url.path, options)?;
-        view.copy.reopened(opened.segment);
-        Ok(())
-    }
-
-    /// The same, at the present server. None: nothing was heard for a while. An error with a
-    /// redirect: the segment moved.
-    fn event_here(&mut self, view: &mut View) -> Result<Option<Event>, ClientError> {
-        let before = view.copy.stamp().clone();
-        loop {
-            match self.client.next_notification(AWHILE)? {
-                Some(Notification::Push(push, diff)) => {
-                    self.client.credit(view.copy.number(), diff.len() as u64)?;
-                    match push.from == before {
-                        true => view.copy.update(&diff, &push.now)?,
-                        false => view.copy.fetch(&mut self.client)?,
-                    }
-                }
-                Some(Notification::NotRecent(_)) => view.copy.fetch(&mut self.client)?,
-                Some(Notification::SegmentGone(_)) => return Ok(Some(Event::Removed)),
-                Some(Notification::Goodbye) => return Ok(Some(Event::Goodbye)),
-                Some(Notification::SegmentMoved(to)) => return Err(moved(to)),
-                Some(Notification::WriterLost(_)) => {}
-                None => return Ok(None),
-            }
-            if *view.copy.stamp() != before {
-                return Ok(Some(Event::Newer));
-            }
-        }
-    }
-
-    /// Changes one value under the writer lock and returns the new version. `decide` sees the
-    /// newest version; if it refuses, nothing is changed.
-    pub fn change(
-        &mut self,
-        url: &Url,
-        timeout: Duration,
-        decide: impl FnOnce(&View) -> Result<Change, Failure>,
-    ) -> Result<u64, Failure> {
-        let writing = OpenOptions {
-            read_only: false,
-            ..OpenOptions::reading()
-        };
-        let opened = self.open_and_fetch(url, &writing);
-        let mut view = opened.map_err(|error| self.failure(error))?;
-        let lock = self.locked(&mut view, timeout, &writing);
-        let lock = lock.map_err(|error| self.failure(error))?;
-        match decide(&view) {
-            Ok(change) => {
-                let diff = diff_of(&view, lock.grant.now.number, change);
-                let released = view.copy.release(&mut self.client, &lock, diff);
-                Ok(released.map_err(|error| self.failure(error))?.number)
-            }
-            Err(refused) => {
-                let aborted = view.copy.abort(&mut self.client, &lock);
-                aborted.map_err(|error| self.failure(error))?;
-                Err(refused)
-            }
-        }
-    }
-
-    /// Takes the writer lock, wherever the segment moves meanwhile.
-    fn locked(
-        &mut self,
-        view: &mut View,
-        timeout: Duration,
-        options: &OpenOptions,
-    ) -> Result<WriterLock, ClientError> {
-        let mut moves = 0;
-        loop {
-            let error = match view.copy.lock(&mut self.client, timeout, 1) {
-                Ok(lock) => return Ok(lock),
-                Err(error) => error,
-            };
-            moves += 1;
-            let to = error.redirect().filter(|_| moves <= MOST_HOPS);
-            self.go_along(view, &to.ok_or(error)?, options)?;
         }
     }
 
@@ -493,20 +353,6 @@ fn greeting() -> Greeting {
         follows_moves: true,
         ..Greeting::default()
     }
-}
-
-/// The error of a request about a segment that has moved.
-fn moved(to: SegmentMoved) -> ClientError {
-    let redirect = RedirectField {
-        address: to.address,
-        tls_name: to.tls_name,
-        relay: true,
-    };
-    let text = format!("the segment has moved to {}", redirect.address);
-    ClientError::Refused(Rejection {
-        field: Some(Box::new(field(FieldKey::Redirect, &redirect))),
-        ..Rejection::new(ErrorCode::Redirected, text)
-    })
 }
 
 /// Names the server and what to do.
@@ -536,22 +382,6 @@ fn unreachable_text(server: &str, error: &io::Error) -> String {
         _ => "",
     };
     format!("cannot reach a server at {server}: {error}{advice}")
-}
-
-fn diff_of(view: &View, base: u64, change: Change) -> Bytes {
-    let block = view
-        .segment()
-        .block(change.serial)
-        .expect("the change was decided on this copy");
-    let mut slots = view.slots(&block);
-    slots[change.byte as usize..change.byte as usize + change.bytes.len()]
-        .copy_from_slice(&change.bytes);
-    let mut run = Vec::new();
-    let units = (change.first_unit, change.units);
-    value::put_run(block.layout, change.first_unit, units, &slots, &mut run);
-    let mut builder = DiffBuilder::new(base, base + 1);
-    builder.change(change.serial, &run);
-    builder.finish()
 }
 
 /// As people write it: without a scheme unless it asks for TLS.
