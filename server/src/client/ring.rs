@@ -96,10 +96,10 @@ impl Ring {
 
     /// The error of a request whose owner cannot be reached, or was lost before it answered.
     pub fn owner_away(&self, to: &RedirectField, why: &ClientError) -> ClientError {
-        let stopping = Some(ErrorCode::Stopping);
-        let code = match why.code() == stopping {
-            true => ErrorCode::Stopping,
-            false => ErrorCode::Unreachable,
+        // It may stop, or be busy with the segment: the text says which.
+        let (code, what) = match why.code() == Some(ErrorCode::Stopping) {
+            true => (ErrorCode::Stopping, "does not serve this now"),
+            false => (ErrorCode::Unreachable, "cannot be reached"),
         };
         let first = self.servers.iter().nth(self.first);
         let first = first.unwrap_or(self.servers.first());
@@ -109,7 +109,7 @@ impl Ring {
             "iw"
         };
         let text = format!(
-            "the server {scheme}://{}, to which this client was sent on, cannot be reached: {}; \
+            "the server {scheme}://{}, to which this client was sent on, {what}: {}; \
              `interweave status {first}` says whether it lives",
             readable(&to.address),
             reason(why)
