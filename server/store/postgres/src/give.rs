@@ -51,7 +51,7 @@ pub async fn give(
     let notices = connection.notices.count();
     let given = try_to_give(connection, (epoch, own), known, member).await?;
     if !matches!(given, Outcome::Given(Given::To(_))) {
-        connection.run("ROLLBACK").await?;
+        return connection.run("ROLLBACK").await.map(|()| given);
     }
     let id = known.id;
     match doubt::look(connection, notices).await {

@@ -255,7 +255,7 @@ async fn claim(
     let notices = connection.notices.count();
     let claimed = try_to_claim(connection, epoch, place).await;
     if !matches!(claimed, Ok(Some(_))) {
-        connection.run("ROLLBACK").await?;
+        return connection.run("ROLLBACK").await.and(claimed);
     }
     match doubt::look(connection, notices).await {
         None => claimed,

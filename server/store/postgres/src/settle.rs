@@ -37,6 +37,10 @@ pub async fn settle(
     let unknown = |error: Error| StoreError::Unknown(outcome::text_of(&error));
     let settled = in_transaction(connection, owner, segments).await;
     let settled = settled.map_err(unknown)?;
+    if settled.claim.is_none() {
+        // Nothing has changed.
+        return Ok(settled);
+    }
     match doubt::look(connection, notices).await {
         None => Ok(settled),
         Some(doubt) => Err(StoreError::Unknown(doubt.text().to_string())),
