@@ -219,6 +219,10 @@ class Segment final : public Listener {
   Result try_well(const Place& place, Search& search, std::shared_ptr<Live>& out)
       IW_EXCLUDES(mutex_);
   Result try_from(Place place, Search& search, std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_passed_over(const Result& opened, const Live& live, const Search& search)
+      IW_EXCLUDES(mutex_);
+  Result try_other_hosts(ServerLink& link, const Result& why, Search& search,
+                         std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
   Result connect(const Place& place, const Search& search, std::shared_ptr<Live>& out);
   Result sent_on(const Live& by, const protocol::redirect_field& to, Place& out)
       IW_EXCLUDES(mutex_);

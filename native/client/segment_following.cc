@@ -5,6 +5,10 @@
 // then at the servers of its names [SPACE-63], which may send it on again. While another server may
 // take the segment over, each attempt to connect is short, and a caller that keeps trying goes
 // round until its deadline. So does an opening that is sent on to a server that is away [SPACE-55].
+//
+// The link of a URL with several hosts goes from host to host by itself, as long as no host
+// welcomes the client [SPACE-46]. A host that welcomed it and then does not open the segment is
+// passed over here [SPACE-67].
 #include <algorithm>
 
 #include "client/runtime.h"
@@ -36,12 +40,19 @@ bool may_be_taken_over(error_code code) {
   return code == error_code::UNREACHABLE || code == error_code::STOPPING;
 }
 
+// The error, which names the server.
+std::string named(const std::string& server, const Result& why) {
+  const bool is_named = why.text.find(server) != std::string::npos;
+  return is_named ? why.text : server + ": " + why.text;
+}
+
 // `link`: the server that was asked; `first`: the one that was asked before all others.
 Result not_reached(const Result& why, const ServerLink& link, const ServerLink& first) {
   if (&link == &first) return why;
   return Result::of(why.code, [&] {
     if (may_be_taken_over(why.code)) {
-      return why.text + "; `interweave status " + first.name() + "` says whether it lives";
+      return named(link.name(), why) + "; `interweave status " + first.name() +
+             "` says whether it lives";
     }
     return why.text + " (the server " + first.name() + " was asked first, and sent this client on)";
   });
@@ -148,7 +159,11 @@ Result Segment::try_from(Place place, Search& search, std::shared_ptr<Live>& out
     protocol::redirect_field to;
     Result opened = open_on(out, search.caller, search.deadline_ns, to);
     if (opened.code != error_code::REDIRECTED || to.address.empty()) {
-      search.is_owner_away = hops > 0 && !opened.ok() && out->is_lost();
+      const bool is_stopping = opened.code == error_code::STOPPING;
+      search.is_owner_away = hops > 0 && !opened.ok() && (is_stopping || out->is_lost());
+      if (hops == 0 && is_passed_over(opened, *out, search)) {
+        return try_other_hosts(*place.link, opened, search, out);
+      }
       return search.is_owner_away ? not_reached(opened, *place.link, first) : opened;
     }
     search.was_elsewhere = true;
@@ -158,6 +173,36 @@ Result Segment::try_from(Place place, Search& search, std::shared_ptr<Live>& out
     }
     if (Result followed = sent_on(*out, to, place); !followed) return followed;
   }
+}
+
+// A host whose connection was lost is asked first again while it may have locks of this segment.
+bool Segment::is_passed_over(const Result& opened, const Live& live, const Search& search) {
+  if (!live.link().has_several_hosts() || live.link().is_sent_on()) return false;
+  if (opened.code == error_code::STOPPING) return true;
+  const bool is_lost = opened.code == error_code::UNREACHABLE && live.is_lost();
+  if (!is_lost || search.may_be_dead || live.lacked_memory()) return false;
+  const MutexLock lock(mutex_);
+  return talk_.life().users() == 0;
+}
+
+// `why`: of the host that `out` leads to. Its connection stays, because other segments may be open
+// there. So each of the others is asked in a session of its own.
+Result Segment::try_other_hosts(ServerLink& link, const Result& why, Search& search,
+                                std::shared_ptr<Live>& out) {
+  const std::string asked = out->name();
+  const session::SpaceId space = out->space_id();
+  bool is_stopping = why.code == error_code::STOPPING;  // all of them
+  std::string what_happened = named(asked, why);
+  search.was_elsewhere = true;
+  for (const types::Url& host : link.hosts_behind(asked)) {
+    ServerLink& next = other(host, {.by = home_.key(), .tls_name = {}, .is_listed = true});
+    Result opened = try_well({&next, space}, search, out);
+    if (opened || search.is_owner_away || !may_be_taken_over(opened.code)) return opened;
+    is_stopping &= opened.code == error_code::STOPPING;
+    what_happened += "; " + named(next.name(), opened);
+  }
+  return {is_stopping ? error_code::STOPPING : error_code::UNREACHABLE,
+          "no server of the URL opens the segment: " + what_happened};
 }
 
 Result Segment::connect(const Place& place, const Search& search, std::shared_ptr<Live>& out) {

@@ -296,6 +296,27 @@ TEST_F(SentOnTest, Space55AnOwnerThatStopsIsNotTheLast) {
   EXPECT_TRUE(segment->close().ok());
 }
 
+TEST_F(SentOnTest, Space55AnOwnerThatStopsAndOpensNothingIsNotTheLast) {
+  Member owner({{message_type::OPEN_SEGMENT, [] {
+                   const protocol::plain_error body{error_code::STOPPING, "it stops"};
+                   return Answer{message_type::ERROR, session::encoded(body)};
+                 }}});
+  Member asked;
+  asked.send_to(owner, 2);
+  const auto segment = opened(url(asked));
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(owner->asked(message_type::OPEN_SEGMENT), 2);
+  EXPECT_EQ(asked->asked(message_type::OPEN_SEGMENT), 2 + 1);
+  EXPECT_TRUE(segment->close().ok());
+  types::Url other = url(asked);
+  other.path = "/other";
+  asked.send_to(owner);
+  IW_segment* handle = nullptr;
+  const Result result = open(other, handle, brief_s);
+  EXPECT_EQ(result.code, error_code::STOPPING) << result.text;
+  EXPECT_NE(result.text.find(owner->address() + ": it stops"), std::string::npos) << result.text;
+}
+
 TEST_F(SentOnTest, Space55AServerOfTheUrlThatIsGoneIsNotWaitedFor) {
   Member* dying = nullptr;
   int openings = 0;

@@ -58,11 +58,6 @@ Result unreachable(const std::string& name, std::string_view why) {
 // Of one host, which the caller names.
 Result out_of_reach(std::string why) { return {error_code::UNREACHABLE, std::move(why)}; }
 
-Result in_other_space(const std::string& name) {
-  return {error_code::REDIRECTED, "this client was sent on to the server " + name +
-                                      ", which serves another space; ask its operator"};
-}
-
 // No connection could be made: the server's fault, or for lack of something here.
 Result not_connected(const std::string& name, const platform::Status& status) {
   if (!platform::is_shortage(status.code)) return out_of_reach(words_of(status));
@@ -126,8 +121,19 @@ std::vector<types::Url> ServerLink::hosts() const {
   return urls;
 }
 
+std::vector<types::Url> ServerLink::hosts_behind(const std::string& name) const {
+  std::vector<types::Url> urls;
+  const auto at = std::find_if(hosts_.begin(), hosts_.end(),
+                               [&](const Host& host) { return host.name == name; });
+  if (at == hosts_.end()) return urls;
+  for (auto next = at + 1; next != hosts_.end(); ++next) urls.push_back(next->url);
+  for (auto next = hosts_.begin(); next != at; ++next) urls.push_back(next->url);
+  return urls;
+}
+
 std::string ServerLink::key_of(const std::string& name, const SentOn& sent_on) {
-  return sent_on.by.empty() ? name : sent_on.by + " > " + name + " " + sent_on.tls_name;
+  if (sent_on.by.empty()) return name;
+  return sent_on.by + (sent_on.is_listed ? " | " : " > ") + name + " " + sent_on.tls_name;
 }
 
 session::SessionIdentity ServerLink::newcomer() {
@@ -195,6 +201,16 @@ Result ServerLink::connected_in(const session::SpaceId& space, std::int64_t dead
   return in_other_space(name_);
 }
 
+Result ServerLink::in_other_space(const std::string& name) const {
+  if (sent_on_.is_listed) {
+    return {error_code::UNREACHABLE, "the server " + name +
+                                         " serves another space than the host that was used "
+                                         "before; ask its operator"};
+  }
+  return {error_code::REDIRECTED, "this client was sent on to the server " + name +
+                                      ", which serves another space; ask its operator"};
+}
+
 // Tries each host once. The last that welcomed the client comes first: it has the session, with its
 // writer locks [SPACE-46].
 Result ServerLink::connect_round(std::int64_t deadline_ns, bool keep_trying,
@@ -221,7 +237,7 @@ Result ServerLink::connect_round(std::int64_t deadline_ns, bool keep_trying,
   }
   if (has_several_hosts()) return none_reached(is_stopping, what_happened);
   if (tried.code == error_code::UNREACHABLE) return not_reached(name_, tried.text);
-  if (tried.code == error_code::STOPPING && is_sent_on()) {
+  if (tried.code == error_code::STOPPING && is_owners()) {
     return {tried.code, not_reached(name_, tried.text).text};
   }
   return tried;
@@ -229,14 +245,14 @@ Result ServerLink::connect_round(std::int64_t deadline_ns, bool keep_trying,
 
 Result ServerLink::none_reached(bool is_stopping, const std::string& what_happened) const {
   const error_code code = is_stopping ? error_code::STOPPING : error_code::UNREACHABLE;
-  if (is_sent_on()) return {code, not_reached(name_, what_happened).text};
+  if (is_owners()) return {code, not_reached(name_, what_happened).text};
   return {code, "no server of the URL can be reached: " + what_happened +
                     "; is one of them running (interweave serve), and are "
                     "the addresses right?"};
 }
 
 Result ServerLink::not_reached(const std::string& name, std::string_view why) const {
-  if (!is_sent_on()) return unreachable(name, why);
+  if (!is_owners()) return unreachable(name, why);
   return Result::of(error_code::UNREACHABLE, [&] {
     return "the server " + name +
            ", to which this client was sent on, cannot be reached: " + std::string(why);

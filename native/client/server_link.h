@@ -108,6 +108,8 @@ struct SentOn {
   // [SPACE-48].
   std::vector<types::Url> relays{};
   protocol::redirect_field to{};
+  // Nobody sent them: it is a host of the URL, and another one does not open them [SPACE-67].
+  bool is_listed = false;
 };
 
 class ServerLink {
@@ -173,6 +175,11 @@ class ServerLink {
   [[nodiscard]] const Credentials& credentials() const { return credentials_; }
   // Its hosts, as the URL has them.
   [[nodiscard]] std::vector<types::Url> hosts() const;
+  // The others, in the order in which they come after the one of that name.
+  [[nodiscard]] std::vector<types::Url> hosts_behind(const std::string& name) const;
+  [[nodiscard]] bool has_several_hosts() const { return hosts_.size() > 1; }
+  // It is not that of a URL.
+  [[nodiscard]] bool is_sent_on() const { return !sent_on_.by.empty(); }
   // For a link that shows a server the same.
   [[nodiscard]] session::SessionIdentity newcomer();
   // The session, and the number of its next release.
@@ -201,8 +208,9 @@ class ServerLink {
   Result greet(const Host& host, Live& live, bool is_to_loopback_v4, std::int64_t deadline_ns,
                OwnToken& shown);
   Result check_space(const Host& host, const session::SpaceId& space) IW_REQUIRES(mutex_);
-  [[nodiscard]] bool has_several_hosts() const { return hosts_.size() > 1; }
-  [[nodiscard]] bool is_sent_on() const { return !sent_on_.by.empty(); }
+  // Servers sent segments there.
+  [[nodiscard]] bool is_owners() const { return is_sent_on() && !sent_on_.is_listed; }
+  [[nodiscard]] Result in_other_space(const std::string& name) const;
   [[nodiscard]] Result none_reached(bool is_stopping, const std::string& what_happened) const;
   [[nodiscard]] Result not_reached(const std::string& name, std::string_view why) const;
   Result send(const std::shared_ptr<Live>& live, Request& request,

@@ -1,4 +1,5 @@
 // A client whose URL names several hosts of one space [MIP-7]. The servers' answers are scripted.
+#include <atomic>
 #include <string>
 
 #include "client/own_token_fixture.h"
@@ -75,6 +76,94 @@ TEST_F(SeveralHostsTest, Space46TheErrorNamesEachHostWithWhatHappenedThere) {
   EXPECT_EQ(result.code, error_code::UNREACHABLE) << result.text;
   EXPECT_TRUE(has(result, ended->address() + ": Connection refused")) << result.text;
   EXPECT_TRUE(has(result, stopping->address() + ": later")) << result.text;
+}
+
+TEST_F(SeveralHostsTest, Space67AHostThatStopsAndOpensNothingIsPassedOver) {
+  Member one({{message_type::OPEN_SEGMENT, [] { return refused(error_code::STOPPING, "later"); }}});
+  Member other({}, 2);
+  Member two;
+  Member three;
+  const auto segment = opened(url_of({three, one, other, two}));
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(three->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_EQ(one->asked(message_type::HELLO), 0);
+  EXPECT_TRUE(segment->close().ok());
+  const auto moved_on = opened(url_of({one, other, two, three}));
+  ASSERT_NE(moved_on, nullptr);
+  EXPECT_EQ(one->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_EQ(other->asked(message_type::OPEN_SEGMENT), 0) << "another space [SPACE-47]";
+  EXPECT_EQ(two->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_EQ(three->asked(message_type::OPEN_SEGMENT), 1);
+  EXPECT_TRUE(read(*moved_on).ok());
+  EXPECT_EQ(two->asked(message_type::ACQUIRE_READER), 1);
+  const auto hello = two->last<protocol::hello>(message_type::HELLO);
+  EXPECT_EQ(hello.session, protocol::session_id{}) << "a session of its own";
+  EXPECT_EQ(hello.token, "the token");
+  EXPECT_TRUE(moved_on->close().ok());
+}
+
+TEST_F(SeveralHostsTest, Space67AHostThatIsLostBeforeItOpensIsPassedOver) {
+  for (const bool comes_back : {false, true}) {
+    Member* lost = nullptr;
+    Member one({{message_type::OPEN_SEGMENT, [&lost, comes_back] {
+                   if (comes_back) {
+                     (*lost)->hang_up();
+                   } else {
+                     (*lost)->end();
+                   }
+                   return Answer{message_type::DONE, {}};
+                 }}});
+    lost = &one;
+    Member two;
+    const auto segment = opened(url_of({one, two}));
+    ASSERT_NE(segment, nullptr);
+    EXPECT_TRUE(read(*segment).ok());
+    EXPECT_EQ(two->asked(message_type::ACQUIRE_READER), 1);
+    EXPECT_TRUE(segment->close().ok());
+  }
+}
+
+TEST_F(SeveralHostsTest, Space67AHostThatMayHaveTheLocksOfAnOpenSegmentIsAskedAgain) {
+  Member* one = nullptr;
+  std::atomic<int> openings{0};
+  Member first({{message_type::OPEN_SEGMENT, [&one, &openings] {
+                   if (++openings == 2) (*one)->hang_up();
+                   return ScriptedServer::opened();
+                 }}});
+  one = &first;
+  Member two;
+  const auto segment = opened(url_of({first, two}));
+  ASSERT_NE(segment, nullptr);
+  first->hang_up();
+  EXPECT_TRUE(read(*segment).ok());
+  EXPECT_EQ(first->asked(message_type::OPEN_SEGMENT), 3);
+  EXPECT_EQ(two->asked(message_type::HELLO), 0);
+  EXPECT_TRUE(segment->close().ok());
+}
+
+TEST_F(SeveralHostsTest, Space67TheErrorNamesEachHostThatDoesNotOpenTheSegment) {
+  Member one({{message_type::OPEN_SEGMENT, [] { return refused(error_code::STOPPING, "later"); }}});
+  Member two({{message_type::HELLO, [] { return refused(error_code::STOPPING, "not now"); }}});
+  IW_segment* handle = nullptr;
+  const Result stopping = open(url_of({one, two}), handle);
+  EXPECT_EQ(stopping.code, error_code::STOPPING) << stopping.text;
+  Member ended;
+  ended->end();
+  const Result away = open(url_of({one, two, ended}), handle);
+  EXPECT_EQ(away.code, error_code::UNREACHABLE) << away.text;
+  EXPECT_TRUE(has(away, one->address() + ": later")) << away.text;
+  EXPECT_TRUE(has(away, two->address() + ": not now")) << away.text;
+  EXPECT_TRUE(has(away, ended->address() + " cannot be reached: Connection refused")) << away.text;
+  EXPECT_EQ(away.text.find("sent on"), std::string::npos) << away.text;
+}
+
+TEST_F(SeveralHostsTest, Space67TheNextHostsAnswerToTheOpeningCounts) {
+  Member one({{message_type::OPEN_SEGMENT, [] { return refused(error_code::STOPPING, "later"); }}});
+  Member two({{message_type::OPEN_SEGMENT, [] { return refused(error_code::DENIED, "not you"); }}});
+  Member three;
+  IW_segment* handle = nullptr;
+  EXPECT_EQ(open(url_of({one, two, three}), handle).code, error_code::DENIED);
+  EXPECT_EQ(three->asked(message_type::HELLO), 0);
 }
 
 TEST_F(SeveralHostsTest, Space46AnotherErrorOfHelloIsFinal) {
