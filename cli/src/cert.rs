@@ -14,6 +14,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::cert_revoke::{self, RevokeArgs};
 use crate::failure::Failure;
+use crate::file_behind::behind_links;
 
 const AUTHORITY: &str = "ca";
 const SERVER: &str = "server";
@@ -343,8 +344,10 @@ impl Files {
     }
 }
 
-/// Replaces the file whole, so that a server that reads it anew never finds a part.
+/// Replaces the file whole, so that a server that reads it anew never finds a part. A link to the
+/// file stays.
 pub fn write(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+    let path = &*behind_links(path);
     let mut partial = path.as_os_str().to_os_string();
     partial.push(".new");
     let partial = PathBuf::from(partial);

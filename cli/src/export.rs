@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+use std::{fs, process};
 
 use bytes::Bytes;
 use clap::Args;
@@ -15,6 +16,7 @@ use interweave_wire::{Json, Url};
 use crate::cp::whole;
 use crate::durability;
 use crate::failure::Failure;
+use crate::file_behind::{behind_links, is_special};
 use crate::interrupt::Unfinished;
 use crate::list::server_and_prefix;
 use crate::output::{counted, object, print_json, size_text, text};
@@ -31,7 +33,8 @@ Examples:
   interweave export --force iws://sim.example.org/astroflow flow.iwseg
 
 The file has the types, the blocks with their names, and the values of one version, and a checksum.
-It gets its name when it is whole. spec/format/segment-file.md describes it.";
+It gets its name when it is whole. With --force a pipe or a device is written into, and stays.
+spec/format/segment-file.md describes it.";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -126,6 +129,7 @@ pub fn run_export(args: ExportArgs) -> Result<(), Failure> {
     match to_output {
         true => put(&mut io::stdout().lock(), &pieces)
             .map_err(|error| Failure::new(format!("writing the segment: {error}")))?,
+        false if is_special(&args.file) => write_into(&args.file, &pieces)?,
         false => write_file(&args.file, &pieces, args.force)?,
     }
     let summary = Summary {
@@ -185,10 +189,25 @@ impl Summary<'_> {
     }
 }
 
+/// A device and a pipe stay what they are.
+fn write_into(file: &Path, pieces: &[Bytes]) -> Result<(), Failure> {
+    let opened = OpenOptions::new().write(true).open(file);
+    let written = opened.and_then(|mut opened| {
+        put(&mut opened, pieces)?;
+        match opened.sync_all() {
+            // It keeps nothing.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
+    });
+    written.map_err(|error| Failure::at(file, error))
+}
+
 /// The file has another name until it is whole and on the disk.
 fn write_file(file: &Path, pieces: &[Bytes], replaces: bool) -> Result<(), Failure> {
+    let file = &*behind_links(file);
     let mut partial = file.as_os_str().to_os_string();
-    partial.push(format!(".{}.tmp", std::process::id()));
+    partial.push(format!(".{}.tmp", process::id()));
     let partial = PathBuf::from(partial);
     let opened = OpenOptions::new()
         .write(true)
@@ -196,17 +215,15 @@ fn write_file(file: &Path, pieces: &[Bytes], replaces: bool) -> Result<(), Failu
         .open(&partial);
     let mut opened = opened.map_err(|error| Failure::at(file, error))?;
     let unwanted = partial.clone();
-    let unfinished = Unfinished::new(move || drop(std::fs::remove_file(unwanted)))?;
+    let unfinished = Unfinished::new(move || drop(fs::remove_file(unwanted)))?;
     put(&mut opened, pieces)
         .and_then(|()| opened.sync_all())
         .map_err(|error| Failure::at(file, error))?;
     unfinished.finish(|| {
         let named = match replaces {
-            true => std::fs::rename(&partial, file),
+            true => fs::rename(&partial, file),
             // Another process may have made the file meanwhile.
-            false => {
-                std::fs::hard_link(&partial, file).and_then(|()| std::fs::remove_file(&partial))
-            }
+            false => fs::hard_link(&partial, file).and_then(|()| fs::remove_file(&partial)),
         };
         named.map_err(|error| Failure::at(file, error))
     })

@@ -11,6 +11,7 @@ mod drain;
 mod durability;
 mod export;
 mod failure;
+mod file_behind;
 mod get;
 mod http;
 mod interrupt;

@@ -1,9 +1,9 @@
-//! `interweave rules` and `interweave token`.
+//! `interweave rules`, `interweave token` and the files of `interweave cert`.
 
 use crate::program::{call, refused};
 use crate::server::Directory;
 use std::collections::BTreeSet;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{symlink, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -269,4 +269,20 @@ fn processes_that_change_a_file_at_the_same_time_lose_nothing() {
     let listed: BTreeSet<&str> = listed.iter().map(|line| &line[..12]).collect();
     assert_eq!(listed, made);
     assert_eq!(file.names(), ["lab.tokens"]);
+}
+
+#[test]
+fn a_certificate_is_replaced_behind_its_link() {
+    let directory = Directory::new();
+    let folder = text(directory.path());
+    assert!(call(&["cert", "authority", &folder]).success);
+    assert!(call(&["cert", "server", &folder]).success);
+    let [link, kept] = ["server.pem", "kept.pem"].map(|name| directory.path().join(name));
+    std::fs::rename(&link, &kept).unwrap();
+    symlink("kept.pem", &link).unwrap();
+    let before = std::fs::read(&kept).unwrap();
+    let done = call(&["cert", "server", &folder, "--force"]);
+    assert!(done.success, "{}", done.err);
+    assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("kept.pem"));
+    assert_ne!(std::fs::read(&kept).unwrap(), before);
 }

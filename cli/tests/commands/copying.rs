@@ -9,8 +9,11 @@ use interweave_wire::protocol::{
     TypeDescriptor,
 };
 use interweave_wire::{DiffBuilder, Pointer, TypeTable};
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{symlink, FileTypeExt};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 
@@ -288,6 +291,67 @@ fn a_file_makes_the_same_segment_again() {
     assert_eq!(connect(&to).list("/").unwrap().len(), 2);
     // The folder has the file alone.
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_link_leads_to_the_file_that_is_replaced() {
+    let server = Server::in_memory(&[]);
+    make_nodes(&mut connect(&server), "/nodes");
+    let directory = Directory::new();
+    let [kept, link, far, new] = ["kept", "link", "far", "new"].map(|n| directory.path().join(n));
+    std::fs::write(&kept, "old").unwrap();
+    symlink("kept", &link).unwrap();
+    symlink(&link, &far).unwrap();
+    let export = |file: &Path, force: &[&str]| {
+        let (url, file) = (url(&server, "/nodes"), file.display().to_string());
+        call(&[&["export", &url, &file], force].concat())
+    };
+    assert!(!export(&far, &[]).success);
+    assert_eq!(std::fs::read(&kept).unwrap(), b"old");
+    let done = export(&far, &["--force"]);
+    assert!(done.success, "{}", done.err);
+    assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("kept"));
+    assert_eq!(std::fs::read_link(&far).unwrap(), link);
+    let checked = call(&["import", "--check", &kept.display().to_string()]);
+    assert!(checked.success, "{}", checked.err);
+    // Nothing is behind it yet.
+    std::fs::remove_file(&kept).unwrap();
+    symlink("kept", &new).unwrap();
+    let done = export(&new, &[]);
+    assert!(done.success, "{}", done.err);
+    assert!(kept.is_file() && new.is_symlink());
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 4);
+}
+
+#[test]
+fn a_pipe_that_has_a_name_stays_and_is_written_into() {
+    let server = Server::in_memory(&[]);
+    make_nodes(&mut connect(&server), "/nodes");
+    let directory = Directory::new();
+    let [pipe, link, copy] = ["pipe", "link", "copy"].map(|name| directory.path().join(name));
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    symlink("pipe", &link).unwrap();
+    // It keeps the whole file, so nobody has to read at the same time.
+    let opened = OpenOptions::new().read(true).write(true).open(&pipe);
+    let mut opened = opened.unwrap();
+    let source = url(&server, "/nodes");
+    let exists = refused(&["export", &source, &pipe.display().to_string()]);
+    assert!(exists.contains("--force"), "{exists}");
+    for name in [&pipe, &link] {
+        let done = call(&["export", &source, &name.display().to_string(), "--force"]);
+        assert!(done.success, "{}", done.err);
+        assert!(std::fs::symlink_metadata(&pipe)
+            .unwrap()
+            .file_type()
+            .is_fifo());
+        let mut bytes = vec![0; 1 << 16];
+        let count = opened.read(&mut bytes).unwrap();
+        std::fs::write(&copy, &bytes[..count]).unwrap();
+        let checked = call(&["import", "--check", &copy.display().to_string()]);
+        assert!(checked.success, "{}", checked.err);
+    }
+    assert!(link.is_symlink());
 }
 
 #[test]
