@@ -4,6 +4,7 @@ use clap::Args;
 use interweave_store::Elsewhere;
 use interweave_store_postgres::Member;
 use interweave_wire::mip::Address;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,12 +31,23 @@ pub struct SpaceArgs {
 /// An address that another machine can use.
 fn reachable(text: &str) -> Result<String, String> {
     match Address::parse(text) {
+        Some(Address::Tcp { host, port, .. }) if is_unspecified(&host) => Err(format!(
+            "means each address of the machine that reads it, so nobody is led here by it; name \
+             the address at which clients reach this server, as a.example:{port} (--listen takes \
+             {host})"
+        )),
         Some(Address::Tcp { .. }) if !text.contains("://") && text.contains(':') => Ok(text.into()),
         _ if text.contains(',') => {
             Err("names several servers; a server says its own address alone".to_string())
         }
         _ => Err("is not HOST:PORT, as a.example:7747".to_string()),
     }
+}
+
+/// A server can listen there, but a client that connects to it finds its own machine.
+fn is_unspecified(host: &str) -> bool {
+    let address = host.parse::<IpAddr>();
+    address.is_ok_and(|address| address.to_canonical().is_unspecified())
 }
 
 impl SpaceArgs {

@@ -105,3 +105,15 @@ fn commands_about_one_server_take_no_list() {
     let said = refused(&["serve", "--store", "memory", "--advertise", &both]);
     assert!(said.contains("names several servers"), "{said}");
 }
+
+#[test]
+fn a_server_says_an_address_that_leads_to_it() {
+    for at in ["0.0.0.0:7747", "[::]:7747", "[::ffff:0.0.0.0]:7747"] {
+        let said = refused(&["serve", "--store", "memory", "--advertise", at]);
+        assert!(
+            said.contains(at) && said.contains("name the address"),
+            "{said}"
+        );
+        assert!(said.contains("a.example:7747"), "{said}");
+    }
+}
