@@ -2,7 +2,7 @@
 
 use clap::Args;
 use interweave_wire::mip::{split_scheme, Servers};
-use interweave_wire::protocol::{ListedPlace, SegmentInfo, SegmentPlace};
+use interweave_wire::protocol::{ListedPlace, SegmentInfo, SegmentPlace, NOT_KNOWN};
 use interweave_wire::segment_file::durability_text;
 use interweave_wire::{Json, Url};
 
@@ -68,14 +68,19 @@ pub fn run(args: ListArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether the server knows more of the segment than the store says: it has read it [SPACE-35].
+fn is_read(place: &ListedPlace) -> bool {
+    place.place == SegmentPlace::Here && place.segment.clients != NOT_KNOWN
+}
+
 fn cells(place: &ListedPlace, is_damaged: bool) -> Vec<String> {
     let segment = &place.segment;
-    let is_here = place.place == SegmentPlace::Here;
+    let is_read = is_read(place);
     let known = |is_known: bool, text: String| match is_known {
         true => text,
         false => "-".to_string(),
     };
-    let is_whole = is_here && !is_damaged;
+    let is_whole = is_read && !is_damaged;
     vec![
         segment.path.clone(),
         match is_damaged {
@@ -84,9 +89,9 @@ fn cells(place: &ListedPlace, is_damaged: bool) -> Vec<String> {
         },
         known(is_whole, segment.block_count.to_string()),
         known(is_whole, size_text(segment.wire_bytes)),
-        known(is_here, durability_text(segment.durable).to_string()),
-        known(is_here, segment.clients.to_string()),
-        known(is_here, writer_text(segment)),
+        known(is_read, durability_text(segment.durable).to_string()),
+        known(is_read, segment.clients.to_string()),
+        known(is_read, writer_text(segment)),
     ]
 }
 
@@ -100,15 +105,12 @@ fn server_of(place: &ListedPlace, asked: &str) -> String {
 }
 
 /// Which of the segments are stopped because of damage. The list shows them as empty, so only what
-/// is empty is asked about, and only what is here: to ask would claim the others.
+/// is empty is asked about, and only what the server has read: to ask would claim the others.
 fn damaged_of(remote: &mut Remote, places: &[ListedPlace]) -> Result<Vec<bool>, Failure> {
     let is_empty = |s: &SegmentInfo| s.newest.number == 0 && s.block_count == 0;
-    let is_damaged = |place: &ListedPlace| {
-        let is_here = place.place == SegmentPlace::Here;
-        match is_here && is_empty(&place.segment) {
-            true => remote.is_damaged(&place.segment.path),
-            false => Ok(false),
-        }
+    let is_damaged = |place: &ListedPlace| match is_read(place) && is_empty(&place.segment) {
+        true => remote.is_damaged(&place.segment.path),
+        false => Ok(false),
     };
     places.iter().map(is_damaged).collect()
 }
@@ -174,8 +176,7 @@ pub fn writer_text(segment: &SegmentInfo) -> String {
 
 fn as_json(place: &ListedPlace, is_damaged: bool) -> Json {
     let segment = &place.segment;
-    let is_here = place.place == SegmentPlace::Here;
-    let known = |value: Json| match is_here {
+    let known = |value: Json| match is_read(place) {
         true => value,
         false => Json::Null,
     };

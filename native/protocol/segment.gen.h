@@ -110,7 +110,7 @@ struct list_segments {
 void encode(xdr::Writer& w, const list_segments& v);
 [[nodiscard]] bool decode(xdr::Reader& r, list_segments& v);
 
-// Of a segment that another server owns, `clients` is NOT_KNOWN. Then the path, the incarnation and
+// Of a segment that is not claimed here, `clients` is NOT_KNOWN. Then the path, the incarnation and
 // the number of `newest` are those that the store has, and the other members mean nothing
 // [SPACE-35].
 struct segment_info {

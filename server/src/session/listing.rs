@@ -298,7 +298,8 @@ impl SegmentState {
     }
 }
 
-/// A segment that another server owns, or nobody [SPACE-35].
+/// A segment that this server has not read: another one owns it, or nobody, or it was given to this
+/// one and not asked for since [SPACE-21] [SPACE-35].
 fn place_of(listed: Listed) -> ListedPlace {
     let segment = SegmentInfo {
         path: listed.path,
@@ -318,7 +319,8 @@ fn place_of(listed: Listed) -> ListedPlace {
     };
     let (place, address, tls_name) = match listed.holder {
         Holder::Other(at) => (SegmentPlace::Elsewhere, at.address, at.tls_name),
-        Holder::Asked | Holder::Nobody => (SegmentPlace::Unclaimed, String::new(), String::new()),
+        Holder::Asked => (SegmentPlace::Here, String::new(), String::new()),
+        Holder::Nobody => (SegmentPlace::Unclaimed, String::new(), String::new()),
     };
     ListedPlace {
         segment,

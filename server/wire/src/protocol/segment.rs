@@ -219,7 +219,7 @@ impl Xdr for ListSegments {
     }
 }
 
-/// Of a segment that another server owns, `clients` is NOT_KNOWN. Then the path, the incarnation and
+/// Of a segment that is not claimed here, `clients` is NOT_KNOWN. Then the path, the incarnation and
 /// the number of `newest` are those that the store has, and the other members mean nothing
 /// [SPACE-35].
 #[derive(Debug, Clone, PartialEq)]

@@ -106,7 +106,7 @@ export const listSegments: xdr.Codec<ListSegments> = xdr.struct<ListSegments>({
   after: xdr.string(1024),
 });
 
-/* Of a segment that another server owns, `clients` is NOT_KNOWN. Then the path, the incarnation and
+/* Of a segment that is not claimed here, `clients` is NOT_KNOWN. Then the path, the incarnation and
  * the number of `newest` are those that the store has, and the other members mean nothing
  * [SPACE-35]. */
 export interface SegmentInfo {

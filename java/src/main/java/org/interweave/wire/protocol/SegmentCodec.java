@@ -207,7 +207,7 @@ public final class SegmentCodec {
     };
   }
 
-  /** Of a segment that another server owns, `clients` is NOT_KNOWN. Then the path, the incarnation and
+  /** Of a segment that is not claimed here, `clients` is NOT_KNOWN. Then the path, the incarnation and
    * the number of `newest` are those that the store has, and the other members mean nothing
    * [SPACE-35]. */
   public record SegmentInfo(
