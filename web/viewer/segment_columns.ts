@@ -122,7 +122,7 @@ function isElsewhere(info: SegmentInfo): boolean {
 
 /** How durable a segment is, and how large it may be. */
 export function aboutText({ info }: Listed): string {
-  if (isElsewhere(info)) return "another server of the space has it: open it to see more";
+  if (isElsewhere(info)) return "this server of the space has not read it: open it to see more";
   return `${durabilities[info.durable] ?? ""}, at most ${bytesText(Number(info.quota_bytes))}`;
 }
 

@@ -47,7 +47,8 @@ enum Repeated {
 enum Unanswered {
     /// Another server may take the segment over.
     OwnerIsAway(ClientError),
-    /// The connection to the server that was asked first is gone. It may have had the request.
+    /// The server that was asked first stops, or the connection to it is gone. It may have had the
+    /// request.
     IsLost(ClientError),
     Failed(ClientError),
 }
@@ -96,15 +97,15 @@ impl Remote {
         mut request: impl FnMut(&mut Client) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
         let until = Instant::now() + self.client.patience;
-        let mut has_waited = false;
+        let mut may_connect = repeated == Repeated::Always;
         loop {
             let away = match self.ask_along(there.take(), repeated, &mut request) {
                 Ok(answer) => return Ok(answer),
                 Err(Unanswered::OwnerIsAway(error)) => error,
-                // It may have closed the connection during the pause.
-                Err(Unanswered::IsLost(_)) if has_waited && repeated == Repeated::Always => {
+                // It stops, or is gone. Another one of the URL may serve.
+                Err(Unanswered::IsLost(_)) if may_connect => {
                     (self.client, self.server) = self.ring.connect(&greeting())?;
-                    has_waited = false;
+                    may_connect = false;
                     continue;
                 }
                 Err(Unanswered::IsLost(error) | Unanswered::Failed(error)) => return Err(error),
@@ -114,7 +115,7 @@ impl Remote {
             }
             self.say_once(&away);
             sleep(PAUSE);
-            has_waited = true;
+            may_connect = repeated == Repeated::Always;
             if repeated == Repeated::Unsent {
                 // On a connection that has just answered the request is lost by no old closing.
                 (self.client, self.server) = self.ring.connect(&greeting())?;
@@ -151,7 +152,9 @@ impl Remote {
             let Some(to) = error.redirect().filter(|_| hops < MOST_HOPS) else {
                 return Err(match owner {
                     Some((to, _)) => self.unanswered(&to, repeated, error),
-                    None if error.is_lost() => Unanswered::IsLost(error),
+                    None if error.is_lost() || error.code() == Some(ErrorCode::Stopping) => {
+                        Unanswered::IsLost(error)
+                    }
                     None => Unanswered::Failed(error),
                 });
             };
