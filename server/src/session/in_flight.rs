@@ -1,6 +1,7 @@
 //! A release between its check and the commit to its master copies.
 
 use super::resolving::AskedRelease;
+use super::storing;
 use super::wire::At;
 use crate::coherence::Newest;
 use bytes::Bytes;
@@ -19,6 +20,9 @@ pub struct Part {
     pub durable: Durability,
     pub fence: u64,
     pub diff: Bytes,
+    /// The version on which it is made, if the store has refused the record of the segment's
+    /// incarnation. Then the release brings that record along.
+    pub begins: Option<VersionStamp>,
     /// None: nothing changed, so only the lock is given back.
     pub checked: Option<CheckedRelease>,
     /// The newest version once this part is committed.
@@ -47,20 +51,26 @@ impl InFlight {
     pub fn log_records(&self) -> (Vec<Record>, Durability) {
         let is_logged = |p: &&Part| p.checked.is_some() && p.durable != Durability::Memory;
         let logged = || self.parts.iter().filter(is_logged);
-        let record = |part: &Part| Record {
-            segment_id: part.segment_id,
-            body: LogBody::Release(LogRelease {
-                version: part.after.stamp.number,
-                chain: part.after.stamp.chain,
-                session: self.session_hash,
-                sequence: self.sequence,
-                fence: part.fence,
-            }),
+        let begun = |part: &Part| {
+            let begins = part.begins.clone();
+            begins.map(|at| storing::record(part.segment_id, LogBody::Incarnation(at)))
+        };
+        let release = |part: &Part| Record {
             diff: part.diff.clone(),
-            fields: Vec::new(),
+            ..storing::record(
+                part.segment_id,
+                LogBody::Release(LogRelease {
+                    version: part.after.stamp.number,
+                    chain: part.after.stamp.chain,
+                    session: self.session_hash,
+                    sequence: self.sequence,
+                    fence: part.fence,
+                }),
+            )
         };
         let durable = logged().map(|part| part.durable).max();
-        let group = logged().map(record).collect();
+        let group = logged().flat_map(|part| begun(part).into_iter().chain([release(part)]));
+        let group = group.collect();
         (group, durable.unwrap_or(Durability::Memory))
     }
 

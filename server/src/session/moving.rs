@@ -105,12 +105,8 @@ impl Engine {
             return;
         }
         if s.lacks_incarnation {
-            let text = format!(
-                "the store has refused a record of segment {}, so no other server can continue it \
-                 now; stop this server, and another one takes the segment over",
-                s.path
-            );
-            return self.stop_handing(number, &Rejection::new(ErrorCode::StoreFull, text));
+            // The store's answer continues here.
+            return self.log_incarnations(vec![number]);
         }
         let saves = !planted::is_in(Defect::GivenUnsaved);
         if s.durable == Durability::Memory && saves && !self.saving.has_all_of(number) {

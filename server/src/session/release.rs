@@ -244,6 +244,8 @@ impl SegmentState {
             }
             checked = Some(release);
         }
+        let is_logged = checked.is_some() && self.durable != Durability::Memory;
+        let begins = self.lacks_incarnation && is_logged;
         Ok(Part {
             segment: self.number,
             segment_id: self.id,
@@ -251,6 +253,7 @@ impl SegmentState {
             fence: part.fence,
             diff,
             checked,
+            begins: begins.then(|| self.stamp().into()),
             after,
         })
     }

@@ -49,7 +49,8 @@ pub struct SegmentState {
     pub durable: Durability,
     pub quota_bytes: u64,
     pub incarnation: u64,
-    /// The store has refused the record of it, and may know it by a checkpoint alone.
+    /// The store has refused the record of it, and may know it by a checkpoint alone. The next
+    /// release, or a hand-over, brings it along.
     pub lacks_incarnation: bool,
     pub chains: Chains,
     pub master: Segment,

@@ -22,6 +22,11 @@ impl Engine {
     /// The log has the release.
     pub(super) fn release_stored(&mut self, release: DurableRelease) {
         self.log_answered(release.release());
+        for part in &release.release().parts {
+            if let (Some(_), Some(s)) = (&part.begins, self.segments.if_still_there(part.segment)) {
+                s.lacks_incarnation = false;
+            }
+        }
         self.tell(release);
     }
 

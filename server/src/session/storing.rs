@@ -100,11 +100,15 @@ impl Engine {
                     let Some(segment) = self.segments.if_still_there(number) else {
                         continue;
                     };
-                    if result.is_err() {
-                        segment.lacks_incarnation = true;
-                        self.saving.changed(number);
+                    segment.lacks_incarnation = result.is_err();
+                    match &result {
+                        Ok(()) => self.go_on_handing(number),
+                        Err(error) => {
+                            self.saving.changed(number);
+                            // The next owner could not continue the segment.
+                            self.stop_handing(number, &rejection(error));
+                        }
                     }
-                    self.go_on_handing(number);
                 }
             }
             Entry::Checkpoint {

@@ -6,6 +6,7 @@ mod damage;
 mod doubts;
 mod draining;
 mod durability;
+mod incarnations;
 mod keeping;
 mod lending;
 mod limits;

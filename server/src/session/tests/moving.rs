@@ -52,7 +52,7 @@ fn owner_of_followers(world: &mut World) -> u32 {
     number
 }
 
-fn hand_over(deadline_ms: u32) -> Request {
+pub fn hand_over(deadline_ms: u32) -> Request {
     Request::HandOver(HandOver {
         path: PATH.to_string(),
         member: OTHER,
