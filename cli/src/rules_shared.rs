@@ -4,7 +4,7 @@
 use clap::Args;
 use interweave_access::{FileError, Rules, Tokens};
 use interweave_store::{SharedAccess, StoreError};
-use interweave_store_postgres::{Past, SharedRules, Target};
+use interweave_store_postgres::{Past, Pushed, SharedRules, Target};
 use interweave_wire::Json;
 use std::path::{Path, PathBuf};
 
@@ -116,20 +116,28 @@ pub fn push(args: &PushArgs) -> Result<(), Failure> {
         rules: rules.or(newest.rules),
         tokens: tokens.or(newest.tokens),
     };
-    let is_newest = before == newest.version;
-    match is_newest && shared.write(&access, &args.note).map_err(failed)? {
-        true => {
-            let version = before + 1;
-            print_text(&format!(
-                "version {version}: all servers take it within a second\n"
-            ));
-            Ok(())
+    let pushed = match before == newest.version {
+        true => shared.write(&access, &args.note).map_err(failed)?,
+        false => Pushed::NotNewest,
+    };
+    let version = before + 1;
+    match pushed {
+        Pushed::Kept => {}
+        Pushed::InOneCopy => eprintln!(
+            "interweave: synchronous_standby_names is empty, so version {version} is in one copy: \
+             if the primary is lost, servers return to version {before}"
+        ),
+        Pushed::NotNewest => {
+            return Err(Failure::new(format!(
+                "version {before} is not the newest any more, so nothing was pushed: somebody else \
+                 has pushed; look at it with `interweave rules show`, and push again"
+            )));
         }
-        false => Err(Failure::new(format!(
-            "version {before} is not the newest any more, so nothing was pushed: somebody else has \
-             pushed; look at it with `interweave rules show`, and push again"
-        ))),
     }
+    print_text(&format!(
+        "version {version}: all servers take it within a second\n"
+    ));
+    Ok(())
 }
 
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {

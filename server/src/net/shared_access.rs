@@ -108,6 +108,10 @@ impl SharedFiles {
         };
         match parsed(&access, now_s) {
             Ok(taken) => {
+                if taken.version <= version {
+                    let text = format!("{OPTION}: the store has lost version {version}");
+                    self.tell(false, text);
+                }
                 self.take(taken);
                 true
             }

@@ -51,6 +51,11 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Of its records.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// An empty one, of which that table of the log takes the rows.
     pub fn into(table: usize) -> Batch {
         Batch {

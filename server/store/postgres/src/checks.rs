@@ -141,7 +141,8 @@ pub async fn check_rights(connection: &Connection) -> Result<(), StoreError> {
 pub async fn connect(options: &Options, timelines: &Timelines) -> Result<Connection, StoreError> {
     let connection = Connection::of(options).await?;
     let served = options.target.first.get();
-    let checked = check_again(&connection, options.is_alone, timelines).await;
+    let checking = check_again(&connection, options.is_alone, timelines);
+    let checked = connection.soon(checking).await;
     if matches!(checked, Err(StoreError::Away(_))) {
         options.target.first.pass_over(served);
     }

@@ -4,8 +4,9 @@ use crate::hosts;
 use crate::outcome;
 use crate::store::Options;
 use crate::target::Target;
+use crate::waits;
 use interweave_store::StoreError;
-use std::future::poll_fn;
+use std::future::{poll_fn, Future};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub struct Connection {
     /// The same as it stands in statements.
     quoted: String,
     breaks: AbortHandle,
+    /// So long a transaction may be idle.
+    pub idle: Duration,
     /// Commits that wait do so for a standby: one without is in doubt.
     pub wants_standby: bool,
 }
@@ -99,6 +102,7 @@ impl Connection {
             schema: target.schema.clone(),
             quoted: quoted(&target.schema),
             breaks: driven.abort_handle(),
+            idle,
             wants_standby: false,
         };
         // A time limit of the role for statements would cut off the reading of large segments.
@@ -106,8 +110,23 @@ impl Connection {
             "SET idle_in_transaction_session_timeout = {}; SET statement_timeout = 0",
             idle.as_millis()
         );
-        connection.run(&session).await?;
+        connection.soon(connection.run(&session)).await?;
         Ok(connection)
+    }
+
+    /// Waits for an answer of the database, but no longer than a short transaction takes.
+    pub async fn soon<T>(
+        &self,
+        asked: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let answered = tokio::time::timeout(waits::SHORT, asked).await;
+        answered.unwrap_or_else(|_| {
+            self.breaks.abort();
+            Err(StoreError::Away(format!(
+                "PostgreSQL has said nothing for {:?}",
+                waits::SHORT
+            )))
+        })
     }
 
     /// Breaks the connection, from any thread: a statement that waits for its answer fails.

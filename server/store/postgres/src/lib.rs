@@ -44,6 +44,6 @@ mod writer;
 pub use checks::Checked;
 pub use members::Member;
 pub use pages::PAGE;
-pub use rules::{Past, SharedRules};
+pub use rules::{Past, Pushed, SharedRules};
 pub use store::{Options, PostgresStore};
 pub use target::Target;

@@ -2,6 +2,7 @@
 
 use crate::checks;
 use crate::connection::Connection;
+use crate::doubt::{self, Doubt};
 use crate::hosts;
 use crate::schema;
 use crate::shared::Shared;
@@ -140,6 +141,16 @@ pub struct Past {
     pub tokens_bytes: Option<u64>,
 }
 
+/// What became of a version that somebody has pushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    Kept,
+    /// No standby is named, so it may be lost with the primary.
+    InOneCopy,
+    /// The store has a newer one, and nothing was written.
+    NotNewest,
+}
+
 /// The shared rules of a store, for a person who looks at them or writes them.
 pub struct SharedRules {
     runtime: Runtime,
@@ -152,7 +163,8 @@ impl SharedRules {
     pub fn open(target: &Target) -> Result<SharedRules, StoreError> {
         let runtime = threads::event_loop()?;
         let connection = runtime.block_on(async {
-            let connection = Connection::open(target).await?;
+            let mut connection = Connection::open(target).await?;
+            connection.wants_standby = true;
             checks::check(&connection, true).await?;
             match schema::state(&connection).await? {
                 Some((version, _)) if version >= schema::WITH_RULES => Ok(connection),
@@ -192,13 +204,12 @@ impl SharedRules {
     }
 
     /// Writes the version after `access.version`, which must be the newest (0: the store
-    /// has none). False: the store has a newer one, and nothing was written. REQUIRES: the texts
-    /// parse.
-    pub fn write(&self, access: &SharedAccess, note: &str) -> Result<bool, StoreError> {
+    /// has none). REQUIRES: the texts parse.
+    pub fn write(&self, access: &SharedAccess, note: &str) -> Result<Pushed, StoreError> {
         self.runtime.block_on(self.try_to_write(access, note))
     }
 
-    async fn try_to_write(&self, access: &SharedAccess, note: &str) -> Result<bool, StoreError> {
+    async fn try_to_write(&self, access: &SharedAccess, note: &str) -> Result<Pushed, StoreError> {
         let connection = &self.connection;
         let notices = connection.notices.count();
         connection.run(&transaction::begin(true)).await?;
@@ -214,15 +225,17 @@ impl SharedRules {
             .await?;
         if written == 0 {
             connection.run("ROLLBACK").await?;
-            return Ok(false);
+            return Ok(Pushed::NotNewest);
         }
         let older = "DELETE FROM {s}.access WHERE version <= $1";
         connection.execute(older, &[&(before + 1 - KEPT)]).await?;
         connection.run("COMMIT").await?;
-        match connection.notices.since(notices) {
-            None => Ok(true),
-            Some(notice) => Err(StoreError::Io(format!(
-                "version {} is written, but perhaps not on the standby: {notice}; look at it with \
+        match doubt::look(connection, notices).await {
+            None => Ok(Pushed::Kept),
+            // A store of one copy has no other one.
+            Some(Doubt::Alone) => Ok(Pushed::InOneCopy),
+            Some(doubt) => Err(doubt.error(&format!(
+                "version {} is written, but perhaps not on the standby; look at it with \
                  `interweave rules history`",
                 before + 1
             ))),

@@ -11,9 +11,10 @@ use crate::connection::Connection;
 use crate::outcome;
 use crate::segments::{Place, Saved};
 use crate::shared::Shared;
+use crate::store::Options;
 use crate::tables;
-use crate::target::Target;
 use crate::transaction;
+use crate::waits;
 use bytes::Bytes;
 use interweave_store::{
     complete_head, Checkpoint, Identity, Next, Piece, StoreError, Want, CHECKPOINT_IN_PIECES,
@@ -83,7 +84,7 @@ struct Large {
 }
 
 pub struct Saver {
-    target: Target,
+    options: Options,
     shared: Arc<Shared>,
     identity: Identity,
     /// With [`INSERT`], which is prepared for it.
@@ -97,9 +98,9 @@ pub struct Saver {
 }
 
 impl Saver {
-    pub fn new(target: Target, shared: Arc<Shared>, identity: Identity) -> Saver {
+    pub fn new(options: Options, shared: Arc<Shared>, identity: Identity) -> Saver {
         Saver {
-            target,
+            options,
             shared,
             identity,
             connection: None,
@@ -110,7 +111,11 @@ impl Saver {
     }
 
     pub async fn work(mut self, mut asked: UnboundedReceiver<Save>) {
+        let shared = Arc::clone(&self.shared);
         while let Some(save) = asked.recv().await {
+            let end = shared.now() + waits::SAVING;
+            let connection = self.connection.as_ref();
+            let _wait = connection.map(|(connection, _)| shared.waits.until(end, connection));
             match save {
                 Save::Whole(checkpoint, answer) => self.whole(*checkpoint, answer).await,
                 Save::Begin(head, want, answer) => self.begin(head, want, answer).await,
@@ -261,10 +266,13 @@ impl Saver {
         for large in begun.into_values() {
             self.give(large.answer, Err(broke()));
         }
-        let connection = Connection::open(&self.target).await?;
-        checks::check_newest(&connection, &self.shared.timelines).await?;
-        connection.run(SESSION).await?;
-        let insert = connection.prepare(INSERT).await?;
+        let connection = Connection::of(&self.options).await?;
+        let preparing = async {
+            checks::check_newest(&connection, &self.shared.timelines).await?;
+            connection.run(SESSION).await?;
+            connection.prepare(INSERT).await
+        };
+        let insert = connection.soon(preparing).await?;
         self.connection = Some((connection, insert));
         Ok(())
     }

@@ -104,7 +104,7 @@ impl PostgresStore {
             let _ = saves.send(Save::Clear(id));
         }
         let _ = saves.send(Save::Empty);
-        let saver = Saver::new(options.target.clone(), Arc::clone(&shared), claim.identity);
+        let saver = Saver::new(options.clone(), Arc::clone(&shared), claim.identity);
         let writer = Writer::new(
             options.clone(),
             Arc::clone(&shared),

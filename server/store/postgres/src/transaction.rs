@@ -13,10 +13,15 @@ use futures_util::future::try_join_all;
 use interweave_store::StoreError;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio_postgres::{Error, Statement};
 
-/// So many bytes of rows are sent by one statement.
-const INSERT_BYTES: usize = 4 << 20;
+/// So many bytes of rows are sent by one statement. While it arrives, the session counts as idle.
+const INSERT_BYTES: usize = 1 << 20;
+/// A transaction with more bytes than this may be idle for longer, so that a statement arrives over
+/// a slow link.
+const SMALL_BYTES: u64 = 64 << 10;
+const ARRIVAL: Duration = Duration::from_secs(4);
 
 /// The division fails unless each row was as the owner knows it; that rolls all back. Each
 /// statement compares the name of its transaction, and does nothing outside of it.
@@ -135,7 +140,11 @@ impl Appends {
         let first = inserts.next().unwrap_or(&[]);
         let client = &connection.client;
         let begin = begin(batch.waits);
-        let begin = format!("{begin}; SET LOCAL interweave.transaction TO '{name}'");
+        let mut begin = format!("{begin}; SET LOCAL interweave.transaction TO '{name}'");
+        if batch.bytes() > SMALL_BYTES {
+            let idle_ms = (connection.idle + ARRIVAL).as_millis();
+            begin += &format!("; SET LOCAL idle_in_transaction_session_timeout TO {idle_ms}");
+        }
         let (has_failed, is_committing) = (Cell::new(false), Cell::new(false));
         let noted = |result: Result<(), Error>| {
             has_failed.set(has_failed.get() || result.is_err());

@@ -13,8 +13,17 @@ use tokio::task::AbortHandle;
 
 /// A transaction of a few rows may take so long, the wait for the standby included.
 pub const SHORT: Duration = Duration::from_secs(20);
+/// The slowest link to the database that is waited for.
+const SLOWEST_BYTES_A_SECOND: u64 = 100 << 10;
+/// A piece of a checkpoint, and what is tidied up after it, may take so long.
+pub const SAVING: Duration = Duration::from_secs(100);
 /// One that reads a segment may take so long.
 pub const LONG: Duration = Duration::from_secs(300);
+
+/// A transaction that sends so many bytes may take so long.
+pub fn sending(bytes: u64) -> Duration {
+    SHORT + Duration::from_secs(bytes / SLOWEST_BYTES_A_SECOND)
+}
 
 #[derive(Default)]
 struct All {

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 use std::sync::Arc;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
+use tokio_postgres::types::ToSql;
 
 /// So many groups at most are appended by one transaction.
 const BATCH_GROUPS: usize = 512;
@@ -205,7 +206,10 @@ impl Writer {
             return Ended::As(Err(StoreError::Closed));
         };
         let begun = self.shared.now();
-        let wait = self.shared.waits.until(begun + waits::SHORT, connection);
+        let wait = self
+            .shared
+            .waits
+            .until(begun + waits::sending(batch.bytes()), connection);
         let outcome = appends.run(connection, self.owner, &batch).await;
         drop(wait);
         let took = self.shared.now().saturating_duration_since(begun);
@@ -227,7 +231,10 @@ impl Writer {
                 Ended::NotTogether(StoreError::PathTaken(new))
             }
             Outcome::NotAsKnown => {
+                let end = self.shared.now() + waits::SHORT;
+                let wait = self.shared.waits.until(end, connection);
                 let looked = settle::look(connection, self.owner, &ids(&batch)).await;
+                drop(wait);
                 match looked {
                     Ok(seen) => self.not_as_known(&batch, &seen),
                     Err(error) => Ended::As(Err(error)),
@@ -342,7 +349,7 @@ impl Writer {
         }
         self.connection = None;
         let connection = checks::connect(&self.options, &self.shared.timelines).await?;
-        let appends = Appends::prepare(&connection).await?;
+        let appends = connection.soon(Appends::prepare(&connection)).await?;
         self.connection = Some((connection, appends));
         Ok(())
     }
@@ -428,9 +435,9 @@ impl Writer {
             (told.segments.heads(), claims, doubts)
         };
         let epoch = self.owner.epoch as i64;
-        let ended = connection
-            .execute(END, &[&epoch, &ids, &heads, &claims, &doubts])
-            .await?;
+        let columns: [&(dyn ToSql + Sync); 5] = [&epoch, &ids, &heads, &claims, &doubts];
+        // Nobody breaks the connection any more.
+        let ended = connection.soon(connection.execute(END, &columns)).await?;
         match ended {
             0 => Err(StoreError::Io(
                 "the database lacks records that were written to it, or the server's own row: it \

@@ -4,7 +4,7 @@ use crate::proxy::{Faults, Proxy};
 use crate::suite::Stopping;
 use interweave_postgres_cluster::{Cluster, HungSession, Pooler, USER};
 use interweave_store::{End, Record, RecoveredSegment, SegmentStore, SharedAccess, StoreError};
-use interweave_store_postgres::{Options, PostgresStore, Target};
+use interweave_store_postgres::{Options, PostgresStore, Pushed, SharedRules, Target};
 use interweave_store_suite::records::{create, other, releases, small, REMOVE};
 use interweave_wire::protocol::Durability::{self, Synced, Written};
 use std::io::ErrorKind;
@@ -178,6 +178,9 @@ fn commits_that_wait_for_no_standby_are_in_doubt(cluster: &mut Cluster) {
     assert!(matches!(settled, Err(StoreError::Alone(_))), "{settled:?}");
     let refused = appended(vec![create(2, Synced)]).recv().unwrap();
     assert!(matches!(refused, Err(StoreError::Alone(_))), "{refused:?}");
+    let rules = SharedRules::open(&options(cluster.sockets(), "emptied").target).unwrap();
+    let pushed = rules.write(&SharedAccess::default(), "");
+    assert_eq!(pushed, Ok(Pushed::InOneCopy));
     cluster.set(names, "'ANY 1 (standby1)'");
     assert_eq!(end(&store, 1), Ok(at(2)));
     // The setting is emptied while a commit waits.
