@@ -8,7 +8,7 @@
 
 use super::effect::Effect;
 use super::engine::Engine;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Part};
 use super::journal::{Entry, Journal, Pending};
 use super::segments::Segments;
 use interweave_store::{End, Record, StoreError};
@@ -298,14 +298,12 @@ fn may_pass(error: &StoreError) -> bool {
 }
 
 fn of_release(release: &InFlight) -> Group {
-    let logged = |part: &&super::in_flight::Part| {
-        part.checked.is_some() && part.durable != Durability::Memory
-    };
-    let of = |part: &super::in_flight::Part| {
+    let of = |part: &Part| {
         let brings = Brings::Version(part.after.stamp.number);
         (part.segment_id, brings)
     };
-    release.parts.iter().filter(logged).map(of).collect()
+    let logged = release.parts.iter().filter(|part| part.is_logged());
+    logged.map(of).collect()
 }
 
 /// None: it is a checkpoint, of which only the store's rows are in doubt. The next one follows.

@@ -29,6 +29,13 @@ pub struct Part {
     pub after: Newest,
 }
 
+impl Part {
+    /// Whether it brings records to the log.
+    pub fn is_logged(&self) -> bool {
+        self.checked.is_some() && self.durable != Durability::Memory
+    }
+}
+
 /// A checked release on its way to the log, or to the master copies.
 #[derive(Debug)]
 pub struct InFlight {
@@ -49,8 +56,7 @@ impl InFlight {
 
     /// Returns the records of the parts that must be logged, and the durability of the strictest.
     pub fn log_records(&self) -> (Vec<Record>, Durability) {
-        let is_logged = |p: &&Part| p.checked.is_some() && p.durable != Durability::Memory;
-        let logged = || self.parts.iter().filter(is_logged);
+        let logged = || self.parts.iter().filter(|part| part.is_logged());
         let begun = |part: &Part| {
             let begins = part.begins.clone();
             begins.map(|at| storing::record(part.segment_id, LogBody::Incarnation(at)))

@@ -244,17 +244,20 @@ impl SegmentState {
             }
             checked = Some(release);
         }
-        let is_logged = checked.is_some() && self.durable != Durability::Memory;
-        let begins = self.lacks_incarnation && is_logged;
-        Ok(Part {
+        let checked = Part {
             segment: self.number,
             segment_id: self.id,
             durable: self.durable,
             fence: part.fence,
             diff,
             checked,
-            begins: begins.then(|| self.stamp().into()),
+            begins: None,
             after,
+        };
+        let begins = self.lacks_incarnation && checked.is_logged();
+        Ok(Part {
+            begins: begins.then(|| self.stamp().into()),
+            ..checked
         })
     }
 }

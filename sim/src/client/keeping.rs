@@ -59,6 +59,13 @@ impl Grant {
     }
 }
 
+/// The connection to that server is lost. Grants that were kept over it are kept no longer
+/// [LOCK-14].
+pub(crate) fn keep_no_longer(grants: &mut [Grant], at: usize) {
+    let kept = grants.iter_mut().filter(|grant| grant.at == at);
+    kept.for_each(|grant| grant.kept_ns = None);
+}
+
 /// A grant that was kept.
 pub(crate) enum Next {
     /// A section begins under it.

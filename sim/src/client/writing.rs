@@ -1,7 +1,7 @@
 //! Writer locks, releases, and what became of them.
 
 use super::copy::Copy;
-use super::keeping::{Grant, Next};
+use super::keeping::{keep_no_longer, Grant, Next};
 use super::{decoded, keeps_lock, Asked, Client, Doing, Ending, Op};
 use crate::content::Content;
 use crate::env::{Env, MS};
@@ -60,13 +60,6 @@ impl Writing {
     pub fn holds(&self, segment: usize) -> bool {
         let is_releasing = matches!(self.step, Step::Releasing { .. });
         !is_releasing && self.grants.iter().any(|grant| grant.segment == segment)
-    }
-
-    /// The connection to that server is lost. Grants that were kept over it are kept no longer
-    /// [LOCK-14].
-    fn lost_kept(&mut self, at: usize) {
-        let kept = self.grants.iter_mut().filter(|grant| grant.at == at);
-        kept.for_each(|grant| grant.kept_ns = None);
     }
 
     /// Whether it has the segment's lock under that fence.
@@ -587,7 +580,7 @@ impl Client {
         mut writing: Writing,
     ) -> Option<Doing> {
         writing.renewing = None;
-        writing.lost_kept(0);
+        keep_no_longer(&mut writing.grants, 0);
         match writing.step {
             Step::Locking { .. } => {
                 self.insist(&writing);

@@ -9,7 +9,7 @@ fn away() -> Result<(), StoreError> {
     Err(StoreError::Away("the database is away".to_string()))
 }
 
-/// What is appended together.
+/// The kinds of the records that are appended together.
 fn kinds(asked: &Asked) -> Vec<&'static str> {
     let Asked::Append(_, group, _) = asked else {
         panic!("{asked:?} is not an append");

@@ -2,7 +2,7 @@
 //! release was sent to.
 
 use super::{Asked, Doing, SpaceClient};
-use crate::client::keeping::{Grant, Next};
+use crate::client::keeping::{keep_no_longer, Grant, Next};
 use crate::client::{decoded, keeps_lock, Ending, Op};
 use crate::content::Content;
 use crate::env::{Env, MS};
@@ -69,13 +69,6 @@ impl Writing {
         if let (Step::Locking { is_asked }, true) = (&mut self.step, next == Some(&segment)) {
             *is_asked = false;
         }
-    }
-
-    /// The connection to that server is lost. Grants that were kept over it are kept no longer
-    /// [LOCK-14].
-    fn lost_kept(&mut self, at: usize) {
-        let kept = self.grants.iter_mut().filter(|grant| grant.at == at);
-        kept.for_each(|grant| grant.kept_ns = None);
     }
 
     /// Whether it has the segment's lock under that fence.
@@ -620,7 +613,7 @@ impl SpaceClient {
         server: usize,
     ) -> Option<Doing> {
         writing.renewing = None;
-        writing.lost_kept(server);
+        keep_no_longer(&mut writing.grants, server);
         match writing.step {
             Step::Locking { .. } => {
                 self.insist(&writing);
