@@ -260,6 +260,25 @@ mod tests {
     }
 
     #[test]
+    fn space_42_a_server_returns_to_an_older_version_and_says_that_the_newer_one_is_lost() {
+        let mut files = opened([
+            version(2, "deny alice read /**\nend\n"),
+            version(1, "allow alice read /**\nend\n"),
+            version(2, "allow alice read /**\nend\n"),
+        ]);
+        files.reloads.clear();
+        assert!(files.look(0, false) && may_read(&files) && files.version() == 1);
+        let [lost, holds] = &files.reloads[..] else {
+            panic!("{:?}", files.reloads);
+        };
+        assert!(!lost.taken && lost.text.contains("has lost version 2"));
+        assert!(holds.taken && holds.text.contains("version 1 of"));
+        files.reloads.clear();
+        assert!(files.look(0, false) && files.version() == 2);
+        assert_eq!(files.reloads.len(), 1, "nothing is lost");
+    }
+
+    #[test]
     fn space_44_nobody_is_let_in_while_rules_are_unread_for_long() {
         let mut files = opened([version(1, "end\n"), lost(), lost(), Ok(None)]);
         assert!(
