@@ -6,8 +6,8 @@ use crate::StoreError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedAccess {
     pub version: u64,
-    /// When it was written, by the database's clock, in microseconds since 1970. It tells versions
-    /// of one number apart, of which one was lost with a primary.
+    /// When it was written, by the database's clock, in microseconds since 1970. Two versions have
+    /// one number if the first was lost with a primary. This time tells them apart.
     pub made_us: i64,
     /// The text of a rules file. None: the version lacks it.
     pub rules: Option<Vec<u8>>,

@@ -20,7 +20,7 @@ const NOBODY: &str = "synchronous_standby_names was emptied, so that commits wai
 pub enum Doubt {
     /// No standby is named any more.
     Alone,
-    /// What PostgreSQL said, or why it could not be asked.
+    /// PostgreSQL's words, or why it could not be asked.
     Said(String),
 }
 

@@ -59,15 +59,15 @@ pub async fn follow(
     (path, now): (&str, impl Fn() -> Instant),
     copy: &mut Option<Copy>,
 ) -> Result<Followed, StoreError> {
-    let wait = seeker.wait(connection, now() + waits::SHORT);
-    let Some(place) = seeker.find(connection, path, &now).await? else {
+    let wait = seeker.wait(connection, waits::SHORT);
+    let Some(place) = seeker.find(connection, path, now).await? else {
         return Ok(Followed::Absent);
     };
     drop(wait);
     if !matches!(place.owner, Owner::Alive(_)) {
         return Ok(Followed::Free);
     }
-    let _wait = seeker.wait(connection, now() + waits::LONG);
+    let _wait = seeker.wait(connection, waits::LONG);
     connection.run(&begin()).await?;
     let followed = read(connection, place.id as u64, copy).await?;
     connection.run("COMMIT").await?;

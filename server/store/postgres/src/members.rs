@@ -38,13 +38,14 @@ pub async fn join(connection: &Connection, member: &Member) -> Result<Claim, Sto
     if joined.is_err() {
         // The connection is not used any more where this fails, too.
         let _ = connection.run("ROLLBACK").await;
+        return joined;
     }
     match doubt::look(connection, notices).await {
-        Some(doubt) if joined.is_ok() => {
+        None => joined,
+        Some(doubt) => {
             Err(doubt
                 .error("it is not known whether the server has joined the store; start it again"))
         }
-        _ => joined,
     }
 }
 

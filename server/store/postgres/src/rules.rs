@@ -141,7 +141,7 @@ pub struct Past {
     pub tokens_bytes: Option<u64>,
 }
 
-/// What became of a version that somebody has pushed.
+/// The outcome of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
     Kept,

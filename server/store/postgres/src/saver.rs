@@ -113,9 +113,8 @@ impl Saver {
     pub async fn work(mut self, mut asked: UnboundedReceiver<Save>) {
         let shared = Arc::clone(&self.shared);
         while let Some(save) = asked.recv().await {
-            let end = shared.now() + waits::SAVING;
             let connection = self.connection.as_ref();
-            let _wait = connection.map(|(connection, _)| shared.waits.until(end, connection));
+            let _wait = connection.map(|(open, _)| shared.wait(open, waits::SAVING));
             match save {
                 Save::Whole(checkpoint, answer) => self.whole(*checkpoint, answer).await,
                 Save::Begin(head, want, answer) => self.begin(head, want, answer).await,

@@ -17,7 +17,7 @@ use crate::transaction;
 use crate::waits::{self, Wait};
 use interweave_store::{Elsewhere, RecoveredSegment, Since, StoreError, Watch};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_postgres::Row;
 
 /// So often a segment is looked for again that somebody else has claimed, renewed or made
@@ -116,9 +116,9 @@ impl Seeker {
         place_in(row, self.epoch, has_had, &self.watch, look)
     }
 
-    /// Somebody waits for an answer on that connection, until then at most.
-    pub fn wait(&self, connection: &Connection, end: Instant) -> Wait<'_> {
-        self.shared.waits.until(end, connection)
+    /// Somebody waits for an answer on that connection from now on, and no longer than that.
+    pub fn wait(&self, connection: &Connection, longest: Duration) -> Wait<'_> {
+        self.shared.wait(connection, longest)
     }
 
     /// Returns whether that is new.
@@ -140,7 +140,7 @@ impl Seeker {
         now: impl Fn() -> Instant,
     ) -> Result<Found, StoreError> {
         for _ in 0..TRIES {
-            let wait = self.wait(connection, now() + waits::SHORT);
+            let wait = self.wait(connection, waits::SHORT);
             let place = match self.find(connection, path, &now).await? {
                 Some(place) => place,
                 None if claims => return Ok(Found::Absent),
@@ -156,7 +156,7 @@ impl Seeker {
             if let Some(claim) = claim(connection, self.epoch, &place).await? {
                 self.shared.lock().claims.insert(claim.epoch as i64);
                 drop(wait);
-                let _wait = self.wait(connection, now() + waits::LONG);
+                let _wait = self.wait(connection, waits::LONG);
                 let found = read(connection, &claim, (path, place.id as u64), copies).await?;
                 self.doubt(place.id, false);
                 return Ok(found);

@@ -1,12 +1,13 @@
 //! The state that the store's thread and its callers share.
 
+use crate::connection::Connection;
 use crate::segments::Segments;
 use crate::timelines::Timelines;
-use crate::waits::Waits;
+use crate::waits::{Wait, Waits};
 use interweave_store::{Full, NowFn, StoreError, StoreStatus};
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[derive(Default)]
 pub struct Told {
@@ -39,6 +40,11 @@ impl Shared {
 
     pub fn now(&self) -> Instant {
         (self.now)()
+    }
+
+    /// Somebody waits for an answer on that connection from now on, and no longer than that.
+    pub fn wait(&self, connection: &Connection, longest: Duration) -> Wait<'_> {
+        self.waits.until(self.now() + longest, connection)
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Told> {

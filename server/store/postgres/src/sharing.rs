@@ -190,7 +190,7 @@ impl Server {
     ) -> Result<(), StoreError> {
         let connection = self.connected(connection).await?;
         let now = || self.shared.now();
-        let _wait = self.shared.waits.until(now() + waits::SHORT, connection);
+        let _wait = self.shared.wait(connection, waits::SHORT);
         renewals.renew(connection, is_drained, now).await
     }
 
@@ -296,8 +296,7 @@ impl Server {
         let connection = self.connected(connection).await?;
         let own = self.options.member.as_ref().map(|member| &member.at);
         let from = (self.seeker.epoch, own);
-        let end = self.shared.now() + waits::SHORT;
-        let _wait = self.shared.waits.until(end, connection);
+        let _wait = self.shared.wait(connection, waits::SHORT);
         match give::give(connection, from, known, member).await? {
             Outcome::Given(given) => Ok(given),
             Outcome::Behind => {

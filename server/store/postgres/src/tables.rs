@@ -11,6 +11,7 @@ use crate::segments::Uncovered;
 use interweave_store::StoreError;
 use std::collections::BTreeMap;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
 
 /// The number of tables, which the schema has.
 pub const COUNT: usize = 4;
@@ -194,11 +195,8 @@ async fn move_in_transaction(
     most_bytes: u64,
 ) -> Result<Option<u64>, StoreError> {
     let ids: Vec<i64> = segments.iter().map(|&id| id as i64).collect();
-    let sum = format!(
-        "SELECT coalesce(sum(octet_length(bytes) + octet_length(header)), 0)::bigint \
-         FROM {{s}}.log_{from} WHERE segment = ANY($1)"
-    );
-    let bytes = connection.one(&sum, &[&ids]).await?.get::<_, i64>(0) as u64;
+    let rows = format!("{{s}}.log_{from} l WHERE segment = ANY($1)");
+    let bytes = bytes_of(connection, &rows, &[&ids]).await?;
     if bytes > most_bytes {
         return Ok(None);
     }
@@ -209,6 +207,20 @@ async fn move_in_transaction(
     let delete = format!("DELETE FROM {{s}}.log_{from} WHERE segment = ANY($1)");
     connection.execute(&delete, &[&ids]).await?;
     Ok(Some(bytes))
+}
+
+/// The bytes of those rows of a table of the log, which `rows` calls `l`.
+async fn bytes_of(
+    connection: &Connection,
+    rows: &str,
+    of: &[&(dyn ToSql + Sync)],
+) -> Result<u64, StoreError> {
+    let sum = format!(
+        "SELECT coalesce(sum(octet_length(l.bytes) + octet_length(l.header)), 0)::bigint \
+         FROM {rows}"
+    );
+    let row = connection.one(&sum, of).await?;
+    Ok(row.get::<_, i64>(0) as u64)
 }
 
 /// The rows of a table that are needed.
@@ -224,11 +236,7 @@ pub async fn move_needed(
     most_bytes: u64,
 ) -> Result<Option<u64>, StoreError> {
     let needed = NEEDED.replace("{n}", &from.to_string());
-    let sum = format!(
-        "SELECT coalesce(sum(octet_length(l.bytes) + octet_length(l.header)), 0)::bigint
-         FROM {needed}"
-    );
-    let bytes = connection.one(&sum, &[]).await?.get::<_, i64>(0) as u64;
+    let bytes = bytes_of(connection, &needed, &[]).await?;
     if bytes > most_bytes {
         return Ok(None);
     }

@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 pub const SHORT: Duration = Duration::from_secs(20);
 /// The slowest link to the database that is waited for.
 const SLOWEST_BYTES_A_SECOND: u64 = 100 << 10;
-/// A piece of a checkpoint, and what is tidied up after it, may take so long.
+/// A piece of a checkpoint may take so long, with the tidying after it.
 pub const SAVING: Duration = Duration::from_secs(100);
 /// One that reads a segment may take so long.
 pub const LONG: Duration = Duration::from_secs(300);

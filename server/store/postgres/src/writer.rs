@@ -206,10 +206,8 @@ impl Writer {
             return Ended::As(Err(StoreError::Closed));
         };
         let begun = self.shared.now();
-        let wait = self
-            .shared
-            .waits
-            .until(begun + waits::sending(batch.bytes()), connection);
+        let longest = waits::sending(batch.bytes());
+        let wait = self.shared.wait(connection, longest);
         let outcome = appends.run(connection, self.owner, &batch).await;
         drop(wait);
         let took = self.shared.now().saturating_duration_since(begun);
@@ -231,8 +229,7 @@ impl Writer {
                 Ended::NotTogether(StoreError::PathTaken(new))
             }
             Outcome::NotAsKnown => {
-                let end = self.shared.now() + waits::SHORT;
-                let wait = self.shared.waits.until(end, connection);
+                let wait = self.shared.wait(connection, waits::SHORT);
                 let looked = settle::look(connection, self.owner, &ids(&batch)).await;
                 drop(wait);
                 match looked {
@@ -370,8 +367,7 @@ impl Writer {
             return Err(StoreError::Closed);
         };
         let claims = self.claims_of(segments);
-        let end = self.shared.now() + waits::SHORT;
-        let wait = self.shared.waits.until(end, connection);
+        let wait = self.shared.wait(connection, waits::SHORT);
         let settled = settle::settle(connection, self.owner, segments).await;
         drop(wait);
         let settled = match settled {

@@ -226,7 +226,7 @@ fn nobody_waits_for_a_session_that_hangs(cluster: &Cluster) {
     assert!([Ok(at(1)), Ok(at(2))].contains(&ended), "{ended:?}");
 }
 
-/// A promoted standby may lack a version that servers have taken, and get another one.
+/// A promoted standby may lack a version that servers have taken, and get another one [SPACE-42].
 fn rules_of_one_number_are_told_apart(cluster: &Cluster) {
     let (store, _) = open(cluster, "numbered");
     let mut source = store.access().unwrap().unwrap();
