@@ -34,7 +34,7 @@ pub struct Change {
     pub bytes: Vec<u8>,
 }
 
-/// What a watched segment did.
+/// An event of a watched segment.
 pub enum Event {
     /// There is a newer version, and the view has it.
     Newer,
