@@ -79,6 +79,10 @@ pub enum SpaceFault {
     CancelWaits {
         ns: u64,
     },
+    /// Somebody empties the list of standbys for which commits wait, and fills it later.
+    EmptyNames {
+        ns: u64,
+    },
     /// A server of another space has the address for a while.
     Usurp {
         server: usize,
@@ -102,6 +106,7 @@ impl SpaceFault {
             SpaceFault::FailOver { .. } => "FailOver",
             SpaceFault::Lag { .. } => "Lag",
             SpaceFault::CancelWaits { .. } => "CancelWaits",
+            SpaceFault::EmptyNames { .. } => "EmptyNames",
             SpaceFault::Usurp { .. } => "Usurp",
         }
     }
@@ -172,7 +177,10 @@ impl Plan {
         plan.add_space_operations(random);
         match plan.is_aimed() {
             true => plan.aim_at_removals(random),
-            false => plan.add_space_faults(random, servers),
+            false => {
+                plan.add_space_faults(random, servers);
+                plan.empty_names();
+            }
         }
         plan.events.sort_by_key(|planned| planned.at_ns);
         plan
@@ -292,6 +300,28 @@ impl Plan {
             let server = random.below(servers as u64) as usize;
             let fault = self.space_fault(kind, server, random);
             self.add(at_ns, Action::Fault(fault));
+        }
+    }
+
+    /// In some seeds somebody changes the list of standbys. The choice is apart from that of the
+    /// other faults, which are then the same with and without it.
+    fn empty_names(&mut self) {
+        let mut random = Random::of(self.seed, "empty names");
+        if !random.one_in(6) {
+            return;
+        }
+        let longest_ns = 2 * self.space.as_ref().map_or(0, |s| u64::from(s.lease_ms)) * MS;
+        let mut at_ns = SECOND;
+        loop {
+            at_ns += random.skewed(200 * MS, 8 * SECOND);
+            if at_ns >= self.calm_ns {
+                return;
+            }
+            let ns = random.skewed(10 * MS, longest_ns);
+            self.add(
+                at_ns,
+                Action::Fault(Fault::Space(SpaceFault::EmptyNames { ns })),
+            );
         }
     }
 

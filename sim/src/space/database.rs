@@ -1,7 +1,8 @@
 //! The database that the servers of a space share: a primary and a synchronous standby, with what
 //! goes wrong there.
 //!
-//! A commit is reported as done although its wait for the standby was cancelled; a row that nobody
+//! A commit is reported as done although its wait for the standby was cancelled, or no standby is
+//! named; a row that nobody
 //! acknowledged is seen after a start of the primary, and is gone after the promotion of the
 //! standby; a transaction takes effect after its client is gone.
 
@@ -150,6 +151,8 @@ pub struct Database {
     /// The longest time that a part of the log takes to the standby; None: it does not arrive.
     pub lag_ns: Option<u64>,
     usual_lag_ns: u64,
+    /// No standby is named: commits wait for none, and whoever looks sees that.
+    names_nobody: bool,
     /// A standby is attached as soon as the primary is up again.
     is_standby_due: bool,
     /// The segments of which everybody sees that they are removed, and those of them that were not
@@ -191,6 +194,7 @@ impl Database {
             paused: BTreeSet::new(),
             lag_ns: Some(lag_ns),
             usual_lag_ns: lag_ns,
+            names_nobody: false,
             is_standby_due: false,
             removed: BTreeSet::new(),
             untold: Vec::new(),
@@ -254,7 +258,8 @@ impl Database {
                 if self.nodes[node].life == life {
                     let acked = &mut self.nodes[node].acked;
                     *acked = to.max(*acked);
-                    self.end_commits(env, node);
+                    let acked = *acked;
+                    self.end_commits(env, (node, acked), self.names_nobody);
                 }
             }
             Step::Healed { member } => self.heal(env, member),
@@ -269,7 +274,7 @@ impl Database {
             Heard::NotConnected(StoreError::Away("no primary takes connections".into()))
         } else {
             let node = *self.random.pick(&open);
-            if self.nodes[node].standby.is_none() {
+            if self.names_nobody || self.nodes[node].standby.is_none() {
                 let text = "no synchronous standby is attached".to_string();
                 Heard::NotConnected(StoreError::Alone(text))
             } else {
@@ -418,6 +423,10 @@ impl Database {
             n.flushes_ns = None;
             n.flush();
             self.ship(env, node);
+            if self.names_nobody {
+                let flushed = self.nodes[node].flushed();
+                self.end_commits(env, (node, flushed), true);
+            }
         }
     }
 
@@ -450,17 +459,17 @@ impl Database {
         env.after(ns, Event::Database(Step::Acked { node, life, to }));
     }
 
-    /// Commits that the standby has are seen by everybody.
-    fn end_commits(&mut self, env: &mut Env, node: usize) {
-        let acked = self.nodes[node].acked;
-        let is_safe = |t: &Transaction| {
+    /// Commits of the node up to that entry are seen by everybody: the standby has them, or, where
+    /// that is in doubt, does not keep them waiting.
+    fn end_commits(&mut self, env: &mut Env, (node, to): (usize, u64), is_doubted: bool) {
+        let ends = |t: &Transaction| {
             let entry = t.commit.as_ref().map(|(entry, _, _)| *entry);
-            t.node == node && entry.is_some_and(|entry| entry <= acked)
+            t.node == node && entry.is_some_and(|entry| entry <= to)
         };
-        let safe = self.transactions.iter().filter(|(_, t)| is_safe(t));
-        let safe: Vec<u64> = safe.map(|(number, _)| *number).collect();
-        for number in safe {
-            self.committed(env, number, false);
+        let ended = self.transactions.iter().filter(|(_, t)| ends(t));
+        let ended: Vec<u64> = ended.map(|(number, _)| *number).collect();
+        for number in ended {
+            self.committed(env, number, is_doubted);
         }
     }
 
@@ -686,7 +695,7 @@ impl Database {
             let number = self.nodes.len() - 1;
             self.nodes[primary].standby = Some(number);
             self.nodes[primary].acked = has;
-            self.end_commits(env, primary);
+            self.end_commits(env, (primary, has), self.names_nobody);
             self.ship(env, primary);
         }
     }
@@ -697,6 +706,20 @@ impl Database {
         if let Some(primary) = self.primary().filter(|n| self.nodes[*n].is_up) {
             self.ship(env, primary);
         }
+    }
+
+    /// Somebody empties the list of standbys for which commits wait.
+    pub fn name_nobody(&mut self, env: &mut Env) {
+        self.names_nobody = true;
+        if let Some(primary) = self.primary().filter(|n| self.nodes[*n].is_up) {
+            let flushed = self.nodes[primary].flushed();
+            self.end_commits(env, (primary, flushed), true);
+        }
+    }
+
+    /// The list is as it was.
+    pub fn name_somebody(&mut self) {
+        self.names_nobody = false;
     }
 
     /// Somebody cancels the waits for the standby. Returns how many.
@@ -737,6 +760,7 @@ impl Database {
             self.heal(env, member);
         }
         self.late_ns = None;
+        self.name_somebody();
         self.paused.clear();
         self.retire_old(env);
         self.restart(env);

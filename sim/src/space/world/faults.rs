@@ -72,6 +72,10 @@ impl SpaceWorld<'_> {
                 self.database.set_lag(&mut self.env, Some(*lag_ns));
                 self.env.after(*ns, over);
             }
+            SpaceFault::EmptyNames { ns } => {
+                self.database.name_nobody(&mut self.env);
+                self.env.after(*ns, over);
+            }
             SpaceFault::CancelWaits { ns } => {
                 let until_ns = self.env.world_ns + ns;
                 self.begun.insert(number, until_ns);
@@ -191,6 +195,7 @@ impl SpaceWorld<'_> {
             }
             SpaceFault::FailOver { ns } => self.fail_over(number, *ns),
             SpaceFault::Lag { .. } => self.database.set_lag(&mut self.env, None),
+            SpaceFault::EmptyNames { .. } => self.database.name_somebody(),
             _ => {}
         }
         Ok(())
