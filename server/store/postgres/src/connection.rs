@@ -1,5 +1,6 @@
 //! A connection, and the notices that come on it.
 
+use crate::doubt::Reloads;
 use crate::hosts;
 use crate::outcome;
 use crate::store::Options;
@@ -66,6 +67,7 @@ pub struct Connection {
     pub idle: Duration,
     /// Commits that wait do so for a standby: one without is in doubt.
     pub wants_standby: bool,
+    pub reloads: Reloads,
 }
 
 impl Connection {
@@ -104,6 +106,7 @@ impl Connection {
             breaks: driven.abort_handle(),
             idle,
             wants_standby: false,
+            reloads: Reloads::default(),
         };
         // A time limit of the role for statements would cut off the reading of large segments.
         let session = format!(

@@ -5,15 +5,29 @@
 //! commit or during its wait. So the setting is asked for after the commit's answer. A session
 //! takes a setting over before its next statement, and its signal is sent before the one that ends
 //! the waits.
+//!
+//! A setting that is there again need not be in effect yet: PostgreSQL's checkpointer puts it into
+//! effect, and may be busy. So for a while after a session has taken settings over, each commit
+//! also waits until the standbys say that they have it.
 
+use crate::checks::IS_STANDBY;
 use crate::connection::Connection;
 use crate::outcome;
 use interweave_store::StoreError;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio_postgres::{SimpleQueryMessage, SimpleQueryRow};
 
-const NAMES: &str = "SHOW synchronous_standby_names";
+/// The names, when this session took its settings over, and an end of the log with the commit.
+const SETTINGS: &str = "SELECT current_setting('synchronous_standby_names'), pg_conf_load_time(), \
+                        pg_current_wal_flush_lsn()";
 const NOBODY: &str = "synchronous_standby_names was emptied, so that commits wait for no standby \
                       any more; name one again";
+/// The checkpointer has put settings into effect after this time. It looks at them between the
+/// pages of a checkpoint, but not while it waits for the disk.
+const UNSETTLED: Duration = Duration::from_secs(300);
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why nobody knows whether the standby has a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,26 +53,162 @@ impl Doubt {
             Doubt::Said(why) => why,
         }
     }
+
+    fn of(error: &tokio_postgres::Error) -> Doubt {
+        Doubt::Said(outcome::text_of(error))
+    }
+}
+
+/// When a session took its settings over, and since when that is known. Threads share it.
+#[derive(Default)]
+pub struct Reloads(Mutex<Option<(String, Instant)>>);
+
+impl Reloads {
+    /// Returns whether the checkpointer may not have put the settings into effect yet.
+    fn are_recent(&self, loaded: &str, now: Instant) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref().is_none_or(|(known, _)| known != loaded) {
+            *last = Some((loaded.to_string(), now));
+        }
+        let since = last.as_ref().map_or(now, |(_, since)| *since);
+        now.saturating_duration_since(since) < UNSETTLED
+    }
+}
+
+/// What a session said after a commit.
+pub enum Look {
+    /// The standby has it.
+    NoDoubt,
+    /// It has it once its log reaches that far.
+    Until(String),
+    Doubt(Doubt),
 }
 
 /// Looks after a commit was answered. `notices`: how many there were before the transaction. None:
-/// the standby has the commit. Sent together with the commit, it looks after it, too.
+/// the standby has the commit.
 pub async fn look(connection: &Connection, notices: u64) -> Option<Doubt> {
-    let names = match connection.wants_standby {
-        true => connection.client.simple_query(NAMES).await.map(Some),
+    ask(connection, notices).await.doubt(connection).await
+}
+
+/// Begins a look. Sent together with the commit, it looks after it, too.
+pub async fn ask(connection: &Connection, notices: u64) -> Look {
+    let settings = match connection.wants_standby {
+        true => connection.client.simple_query(SETTINGS).await.map(Some),
         false => Ok(None),
     };
     if let Some(notice) = connection.notices.since(notices) {
-        return Some(Doubt::Said(format!("PostgreSQL: {notice}")));
+        return Look::Doubt(Doubt::Said(format!("PostgreSQL: {notice}")));
     }
-    match names {
-        Ok(Some(rows)) if !rows.iter().any(names_somebody) => Some(Doubt::Alone),
-        Ok(_) => None,
-        Err(error) => Some(Doubt::Said(outcome::text_of(&error))),
+    match settings {
+        Ok(Some(rows)) => look_at(connection, first(&rows)),
+        Ok(None) => Look::NoDoubt,
+        Err(error) => Look::Doubt(Doubt::of(&error)),
     }
 }
 
-fn names_somebody(message: &SimpleQueryMessage) -> bool {
-    let names = |row: &SimpleQueryRow| row.get(0).is_some_and(|names| !names.trim().is_empty());
-    matches!(message, SimpleQueryMessage::Row(row) if names(row))
+fn look_at(connection: &Connection, settings: Option<&SimpleQueryRow>) -> Look {
+    let text = |at: usize| settings.and_then(|row| row.get(at)).unwrap_or_default();
+    if copies_wanted(text(0)) == 0 {
+        return Look::Doubt(Doubt::Alone);
+    }
+    match connection.reloads.are_recent(text(1), Instant::now()) {
+        true => Look::Until(text(2).to_string()),
+        false => Look::NoDoubt,
+    }
+}
+
+impl Look {
+    /// Ends the look at a commit that has succeeded.
+    pub async fn doubt(self, connection: &Connection) -> Option<Doubt> {
+        match self {
+            Look::NoDoubt => None,
+            Look::Doubt(doubt) => Some(doubt),
+            Look::Until(end) => wait_for_copies(connection, &end).await,
+        }
+    }
+}
+
+/// Waits until as many standbys have the log as the setting wants, as a commit does that waits. A
+/// role that may not see the standbys, which no server has, believes the commit.
+async fn wait_for_copies(connection: &Connection, end: &str) -> Option<Doubt> {
+    let copies = format!(
+        "SELECT current_setting('synchronous_standby_names'), (SELECT count(*) \
+         FROM pg_stat_replication \
+         WHERE {IS_STANDBY} AND flush_lsn >= '{end}' OR sync_state IS NULL)"
+    );
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let rows = match connection.client.simple_query(&copies).await {
+            Ok(rows) => rows,
+            Err(error) => return Some(Doubt::of(&error)),
+        };
+        let text = |at: usize| first(&rows).and_then(|row| row.get(at)).unwrap_or_default();
+        let wanted = copies_wanted(text(0));
+        if wanted == 0 {
+            return Some(Doubt::Alone);
+        }
+        if text(1).parse().is_ok_and(|have: u32| have >= wanted) {
+            return None;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn first(messages: &[SimpleQueryMessage]) -> Option<&SimpleQueryRow> {
+    messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    })
+}
+
+/// How many standbys a commit waits for: `FIRST n (...)`, `ANY n (...)`, `n (...)`, or names alone,
+/// of which it is one.
+fn copies_wanted(names: &str) -> u32 {
+    if names.trim().is_empty() {
+        return 0;
+    }
+    let count = names.split('(').next().unwrap_or_default();
+    let number = count.split_whitespace().next_back().map(str::parse);
+    let has_list = count.len() < names.len();
+    number
+        .and_then(Result::ok)
+        .filter(|_| has_list)
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_says_how_many_copies_it_wants() {
+        let cases = [
+            ("", 0),
+            (" ", 0),
+            ("standby1", 1),
+            ("standby1, standby2", 1),
+            ("7", 1),
+            ("2 (a, b, c)", 2),
+            ("ANY 1 (standby1)", 1),
+            ("FIRST 3(a, b, c)", 3),
+            ("any 2 (*)", 2),
+            ("\"2 (a\"", 1),
+        ];
+        for (names, copies) in cases {
+            assert_eq!(copies_wanted(names), copies, "{names}");
+        }
+    }
+
+    #[test]
+    fn settings_are_recent_for_a_while_after_a_session_took_them_over() {
+        let (reloads, begin) = (Reloads::default(), Instant::now());
+        let almost = UNSETTLED - Duration::from_millis(1);
+        assert!(reloads.are_recent("one", begin), "a new session");
+        assert!(reloads.are_recent("one", begin + almost));
+        assert!(!reloads.are_recent("one", begin + UNSETTLED));
+        assert!(reloads.are_recent("two", begin + UNSETTLED));
+        assert!(reloads.are_recent("two", begin + UNSETTLED + almost));
+        assert!(!reloads.are_recent("two", begin + 2 * UNSETTLED));
+    }
 }

@@ -123,7 +123,8 @@ impl Looker {
             Ok((connection, _)) => {
                 let status = self.shared.lock().status.clone();
                 let now = || self.shared.now();
-                roll::call(connection, &asking, &self.watch, (&status, now)).await
+                let asked = roll::call(connection, &asking, &self.watch, (&status, now));
+                connection.soon(asked).await
             }
             Err(error) => Err(error),
         };
@@ -135,7 +136,8 @@ impl Looker {
             Ok((connection, statement)) => {
                 let now = || self.shared.now();
                 let of = (asked, self.epoch);
-                pages::read(connection, statement, of, (&self.watch, now)).await
+                let asked = pages::read(connection, statement, of, (&self.watch, now));
+                connection.soon(asked).await
             }
             Err(error) => Err(error),
         };
@@ -164,7 +166,7 @@ impl Looker {
                 ..self.options.clone()
             };
             let connection = checks::connect(&looks, &self.shared.timelines).await?;
-            let page = connection.prepare(pages::PAGE).await?;
+            let page = connection.soon(connection.prepare(pages::PAGE)).await?;
             *open = Some((connection, page));
         }
         open.as_ref().ok_or(StoreError::Closed)

@@ -49,6 +49,16 @@ pub struct Place {
     pub owner: Owner,
 }
 
+impl Place {
+    /// Returns whether the segment lacks nothing, by its last owner.
+    fn is_clean(&self) -> bool {
+        matches!(
+            self.owner,
+            Owner::None { is_clean: true } | Owner::Own { is_clean: true }
+        )
+    }
+}
+
 pub enum Owner {
     /// The segment may be claimed. `is_clean`: its last owner has ended in order.
     None {
@@ -152,12 +162,18 @@ impl Seeker {
                 _ if !claims => return self.another(connection, path, &now).await,
                 _ => {}
             }
-            let is_new = self.doubt(place.id, true);
+            // A segment that is whole stays so until it is read, whether the claim is there or not.
+            let may_lack = !place.is_clean();
+            let is_new = may_lack && self.doubt(place.id, true);
             if let Some(claim) = claim(connection, self.epoch, &place).await? {
-                self.shared.lock().claims.insert(claim.epoch as i64);
+                let claimed = || self.shared.lock().claims.insert(claim.epoch as i64);
+                if may_lack {
+                    claimed();
+                }
                 drop(wait);
                 let _wait = self.wait(connection, waits::LONG);
                 let found = read(connection, &claim, (path, place.id as u64), copies).await?;
+                claimed();
                 self.doubt(place.id, false);
                 return Ok(found);
             }

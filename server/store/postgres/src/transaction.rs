@@ -6,7 +6,7 @@
 
 use crate::batch::{Batch, Row};
 use crate::connection::Connection;
-use crate::doubt;
+use crate::doubt::{self, Look};
 use crate::outcome::Outcome;
 use crate::tables;
 use futures_util::future::try_join_all;
@@ -176,11 +176,11 @@ impl Appends {
         };
         let looking = async {
             match batch.waits {
-                true => doubt::look(connection, notices).await,
-                false => None,
+                true => doubt::ask(connection, notices).await,
+                false => Look::NoDoubt,
             }
         };
-        let (sent, ended, doubt) = if inserts.len() == 0 {
+        let (sent, ended, look) = if inserts.len() == 0 {
             tokio::join!(biased; opening, ending, looking)
         } else {
             let mut sent = opening.await;
@@ -189,12 +189,15 @@ impl Appends {
                     sent = noted(self.inserts(connection, (rows, batch.table), &name).await);
                 }
             }
-            let (ended, doubt) = tokio::join!(biased; ending, looking);
-            (sent, ended, doubt)
+            let (ended, look) = tokio::join!(biased; ending, looking);
+            (sent, ended, look)
         };
         match sent.and(ended) {
             Err(error) => Outcome::of(&error, is_committing.get()),
-            Ok(()) => match (doubt, connection.notices.since(notices)) {
+            Ok(()) => match (
+                look.doubt(connection).await,
+                connection.notices.since(notices),
+            ) {
                 (Some(doubt), _) => Outcome::Unknown(doubt.text().to_string()),
                 (None, Some(notice)) => Outcome::Unknown(format!("PostgreSQL: {notice}")),
                 (None, None) => Outcome::Kept,

@@ -39,6 +39,12 @@ AND NOT EXISTS (
   WHERE s.owner = $1 AND (s.epoch = ANY ($4::bigint[]) OR s.id = ANY ($5::bigint[]))
     AND NOT s.is_removed AND n.id IS NULL)";
 
+/// Of those, the segments of which nobody knows what they lack.
+const UNREAD: &str = "
+SELECT s.id FROM {s}.segment s LEFT JOIN unnest($2::bigint[]) AS n(id) ON n.id = s.id
+WHERE s.owner = $1 AND (s.epoch = ANY ($3::bigint[]) OR s.id = ANY ($4::bigint[]))
+  AND NOT s.is_removed AND n.id IS NULL LIMIT 1";
+
 pub enum Job {
     Append(Append),
     Settle(Vec<u64>, Answer<Vec<(u64, End)>>),
@@ -434,14 +440,21 @@ impl Writer {
         let columns: [&(dyn ToSql + Sync); 5] = [&epoch, &ids, &heads, &claims, &doubts];
         // Nobody breaks the connection any more.
         let ended = connection.soon(connection.execute(END, &columns)).await?;
-        match ended {
-            0 => Err(StoreError::Io(
-                "the database lacks records that were written to it, or the server's own row: it \
-                 was started again or replaced meanwhile; the next start sees what is there"
-                    .to_string(),
-            )),
-            _ => Ok(()),
+        if ended > 0 {
+            return Ok(());
         }
+        let columns: [&(dyn ToSql + Sync); 4] = [&epoch, &ids, &claims, &doubts];
+        let unread = connection.soon(connection.rows(UNREAD, &columns)).await?;
+        Err(StoreError::Io(match unread.first() {
+            Some(row) => format!(
+                "segment {} is this server's, and this server could not read it; its next owner \
+                 looks at what it has",
+                row.get::<_, i64>(0)
+            ),
+            None => "the database lacks records that were written to it, or the server's own row: \
+                     it was started again or replaced meanwhile; the next start sees what is there"
+                .to_string(),
+        }))
     }
 
     /// Lets the saver end.

@@ -11,6 +11,6 @@ mod process;
 pub use admin::{Admin, PORT, USER};
 pub use backup::Restored;
 pub use cluster::Cluster;
-pub use hung::HungSession;
+pub use hung::HungProcess;
 pub use pooler::Pooler;
 pub use process::Process;

@@ -2,7 +2,7 @@
 
 use crate::proxy::{Faults, Proxy};
 use crate::suite::Stopping;
-use interweave_postgres_cluster::{Cluster, HungSession, Pooler, USER};
+use interweave_postgres_cluster::{Cluster, HungProcess, Pooler, USER};
 use interweave_store::{End, Record, RecoveredSegment, SegmentStore, SharedAccess, StoreError};
 use interweave_store_postgres::{Options, PostgresStore, Pushed, SharedRules, Target};
 use interweave_store_suite::records::{create, other, releases, small, REMOVE};
@@ -11,9 +11,12 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{channel, TryRecvError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+/// The last statement of a session after a commit, while the settings are new.
+const ASKS_FOR_COPIES: &str = "%FROM pg_stat_replication WHERE % AND flush_lsn >= %";
 
 pub fn options(sockets: &Path, schema: &str) -> Options {
     let url = format!(
@@ -82,6 +85,7 @@ fn starts_and_ends_of_sessions() {
     a_settle_that_does_not_reach_the_standby_decides_nothing(&mut cluster);
     a_program_that_copies_the_log_is_not_a_standby(&mut cluster);
     commits_that_wait_for_no_standby_are_in_doubt(&mut cluster);
+    commits_wait_for_a_restored_setting(&mut cluster);
     rules_of_one_number_are_told_apart(&cluster);
     nobody_waits_for_a_session_that_hangs(&cluster);
     a_store_continues_after_a_restart_of_the_database(&mut cluster);
@@ -199,6 +203,36 @@ fn commits_that_wait_for_no_standby_are_in_doubt(cluster: &mut Cluster) {
     keep(&store, vec![small(1, 4, 0)]);
 }
 
+/// The setting is there again, and PostgreSQL's checkpointer has not put it into effect. A commit
+/// waits for nobody then.
+fn commits_wait_for_a_restored_setting(cluster: &mut Cluster) {
+    let names = "synchronous_standby_names";
+    let (store, _) = open(cluster, "restored");
+    keep(&store, vec![create(1, Synced), small(1, 1, 0)]);
+    cluster.pause_standby();
+    cluster.set(names, "''");
+    // It ends once the empty setting is in effect.
+    cluster
+        .admin()
+        .run("CREATE TABLE restored.waits_for_nobody ()");
+    let checkpointer = HungProcess::checkpointer(cluster.admin());
+    cluster.set(names, "'ANY 1 (standby1)'");
+    cluster.admin().run("DROP TABLE restored.waits_for_nobody");
+    let clock = "SELECT clock_timestamp()::text";
+    let before: String = cluster.admin().rows(clock, &[])[0].get(0);
+    let appended = append(&store, vec![small(1, 2, 0)], Synced);
+    let count = "SELECT count(*) FROM pg_stat_activity
+      WHERE query LIKE $1 AND query_start > $2::text::timestamptz";
+    let asked = || cluster.admin().rows(count, &[&ASKS_FOR_COPIES, &before]);
+    while asked()[0].get::<_, i64>(0) == 0 {
+        assert_eq!(appended.try_recv(), Err(TryRecvError::Empty), "one copy");
+    }
+    cluster.resume_standby();
+    assert_eq!(appended.recv().unwrap(), Ok(()));
+    drop(checkpointer);
+    keep(&store, vec![small(1, 3, 0)]);
+}
+
 /// The health's look is answered meanwhile, and breaks the connection.
 fn nobody_waits_for_a_session_that_hangs(cluster: &Cluster) {
     let ahead_s = Arc::new(AtomicU64::new(0));
@@ -210,8 +244,7 @@ fn nobody_waits_for_a_session_that_hangs(cluster: &Cluster) {
     });
     let (store, _) = PostgresStore::open(options).unwrap();
     keep(&store, vec![create(1, Synced), small(1, 1, 0)]);
-    let writers = "SHOW synchronous_standby_names";
-    let session = HungSession::of(cluster.admin(), writers);
+    let session = HungProcess::session(cluster.admin(), ASKS_FOR_COPIES);
     let hung = append(&store, vec![small(1, 2, 0)], Synced);
     let hung = loop {
         // As if half of a minute had passed.

@@ -130,6 +130,7 @@ fn a_store_that_servers_share() {
     a_lease_is_renewed_on_the_standby(&mut cluster);
     a_renewal_whose_wait_is_cancelled_is_none(&mut cluster);
     given::a_server_with_a_claim_in_doubt_does_not_end_in_order(&mut cluster);
+    given::a_server_that_doubts_the_claim_of_a_whole_segment_ends_in_order(&mut cluster);
     a_start_has_patience_with_its_first_look_for_shared_rules(&mut cluster);
     roll::a_missing_standby_is_told(&cluster);
 }
