@@ -164,8 +164,11 @@ test("a page says that the segment's server is gone, and follows the next", limi
 test("a page without a connection shows the blocks that it has", limits, async () => {
   await start();
   const segment = await counted(await client(one.url), "/apart");
-  await segment.write(() => void (segment.allocate(t.int, { name: "m" }).value = 70));
   const page = await view(one, "/apart?block=n");
+  await shows(page, 1);
+  // It is not painted for a second, so it has the next version before it can show it.
+  await page.evaluate(() => void (window.requestAnimationFrame = () => 0));
+  await segment.write(() => void (segment.allocate(t.int, { name: "m" }).value = 70));
   await said(page, "connected · version 2,");
   await one.kill();
   await said(page, /^Connection lost for .* · shown: version 2, .* old$/);

@@ -156,23 +156,35 @@ class LivePage implements Page {
     for await (const version of this.segment) {
       await nextFrame();
       if (this.isClosed) return;
-      await this.segment
-        .read(() => this.update(this.segment.version || version), { timeoutMs: 2000 })
-        .catch(passing);
+      await this.look(version);
     }
   }
 
   show(target: Target): void {
     this.target = target;
+    void this.look(0);
+  }
+
+  /** Shows the newest version that can be had. `version` is one that the segment has had. */
+  private async look(version: number): Promise<void> {
     const { segment } = this;
+    const isConnected = () => this.client.isConnected && segment.isConnected;
     const read = () =>
-      void segment.read(() => this.update(segment.version), { timeoutMs: 2000 }).catch(passing);
-    if (this.client.isConnected && segment.isConnected) return read();
+      segment.read(() => this.update(segment.version || version), { timeoutMs: 2000 });
+    if (isConnected()) {
+      try {
+        return await read();
+      } catch (error) {
+        passing(error);
+        if (isConnected() || this.isClosed) return;
+      }
+    }
     // There is only this copy, and the header says how old it is.
     const bound = segment.coherence;
     segment.coherence = Coherence.none;
-    read();
+    const shown = read();
     segment.coherence = bound;
+    await shown.catch(passing);
   }
 
   toggle(): void {
