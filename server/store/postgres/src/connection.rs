@@ -77,6 +77,7 @@ impl Connection {
         let idle = idle.map_or(IDLE, |idle| idle.clamp(LEAST_IDLE, IDLE));
         let mut connection = Connection::open_for(&options.target, idle).await?;
         connection.wants_standby = !options.is_alone;
+        connection.reloads = Reloads::by(&options.now);
         Ok(connection)
     }
 

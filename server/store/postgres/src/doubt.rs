@@ -13,8 +13,8 @@
 use crate::checks::IS_STANDBY;
 use crate::connection::Connection;
 use crate::outcome;
-use interweave_store::StoreError;
-use std::sync::{Mutex, PoisonError};
+use interweave_store::{NowFn, StoreError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_postgres::{SimpleQueryMessage, SimpleQueryRow};
 
@@ -61,12 +61,27 @@ impl Doubt {
 
 /// When a session took its settings over, and since when that is known. Threads share it.
 #[derive(Default)]
-pub struct Reloads(Mutex<Option<(String, Instant)>>);
+pub struct Reloads {
+    /// None: of a session that does not last, all settings are new.
+    clock: Option<NowFn>,
+    last: Mutex<Option<(String, Instant)>>,
+}
 
 impl Reloads {
+    pub fn by(clock: &NowFn) -> Reloads {
+        Reloads {
+            clock: Some(Arc::clone(clock)),
+            last: Mutex::default(),
+        }
+    }
+
     /// Returns whether the checkpointer may not have put the settings into effect yet.
-    fn are_recent(&self, loaded: &str, now: Instant) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn are_recent(&self, loaded: &str) -> bool {
+        let Some(clock) = &self.clock else {
+            return true;
+        };
+        let now = clock();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.as_ref().is_none_or(|(known, _)| known != loaded) {
             *last = Some((loaded.to_string(), now));
         }
@@ -111,7 +126,7 @@ fn look_at(connection: &Connection, settings: Option<&SimpleQueryRow>) -> Look {
     if copies_wanted(text(0)) == 0 {
         return Look::Doubt(Doubt::Alone);
     }
-    match connection.reloads.are_recent(text(1), Instant::now()) {
+    match connection.reloads.are_recent(text(1)) {
         true => Look::Until(text(2).to_string()),
         false => Look::NoDoubt,
     }
@@ -180,6 +195,7 @@ fn copies_wanted(names: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
     fn a_setting_says_how_many_copies_it_wants() {
@@ -202,13 +218,20 @@ mod tests {
 
     #[test]
     fn settings_are_recent_for_a_while_after_a_session_took_them_over() {
-        let (reloads, begin) = (Reloads::default(), Instant::now());
-        let almost = UNSETTLED - Duration::from_millis(1);
-        assert!(reloads.are_recent("one", begin), "a new session");
-        assert!(reloads.are_recent("one", begin + almost));
-        assert!(!reloads.are_recent("one", begin + UNSETTLED));
-        assert!(reloads.are_recent("two", begin + UNSETTLED));
-        assert!(reloads.are_recent("two", begin + UNSETTLED + almost));
-        assert!(!reloads.are_recent("two", begin + 2 * UNSETTLED));
+        let (begin, passed_ms) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+        let of_clock = Arc::clone(&passed_ms);
+        let clock: NowFn =
+            Arc::new(move || begin + Duration::from_millis(of_clock.load(Ordering::Relaxed)));
+        let (reloads, unsettled_ms) = (Reloads::by(&clock), UNSETTLED.as_millis() as u64);
+        let are_recent = |loaded: &str, ms: u64| {
+            passed_ms.store(ms, Ordering::Relaxed);
+            reloads.are_recent(loaded)
+        };
+        assert!(are_recent("one", 0), "a new session");
+        assert!(are_recent("one", unsettled_ms - 1));
+        assert!(!are_recent("one", unsettled_ms));
+        assert!(are_recent("two", unsettled_ms));
+        assert!(are_recent("two", 2 * unsettled_ms - 1));
+        assert!(!are_recent("two", 2 * unsettled_ms));
     }
 }

@@ -99,6 +99,17 @@ pub fn begin(waits: bool) -> String {
     )
 }
 
+/// Begins the transaction of a batch, which has that name.
+fn begin_of(batch: &Batch, idle: Duration, name: &str) -> String {
+    let begin = begin(batch.waits);
+    let mut begin = format!("{begin}; SET LOCAL interweave.transaction TO '{name}'");
+    if batch.bytes() > SMALL_BYTES {
+        let idle_ms = (idle + ARRIVAL).as_millis();
+        begin += &format!("; SET LOCAL idle_in_transaction_session_timeout TO {idle_ms}");
+    }
+    begin
+}
+
 /// A name that no other transaction of the process has.
 fn new_name() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -139,12 +150,7 @@ impl Appends {
         let mut inserts = cut(&batch.rows).into_iter();
         let first = inserts.next().unwrap_or(&[]);
         let client = &connection.client;
-        let begin = begin(batch.waits);
-        let mut begin = format!("{begin}; SET LOCAL interweave.transaction TO '{name}'");
-        if batch.bytes() > SMALL_BYTES {
-            let idle_ms = (connection.idle + ARRIVAL).as_millis();
-            begin += &format!("; SET LOCAL idle_in_transaction_session_timeout TO {idle_ms}");
-        }
+        let begin = begin_of(batch, connection.idle, &name);
         let (has_failed, is_committing) = (Cell::new(false), Cell::new(false));
         let noted = |result: Result<(), Error>| {
             has_failed.set(has_failed.get() || result.is_err());
