@@ -4,6 +4,7 @@
 //! finding with something to mend as its error.
 
 use crate::connection::Connection;
+use crate::doubt::copies_wanted;
 use crate::schema;
 use crate::store::Options;
 use crate::target::Target;
@@ -92,6 +93,9 @@ const NAME_NO_RECEIVER: &str =
      copy the log, as pg_receivewal and pg_basebackup do, do not count as standbys";
 const ATTACH_A_STANDBY: &str =
     "start it, or start the server with --store-alone, which keeps one copy";
+const ATTACH_ALL: &str =
+    "start the others, or change the number, or start the server with --store-alone, which keeps \
+     one copy";
 const WAIT_FOR_COMMITS: &str =
     "write `synchronous_commit = on` into postgresql.conf, or ALTER ROLE ... RESET \
      synchronous_commit";
@@ -285,7 +289,8 @@ async fn standby_names(connection: &Connection, is_alone: bool) -> Result<Checke
 }
 
 pub async fn standby(connection: &Connection, named: &str) -> Result<Checked, StoreError> {
-    if named.trim().is_empty() {
+    let wanted = i64::from(copies_wanted(named));
+    if wanted == 0 {
         let found = "no standby is synchronous";
         return Ok(Checked::wrong(STANDBY, found, NAME_A_STANDBY));
     }
@@ -296,8 +301,14 @@ pub async fn standby(connection: &Connection, named: &str) -> Result<Checked, St
     );
     let row = connection.one(&counts, &[]).await?;
     let [standbys, synced, unknown]: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
-    Ok(if standbys > 0 {
+    Ok(if standbys >= wanted {
         Checked::ok(STANDBY, "a synchronous standby is attached")
+    } else if standbys > 0 {
+        let found = format!(
+            "`synchronous_standby_names = '{named}'` makes each commit wait for {wanted} \
+             standbys, and {standbys} is attached"
+        );
+        Checked::wrong(STANDBY, found, ATTACH_ALL)
     } else if synced > 0 {
         let found = "what is attached only copies the log, and cannot become the primary";
         Checked::wrong(STANDBY, found, NAME_NO_RECEIVER)

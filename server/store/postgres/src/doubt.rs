@@ -21,6 +21,8 @@ use tokio_postgres::{SimpleQueryMessage, SimpleQueryRow};
 /// The names, when this session took its settings over, and an end of the log with the commit.
 const SETTINGS: &str = "SELECT current_setting('synchronous_standby_names'), pg_conf_load_time(), \
                         pg_current_wal_flush_lsn()";
+const UNSEEN: &str =
+    "this role may not see the standbys any more; run `GRANT pg_read_all_stats TO` it";
 const NOBODY: &str = "synchronous_standby_names was emptied, so that commits wait for no standby \
                       any more; name one again";
 /// The checkpointer has put settings into effect after this time. It looks at them between the
@@ -34,6 +36,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 pub enum Doubt {
     /// No standby is named any more.
     Alone,
+    /// The role has no right to see what the standbys have.
+    Unseen,
     /// PostgreSQL's words, or why it could not be asked.
     Said(String),
 }
@@ -43,6 +47,7 @@ impl Doubt {
     pub fn error(&self, text: &str) -> StoreError {
         match self {
             Doubt::Alone => StoreError::Alone(format!("{text}: {NOBODY}")),
+            Doubt::Unseen => StoreError::Alone(format!("{text}: {UNSEEN}")),
             Doubt::Said(why) => StoreError::Io(format!("{text}: {why}")),
         }
     }
@@ -50,6 +55,7 @@ impl Doubt {
     pub fn text(&self) -> &str {
         match self {
             Doubt::Alone => NOBODY,
+            Doubt::Unseen => UNSEEN,
             Doubt::Said(why) => why,
         }
     }
@@ -143,13 +149,12 @@ impl Look {
     }
 }
 
-/// Waits until as many standbys have the log as the setting wants, as a commit does that waits. A
-/// role that may not see the standbys, which no server has, believes the commit.
+/// Waits until as many standbys have the log as the setting wants, as a commit does that waits.
 async fn wait_for_copies(connection: &Connection, end: &str) -> Option<Doubt> {
     let copies = format!(
-        "SELECT current_setting('synchronous_standby_names'), (SELECT count(*) \
-         FROM pg_stat_replication \
-         WHERE {IS_STANDBY} AND flush_lsn >= '{end}' OR sync_state IS NULL)"
+        "SELECT current_setting('synchronous_standby_names'), \
+           count(*) FILTER (WHERE {IS_STANDBY} AND flush_lsn >= '{end}'), \
+           count(*) FILTER (WHERE sync_state IS NULL) FROM pg_stat_replication"
     );
     let mut pause = FIRST_PAUSE;
     loop {
@@ -162,8 +167,12 @@ async fn wait_for_copies(connection: &Connection, end: &str) -> Option<Doubt> {
         if wanted == 0 {
             return Some(Doubt::Alone);
         }
-        if text(1).parse().is_ok_and(|have: u32| have >= wanted) {
+        let count = |at: usize| text(at).parse().unwrap_or(0);
+        if count(1) >= wanted {
             return None;
+        }
+        if count(2) > 0 {
+            return Some(Doubt::Unseen);
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -179,7 +188,7 @@ fn first(messages: &[SimpleQueryMessage]) -> Option<&SimpleQueryRow> {
 
 /// How many standbys a commit waits for: `FIRST n (...)`, `ANY n (...)`, `n (...)`, or names alone,
 /// of which it is one.
-fn copies_wanted(names: &str) -> u32 {
+pub fn copies_wanted(names: &str) -> u32 {
     if names.trim().is_empty() {
         return 0;
     }

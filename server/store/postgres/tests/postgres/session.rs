@@ -16,11 +16,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The last statement of a session after a commit, while the settings are new.
-const ASKS_FOR_COPIES: &str = "%FROM pg_stat_replication WHERE % AND flush_lsn >= %";
+const ASKS_FOR_COPIES: &str = "% flush_lsn >= % FROM pg_stat_replication";
 
 pub fn options(sockets: &Path, schema: &str) -> Options {
+    options_of(USER, sockets, schema)
+}
+
+fn options_of(role: &str, sockets: &Path, schema: &str) -> Options {
     let url = format!(
-        "postgres:///postgres?user={USER}&host={}&schema={schema}",
+        "postgres:///postgres?user={role}&host={}&schema={schema}",
         sockets.display()
     );
     Options::new(Target::parse(&url).unwrap())
@@ -86,6 +90,7 @@ fn starts_and_ends_of_sessions() {
     a_program_that_copies_the_log_is_not_a_standby(&mut cluster);
     commits_that_wait_for_no_standby_are_in_doubt(&mut cluster);
     commits_wait_for_a_restored_setting(&mut cluster);
+    commits_that_a_role_cannot_check_are_in_doubt(&cluster);
     rules_of_one_number_are_told_apart(&cluster);
     nobody_waits_for_a_session_that_hangs(&cluster);
     a_store_continues_after_a_restart_of_the_database(&mut cluster);
@@ -110,6 +115,9 @@ fn a_start_names_what_is_wrong(cluster: &Cluster) {
     cluster.set("synchronous_standby_names", "'nobody'");
     let text = refusal(of_primary());
     assert!(text.contains("none is attached"), "{text}");
+    cluster.set("synchronous_standby_names", "'2 (standby1, standby2)'");
+    let text = refusal(of_primary());
+    assert!(text.contains("2 standbys, and 1 is attached"), "{text}");
     cluster.set("synchronous_standby_names", "'ANY 1 (standby1)'");
     for (name, line) in [
         ("fsync", "`fsync = on`"),
@@ -231,6 +239,26 @@ fn commits_wait_for_a_restored_setting(cluster: &mut Cluster) {
     assert_eq!(appended.recv().unwrap(), Ok(()));
     drop(checkpointer);
     keep(&store, vec![small(1, 3, 0)]);
+}
+
+/// A role that could see the standbys when the store was opened.
+fn commits_that_a_role_cannot_check_are_in_doubt(cluster: &Cluster) {
+    let run = |statement: &str| cluster.admin().run(statement);
+    run("CREATE ROLE watcher LOGIN; GRANT CREATE ON DATABASE postgres TO watcher");
+    run("GRANT pg_read_all_stats TO watcher");
+    let options = options_of("watcher", cluster.sockets(), "watched");
+    let (store, _) = PostgresStore::open(options).unwrap();
+    keep(&store, vec![create(1, Synced), small(1, 1, 0)]);
+    run("REVOKE pg_read_all_stats FROM watcher");
+    let doubted = append(&store, vec![small(1, 2, 0)], Synced).recv().unwrap();
+    assert!(
+        matches!(doubted, Err(StoreError::Unknown(_))),
+        "{doubted:?}"
+    );
+    let error = end(&store, 1).unwrap_err().to_string();
+    assert!(error.contains("GRANT pg_read_all_stats"), "{error}");
+    run("GRANT pg_read_all_stats TO watcher");
+    assert_eq!(end(&store, 1), Ok(at(2)));
 }
 
 /// The health's look is answered meanwhile, and breaks the connection.
