@@ -88,7 +88,8 @@ impl Engine {
     }
 
     /// Makes sure that a release stays rolled back once the client was told so. The session may not
-    /// send it again, and a connection that might still carry it is closed.
+    /// send it again, and a connection that might still carry it is closed. The client has given
+    /// the lock up with the release.
     fn never_commit(&mut self, at: At, r: &AskedRelease) {
         let Some(number) = self.wire.find_session(&r.session_hash) else {
             return;
@@ -100,6 +101,20 @@ impl Engine {
         *through = r.sequence.max(*through);
         if let Some(older) = session.connection.filter(|c| *c != at.connection) {
             self.wire.close(older);
+        }
+        self.end_lock_of(number, r.segment);
+    }
+
+    /// The session does not hold the writer lock of the segment any more, unless a release under it
+    /// is on its way.
+    fn end_lock_of(&mut self, session: u64, segment: u32) {
+        let Some(s) = self.segments.if_still_there(segment) else {
+            return;
+        };
+        let held = s.lock.writer_hold(session).filter(|_| !s.committing);
+        if let Some((fence, _)) = held {
+            s.lock.release(session, fence);
+            self.grant_waiting(segment);
         }
     }
 }

@@ -149,6 +149,30 @@ fn store_18_whoever_asks_what_became_of_a_release_in_doubt_waits() {
     assert!(resolved.committed);
 }
 
+/// [LOCK-9]
+#[test]
+fn store_18_a_release_that_is_not_there_leaves_no_lock() {
+    let mut world = World::new(true);
+    let segment = world.clients(2, Durability::Synced);
+    let session = session_of(1);
+    let (_, id) = in_doubt(&mut world, segment);
+    let waiting = world.send(2, acquire_writer(segment, 60_000));
+    world.engine.disconnected(world.now_ns(), 1);
+    world.hello(3);
+    world.open(3, "/list", Durability::Synced);
+    let resolve = Request::ResolveRelease(ResolveRelease {
+        segment,
+        session,
+        sequence: 1,
+    });
+    let resolving = world.send(3, resolve);
+    let end = at(&world, 0);
+    settle(&mut world, Ok(vec![(id, end)]));
+    let resolved: ReleaseResolved = world.answer(resolving).body();
+    assert!(!resolved.committed);
+    assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
+}
+
 /// A session that lost its connection and asks for the lock again has given its grant up.
 #[test]
 fn store_18_a_session_does_not_wait_for_its_own_release_that_is_not_there() {

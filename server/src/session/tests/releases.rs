@@ -153,6 +153,21 @@ fn lock_9_after_a_reconnect_the_answer_is_committed_or_rolled_back_for_good() {
     world.lock(2, segment);
 }
 
+/// The client gave it up with the release, and would wait for itself.
+#[test]
+fn lock_9_a_release_that_is_rolled_back_leaves_no_lock() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let session = session_of(1);
+    world.lock(1, segment);
+    let waiting = world.send(2, acquire_writer(segment, 60_000));
+    world.hello(3);
+    world.open(3, "/list", Durability::Memory);
+    let resolved: ReleaseResolved = world.ask(3, resolve(segment, session, 1)).body();
+    assert!(!resolved.committed);
+    assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
+}
+
 #[test]
 fn lock_7_several_segments_are_released_together_or_not_at_all() {
     let mut world = World::new(false);
