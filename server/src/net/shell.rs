@@ -732,6 +732,9 @@ impl Shell {
     /// and clients are told.
     pub async fn stop(&self) -> Result<(), StoreError> {
         self.stopping.set(true);
+        if let Some(store) = &*self.store.borrow() {
+            store.hurry();
+        }
         self.event(|engine, now_ns| engine.stop(now_ns));
         self.idle().await;
         self.event(|engine, now_ns| engine.save_and_part(now_ns));

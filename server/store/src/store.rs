@@ -189,6 +189,10 @@ pub trait SegmentStore: Send {
         self.status().stopped
     }
 
+    /// The owner is about to close the store, and waits for what it has asked. From now on the
+    /// store gives up whoever does not answer, also if nobody else answers.
+    fn hurry(&self) {}
+
     /// Ends the store after all that was asked before. `clean` says that every segment that has
     /// anything unsaved was checkpointed: recovery then knows that nothing was lost.
     fn close(self: Box<Self>, clean: bool) -> Result<(), StoreError>;

@@ -19,6 +19,7 @@ mod random;
 mod relaying;
 mod releases;
 mod removing;
+mod resolving;
 mod segments;
 mod sessions;
 mod situations;

@@ -93,6 +93,9 @@ const NAME_NO_RECEIVER: &str =
      copy the log, as pg_receivewal and pg_basebackup do, do not count as standbys";
 const ATTACH_A_STANDBY: &str =
     "start it, or start the server with --store-alone, which keeps one copy";
+const NAME_NOBODY: &str =
+    "write `synchronous_standby_names = ''` into postgresql.conf, because commits wait for a \
+     standby that is named, also with --store-alone";
 const ATTACH_ALL: &str =
     "start the others, or change the number, or start the server with --store-alone, which keeps \
      one copy";
@@ -121,11 +124,8 @@ pub async fn check(connection: &Connection, is_alone: bool) -> Result<(), StoreE
 /// Checks again what may change while a connection lasts.
 pub async fn look_again(connection: &Connection, is_alone: bool) -> Result<(), StoreError> {
     check_rights(connection).await?;
-    if is_alone {
-        return Ok(());
-    }
     let named = setting(connection, STANDBY_SETTING).await?;
-    standby(connection, &named).await?.result()
+    of_standby(connection, &named, is_alone).await?.result()
 }
 
 /// Refuses a role that may not update the table which each append updates first.
@@ -143,6 +143,26 @@ pub async fn check_rights(connection: &Connection) -> Result<(), StoreError> {
 
 /// Connects again, with the checks of a reconnection.
 pub async fn connect(options: &Options, timelines: &Timelines) -> Result<Connection, StoreError> {
+    let (connection, checked) = connect_and_check(options, timelines).await?;
+    checked.map(|()| connection)
+}
+
+/// The same, to look at a primary which may have no standby.
+pub async fn connect_to_look(
+    options: &Options,
+    timelines: &Timelines,
+) -> Result<Connection, StoreError> {
+    let (connection, checked) = connect_and_check(options, timelines).await?;
+    match checked {
+        Ok(()) | Err(StoreError::Alone(_)) => Ok(connection),
+        Err(error) => Err(error),
+    }
+}
+
+async fn connect_and_check(
+    options: &Options,
+    timelines: &Timelines,
+) -> Result<(Connection, Result<(), StoreError>), StoreError> {
     let connection = Connection::of(options).await?;
     let served = options.target.first.get();
     let checking = check_again(&connection, options.is_alone, timelines);
@@ -150,7 +170,7 @@ pub async fn connect(options: &Options, timelines: &Timelines) -> Result<Connect
     if matches!(checked, Err(StoreError::Away(_))) {
         options.target.first.pass_over(served);
     }
-    checked.map(|()| connection)
+    Ok((connection, checked))
 }
 
 async fn check_again(
@@ -268,10 +288,7 @@ async fn database(connection: &Connection, is_alone: bool) -> Result<Vec<Checked
         _ => Checked::wrong("read-write", found, LET_IT_WRITE),
     });
     let named = setting(STANDBY_SETTING);
-    all.push(match is_alone {
-        true => Checked::ok(STANDBY, "none is wanted: the store has one copy"),
-        false => standby(connection, named).await?,
-    });
+    all.push(of_standby(connection, named, is_alone).await?);
     Ok(all)
 }
 
@@ -285,6 +302,23 @@ async fn standby_names(connection: &Connection, is_alone: bool) -> Result<Checke
             Checked::wrong(STANDBY_NAMES, found, NAME_NO_RECEIVER)
         }
         false => Checked::ok(STANDBY_NAMES, "each synchronous standby has its name"),
+    })
+}
+
+/// `is_alone`: no standby is wanted. PostgreSQL waits all the same for one that is named.
+async fn of_standby(
+    connection: &Connection,
+    named: &str,
+    is_alone: bool,
+) -> Result<Checked, StoreError> {
+    if is_alone && named.trim().is_empty() {
+        let found = "none is wanted: the store has one copy";
+        return Ok(Checked::ok(STANDBY, found));
+    }
+    let checked = standby(connection, named).await?;
+    Ok(match checked.mend.is_some() && is_alone {
+        true => Checked::wrong(STANDBY, checked.found, NAME_NOBODY),
+        false => checked,
     })
 }
 

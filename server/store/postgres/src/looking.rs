@@ -161,11 +161,7 @@ impl Looker {
         let is_open = open.as_ref().is_some_and(|(c, _)| !c.is_closed());
         if !is_open {
             *open = None;
-            let looks = Options {
-                is_alone: true,
-                ..self.options.clone()
-            };
-            let connection = checks::connect(&looks, &self.shared.timelines).await?;
+            let connection = checks::connect_to_look(&self.options, &self.shared.timelines).await?;
             let page = connection.soon(connection.prepare(pages::PAGE)).await?;
             *open = Some((connection, page));
         }

@@ -34,20 +34,26 @@ pub async fn look_out(options: &Options, shared: &Shared) {
             Ok(looked) => {
                 connection = Some(looked);
                 shared.saw(Ok(()));
-                break_overdue(shared);
+                break_overdue(shared, "others were answered; is a proxy in between?");
             }
-            Err(error) => shared.saw(Err(error)),
+            Err(error) => {
+                shared.saw(Err(error));
+                if shared.is_hurried() {
+                    break_overdue(shared, "the server stops");
+                }
+            }
         }
     }
 }
 
-/// The database answers, and has its standby. Whoever still waits for it waits for nothing.
-fn break_overdue(shared: &Shared) {
+/// Whoever has waited for too long waits for nothing, where the database answers and has its
+/// standby, or where the server stops.
+fn break_overdue(shared: &Shared, meanwhile: &str) {
     let broken = shared.waits.break_overdue(shared.now());
     if broken > 0 {
         shared.note(&StoreError::Away(format!(
             "{broken} connections to PostgreSQL were broken because a transaction had no answer \
-             for too long, while others were answered; is a proxy in between?"
+             for too long, while {meanwhile}"
         )));
     }
 }

@@ -6,6 +6,7 @@ use crate::timelines::Timelines;
 use crate::waits::{Wait, Waits};
 use interweave_store::{Full, NowFn, StoreError, StoreStatus};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ pub struct Shared {
     now: NowFn,
     pub timelines: Timelines,
     pub waits: Waits,
+    is_hurried: AtomicBool,
 }
 
 impl Shared {
@@ -35,6 +37,7 @@ impl Shared {
             now,
             timelines: Timelines::new(timeline),
             waits: Waits::default(),
+            is_hurried: AtomicBool::new(false),
         }
     }
 
@@ -45,6 +48,15 @@ impl Shared {
     /// Somebody waits for an answer on that connection from now on, and no longer than that.
     pub fn wait(&self, connection: &Connection, longest: Duration) -> Wait<'_> {
         self.waits.until(self.now() + longest, connection)
+    }
+
+    /// The store is about to be closed: nobody waits any more for a database that does not answer.
+    pub fn hurry(&self) {
+        self.is_hurried.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_hurried(&self) -> bool {
+        self.is_hurried.load(Ordering::Relaxed)
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Told> {

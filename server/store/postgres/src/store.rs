@@ -304,6 +304,10 @@ impl SegmentStore for PostgresStore {
         }
     }
 
+    fn hurry(&self) {
+        self.shared.hurry();
+    }
+
     fn close(self: Box<Self>, clean: bool) -> Result<(), StoreError> {
         let PostgresStore {
             jobs,

@@ -4,6 +4,7 @@ use crate::shared::Shared;
 use interweave_store::panics::caught;
 use interweave_store::StoreError;
 use std::future::Future;
+use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Runtime};
@@ -21,11 +22,25 @@ pub fn begin<F: Future<Output = ()>>(
     work: impl FnOnce() -> F + Send + 'static,
 ) -> Result<JoinHandle<()>, StoreError> {
     let shared = Arc::clone(shared);
+    let (give, given) = channel::<Runtime>();
     let run = move || {
+        let Ok(event_loop) = given.recv() else {
+            return;
+        };
         if let Err(text) = caught(move || event_loop.block_on(work())) {
             shared.stop(&StoreError::Ended(text));
         }
     };
-    let begun = thread::Builder::new().name(name.to_string()).spawn(run);
-    begun.map_err(|error| StoreError::Io(format!("a thread of the store: {error}")))
+    match thread::Builder::new().name(name.to_string()).spawn(run) {
+        Ok(thread) => {
+            // The thread waits for it.
+            let _ = give.send(event_loop);
+            Ok(thread)
+        }
+        Err(error) => {
+            // The caller may be in an event loop itself, where none may be dropped otherwise.
+            event_loop.shutdown_background();
+            Err(StoreError::Io(format!("a thread of the store: {error}")))
+        }
+    }
 }

@@ -109,12 +109,16 @@ fn a_start_names_what_is_wrong(cluster: &Cluster) {
         text.contains("synchronous_standby_names = 'ANY 1 (standby1)'"),
         "{text}"
     );
-    let mut alone = of_primary();
-    alone.is_alone = true;
-    drop(PostgresStore::open(alone).unwrap());
+    let alone = || Options {
+        is_alone: true,
+        ..of_primary()
+    };
+    drop(PostgresStore::open(alone()).unwrap());
     cluster.set("synchronous_standby_names", "'nobody'");
     let text = refusal(of_primary());
     assert!(text.contains("none is attached"), "{text}");
+    let text = refusal(alone());
+    assert!(text.contains("also with --store-alone"), "{text}");
     cluster.set("synchronous_standby_names", "'2 (standby1, standby2)'");
     let text = refusal(of_primary());
     assert!(text.contains("2 standbys, and 1 is attached"), "{text}");
