@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <tuple>
+#include <vector>
+
 #include "coherence/adaptation.h"
 
 namespace iw::coherence {
@@ -47,6 +51,9 @@ TEST(Full, Coh1NeedsTheNewestDuringTheAcquire) {
   Knowledge earlier = just_asked(5, 5);
   earlier.newest_as_of_ns = began_ns - 1;
   EXPECT_FALSE(recent({Model::FULL, 0}, earlier));
+  Knowledge at_once = just_asked(5, 5);  // the request was sent at the acquire's first moment
+  at_once.newest_as_of_ns = began_ns;
+  EXPECT_TRUE(recent({Model::FULL, 0}, at_once));
 }
 
 TEST(Full, Fresh3AcceptsAPromiseWhileTheServerIsHeard) {
@@ -56,6 +63,13 @@ TEST(Full, Fresh3AcceptsAPromiseWhileTheServerIsHeard) {
   copy.heard_ns -= 1;
   EXPECT_FALSE(recent({Model::FULL, 0}, copy));
   EXPECT_FALSE(recent({Model::FULL, 0}, watched(5, 6)));
+}
+
+TEST(Full, Fresh3TheServersVoiceAloneIsNoPromise) {
+  Knowledge copy = copy_at(5, 5);
+  copy.heard_ns = now_ns;
+  EXPECT_FALSE(recent({Model::FULL, 0}, copy));
+  EXPECT_FALSE(recent({Model::TEMPORAL, 1}, copy));
 }
 
 TEST(Full, APromiseAboutAWeakerBoundDoesNotCount) {
@@ -153,6 +167,21 @@ TEST(Adaptation, Poll1EndsAfterThreeNotificationsWithoutAnAcquire) {
   EXPECT_TRUE(adaptation.wants_subscription());
   adaptation.notified();
   EXPECT_FALSE(adaptation.wants_subscription());
+}
+
+// Simulations know states again by their descriptions.
+TEST(Adaptation, StatesThatDifferInOneThingAreToldApart) {
+  std::vector<Adaptation> states(4);
+  states[1].asked(true);
+  states[2].notified();
+  for (int round = 0; round < 3; ++round) states[3].asked(true);
+  std::set<std::tuple<int, int, bool>> seen;
+  for (const Adaptation& state : states) {
+    state.describe([&seen](int up_to_date, int notified, bool wants) {
+      EXPECT_TRUE(seen.emplace(up_to_date, notified, wants).second);
+    });
+  }
+  EXPECT_EQ(seen.size(), states.size());
 }
 
 }  // namespace
