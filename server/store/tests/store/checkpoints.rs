@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use interweave_store::{EmbeddedStore, Options, SegmentStore, StoreError};
+use bytes::Bytes;
+use interweave_store::{EmbeddedStore, Options, Piece, SegmentStore, StoreError};
 use interweave_wire::protocol::Durability::{Memory, Synced};
 use interweave_wire::protocol::{LogBody, VersionStamp};
 
 use crate::model::{
-    append, append_now, checkpoint, close, create, diff, open, other, release, scratch, small,
-    versions, REMOVE,
+    append, append_now, checkpoint, checkpoint_in_pieces, close, create, diff, open, other,
+    release, scratch, small, versions, REMOVE,
 };
 use crate::records::{files, head_bytes, logs, spans};
 
@@ -263,6 +264,31 @@ fn idle_segments_that_hold_the_log_are_overdue() {
     save(&store, 1, 0).unwrap();
     assert_eq!(store.overdue(), [] as [u64; 0]);
     assert!(logs(dir.path()).len() <= 2);
+}
+
+#[test]
+fn of_segments_that_hold_the_same_file_the_one_with_the_smallest_checkpoint_is_overdue_first() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, (1..=3).map(|id| create(id, Synced)).collect()).unwrap();
+    // all of its pieces count
+    let pieces = [3000, 900].map(|bytes| Piece {
+        diff: diff(1, 0, bytes),
+        ages: Bytes::new(),
+    });
+    checkpoint_in_pieces(&store, 1, at(1, 0), pieces.to_vec()).unwrap();
+    let whole = checkpoint(&store, 2, at(1, 0), diff(2, 0, 2000));
+    whole.recv().unwrap().unwrap();
+    let both = (1..=2).map(|id| release(id, 1, diff(id, 1, 9))).collect();
+    append_now(&store, both).unwrap();
+    let mut version = 0;
+    while store.overdue().is_empty() {
+        releases(&store, 3, version + 1, version + 3);
+        version += 3;
+        save(&store, 3, version).unwrap();
+        assert!(logs(dir.path()).len() <= 8, "the log is bounded");
+    }
+    assert_eq!(store.overdue(), [2, 1]);
 }
 
 #[test]

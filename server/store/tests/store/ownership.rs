@@ -25,6 +25,16 @@ fn a_directory_of_other_files_is_not_taken_for_a_store() {
 }
 
 #[test]
+fn a_new_disk_and_hidden_files_are_taken_for_an_empty_directory() {
+    for name in ["lost+found", ".snapshot"] {
+        let dir = scratch();
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+        let opened = EmbeddedStore::open(dir.path(), small());
+        assert!(opened.is_ok(), "{name}: {:?}", opened.err());
+    }
+}
+
+#[test]
 fn a_second_owner_is_refused_while_the_first_lives_and_epochs_grow() {
     let dir = scratch();
     let (first, _) = open(dir.path());
