@@ -409,6 +409,7 @@ TEST(Conversation, Gone1AndOpen2ARemovedSegmentIsClosedBeforeTheNextOpening) {
     Talk talk;
     talk.machine().listen(true);
     (void)talk.ticked();
+    (void)talk.was_woken();
     if (is_told) {
       talk.answered({}, {.type = message_type::SEGMENT_GONE, .is_notification = true}, 1);
     } else {  // it was not listened for yet
@@ -522,6 +523,7 @@ TEST(Conversation, Open2TheCloseOfALostSegmentWaitsForAMessageThatAnotherThreadS
   ASSERT_TRUE(is_one(taken, Kind::subscribe));
   talk.machine().vanish(0, talk.effects());
   EXPECT_TRUE(talk.messages().empty());
+  (void)talk.was_woken();
   talk.said(taken.front(), Said::sent);
   EXPECT_TRUE(talk.was_woken());
   ASSERT_TRUE(talk.machine().must_close());
@@ -575,6 +577,16 @@ TEST(Conversation, TheLibrarysThreadIsWokenByAnOpeningAndByAPromiseOfTheWrongMod
   EXPECT_TRUE(talk.was_woken());
 }
 
+TEST(Conversation, TheLibrarysThreadIsWokenForAChangeAndForAnUnusedStrictLock) {
+  Talk talk;
+  talk.machine().listen(true);
+  (void)talk.was_woken();
+  talk.answered({}, {.type = message_type::NOT_RECENT, .is_notification = true, .number = 3}, 1);
+  EXPECT_TRUE(talk.was_woken());
+  talk.machine().strict_unused(talk.effects());
+  EXPECT_TRUE(talk.was_woken());
+}
+
 TEST(Conversation, Lock3ARenewalWithoutMemoryIsSentByTheNextTick) {
   Talk talk;
   talk.grant(5, 1);
@@ -624,6 +636,7 @@ TEST(Conversation, Open2AnOpeningThatNobodyWantsIsClosedByATick) {
   Talk talk;
   talk.said(talk.close().front(), Said::sent);
   ASSERT_EQ(talk.machine().life().stage(), Opening::Stage::shut);
+  (void)talk.was_woken();
   talk.machine().opened_in_vain(1, 9, talk.effects());
   EXPECT_TRUE(talk.machine().must_close());
   EXPECT_TRUE(talk.was_woken());
@@ -648,7 +661,10 @@ TEST(Conversation, Open2AnOpeningThatIsAnsweredTooLateIsClosedByWhoeverClosesThe
 
 TEST(Conversation, Open2ACloseWithoutMemoryIsSentByATick) {
   Talk talk;
-  talk.said(talk.close().front(), Said::no_memory);
+  const std::vector<Effect> closing = talk.close();
+  (void)talk.was_woken();
+  talk.said(closing.front(), Said::no_memory);
+  EXPECT_TRUE(talk.was_woken());
   EXPECT_TRUE(talk.machine().must_close());
   EXPECT_EQ(talk.machine().life().stage(), Opening::Stage::closing);
 }

@@ -80,6 +80,20 @@ TEST(Effects, AreTakenInTheirOrderAndAWakeIsNotRepeated) {
   EXPECT_TRUE(effects.take(taken)) << "the first one was carried out before";
 }
 
+TEST(Effects, AWakeIsAddedAgainWhileWhatFollowedTheFirstWaits) {
+  Effects effects;
+  effects.add(Kind::wake);
+  effects.add(effect(Kind::credit));
+  Effect taken;
+  ASSERT_TRUE(effects.take(taken));
+  effects.add(Kind::wake);
+  for (const Kind kind : {Kind::credit, Kind::wake}) {
+    ASSERT_TRUE(effects.take(taken));
+    EXPECT_EQ(taken.kind, kind);
+  }
+  EXPECT_TRUE(effects.is_empty());
+}
+
 TEST(EffectsDeathTest, AConversationWithMoreEffectsThanTheBufferTakesIsAMistake) {
   Effects effects;
   for (int i = 0; i < 8; ++i) effects.add(effect(Kind::credit));

@@ -2,6 +2,7 @@
 // connection on which the segment was open stays.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "protocol/moving.gen.h"
@@ -12,9 +13,10 @@ namespace {
 
 constexpr std::uint32_t number = 7;
 
-Conversation::Brought told_of_move(Talk& talk, std::uint32_t segment, ConnectionNumber on) {
+Conversation::Brought told_of_move(Talk& talk, std::uint32_t segment, ConnectionNumber on,
+                                   const std::string& to = "b.example:7747") {
   model::Delivery told({.type = message_type::SEGMENT_MOVED, .is_notification = true}, on, 0);
-  told.incoming().message.body = encoded(protocol::segment_moved{segment, "b.example:7747", "b"});
+  told.incoming().message.body = encoded(protocol::segment_moved{segment, to, "b"});
   return talk.machine().heard(told.incoming(), false, {}, talk.effects());
 }
 
@@ -32,18 +34,26 @@ TEST(Moved, Space23TheSegmentIsOpenNowhereAndTheNextServerIsKnown) {
   for (const bool is_answer : {false, true}) {
     Talk talk;
     talk.watch();
+    (void)talk.was_woken();
     const Conversation::Brought brought = is_answer
                                               ? redirected(talk, message_type::ACQUIRE_WRITER, 1)
                                               : told_of_move(talk, number, 1);
     ASSERT_TRUE(brought.moved_to.has_value());
     EXPECT_EQ(brought.moved_to->address, "b.example:7747");
     EXPECT_EQ(brought.moved_to->tls_name, "b");
+    EXPECT_EQ(brought.moved_to->relay, !is_answer) << "SEGMENT_MOVED does not say";
     EXPECT_EQ(talk.machine().life().stage(), Opening::Stage::away);
     EXPECT_FALSE(talk.machine().state().subscription().has_value());
     EXPECT_TRUE(talk.was_woken());
     talk.open(2, other_session);
     EXPECT_TRUE(is_one(talk.ticked(), Kind::subscribe));
   }
+}
+
+TEST(Moved, Space23AMoveMayNameNoServer) {
+  Talk talk;
+  EXPECT_FALSE(told_of_move(talk, number, 1, "").moved_to.has_value());
+  EXPECT_EQ(talk.machine().life().stage(), Opening::Stage::away);
 }
 
 TEST(Moved, Space23AMoveOfAnEarlierOpeningMeansNothing) {
@@ -65,6 +75,20 @@ TEST(Moved, Space16NoLockOutlivesItsServer) {
   // It moved back, and the session is the same.
   talk.open(1, first_session);
   EXPECT_TRUE(talk.returned_late().empty());
+}
+
+TEST(Moved, Space16WhatIsToBeGivenBackEndedWithTheMove) {
+  Talk talk;
+  talk.answered(message_type::ACQUIRE_WRITER, {.type = message_type::WRITER_ACQUIRED, .fence = 5},
+                1, true);
+  talk.machine().asks_strict();
+  ASSERT_TRUE(talk.machine().has_late_grant());
+  (void)told_of_move(talk, number, 1);
+  EXPECT_FALSE(talk.machine().has_unused_strict());
+  (void)talk.messages();
+  // It moved back, and the session is the same.
+  talk.open(1, first_session);
+  EXPECT_FALSE(talk.machine().has_late_grant());
 }
 
 TEST(Moved, Space19AGrantThatIsKeptDoesNotServeAnotherSection) {

@@ -514,11 +514,28 @@ TEST(CopyState, Fresh3ThePromiseIsAboutTheDiffsThatWaitAndNotAboutTheCopy) {
   EXPECT_TRUE(state.stage(diff(3, 4)));
   EXPECT_FALSE(state.knowledge(0, 0).promised);
   EXPECT_TRUE(state.with_staged(state.knowledge(0, 0)).promised);
+  EXPECT_TRUE(state.with_staged({}).has_copy);
   EXPECT_EQ(state.with_staged(state.knowledge(0, 0)).copy, v(4));
   EXPECT_EQ(state.with_staged(state.knowledge(0, 0)).confirmed_ns, 400);
   apply_all(state);
   EXPECT_TRUE(state.knowledge(0, 0).promised);
   EXPECT_TRUE(state.with_staged(state.knowledge(0, 0)).promised);
+}
+
+// A hand-over of the segment says so of the version that is here, too [SPACE-20].
+TEST(CopyState, Not1WhateverShowsThatTheCopyIsTheNewestEndsNotRecent) {
+  CopyState state = copy_at(3);
+  state.subscribed({}, v(3), 0);
+  for (const bool is_release : {false, true}) {
+    state.not_recent(v(3));
+    EXPECT_FALSE(state.knowledge(0, 0).promised);
+    if (is_release) {
+      state.released(v(4), 10);
+    } else {
+      state.up_to_date(v(3), 10);
+    }
+    EXPECT_TRUE(state.knowledge(0, 0).promised);
+  }
 }
 
 // The server counts the client as having it, and says no more of what it changed.
@@ -558,6 +575,11 @@ TEST(CopyState, Not5SubscribedPromisesNoUnitsOfAnOlderCopyUntilMoreIsHeard) {
     state.up_to_date(v(4), 0);
     EXPECT_TRUE(state.knowledge(0, 0).promised);
   }
+  CopyState state = copy_at(3);
+  state.subscribed({coherence::Model::DIFF, 2}, v(5), 0);
+  EXPECT_TRUE(state.stage(diff(3, 4, true)));
+  apply_all(state);
+  EXPECT_TRUE(state.knowledge(0, 0).promised) << "NOT_RECENT would have come before it";
 }
 
 // The server counts the client as having version 4 once it has begun to send the diff.
@@ -627,7 +649,10 @@ TEST(CopyState, AQuestionCountsOnNoDiffThatWillNotContinueTheCopy) {
 
 TEST(CopyState, AReleaseOfOurOwnIsTheNewestVersion) {
   CopyState state = copy_at(3);
+  EXPECT_TRUE(state.stage(diff(3, 4, true)));
   state.released(v(4), 777);
+  EXPECT_FALSE(state.has_staged());
+  EXPECT_EQ(state.take_credit(1), 10u);
   EXPECT_EQ(state.have(), v(4));
   EXPECT_EQ(state.newest(), v(4));
   EXPECT_EQ(state.knowledge(0, 0).confirmed_ns, 777);
@@ -635,8 +660,9 @@ TEST(CopyState, AReleaseOfOurOwnIsTheNewestVersion) {
 
 TEST(CopyState, AForgottenCopyNeedsACompleteOne) {
   CopyState state = copy_at(3);
+  EXPECT_TRUE(state.stage(diff(3, 4)));
   state.forget();
-  EXPECT_FALSE(state.has_copy());
+  EXPECT_FALSE(state.has_copy() || state.has_staged());
   EXPECT_EQ(state.reach(), version_stamp{});
   EXPECT_FALSE(state.stage(diff(3, 4)));
   EXPECT_TRUE(state.stage(diff(0, 4)));
@@ -706,7 +732,7 @@ TEST(WriterGrant, Lock3RenewalsStopAtTheLongestHold) {
   WriterGrant held;
   held.granted(grant(), 0, 0);
   held.renewal_sent();
-  held.renewed(9000, 58 * one_second_ns);
+  held.renewed(9000, 57 * one_second_ns);
   EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
 }
 

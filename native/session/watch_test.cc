@@ -39,6 +39,45 @@ TEST(Watch, Poll1TheWatchThatARefusedSubscribeLeftIsEndedWhenNobodyWantsIt) {
   EXPECT_TRUE(is_one(talk.ticked(), Kind::unsubscribe));
 }
 
+TEST(Watch, AWatchThatIsWantedAgainBeforeItsEndIsSentIsAskedFor) {
+  Talk talk;
+  talk.watch();
+  talk.machine().listen(false);
+  const std::vector<Effect> ending = talk.ticked();
+  ASSERT_TRUE(is_one(ending, Kind::unsubscribe));
+  talk.machine().listen(true);
+  (void)talk.was_woken();
+  talk.said(ending.front(), Said::sent);
+  EXPECT_TRUE(talk.was_woken());
+  EXPECT_TRUE(is_one(talk.ticked(), Kind::subscribe));
+}
+
+TEST(Watch, ABoundThatChangesBeforeTheAnswerIsAskedForAfterIt) {
+  Talk talk;
+  talk.machine().listen(true);
+  talk.said(talk.ticked().front(), Said::sent);
+  talk.machine().set_bound({coherence::Model::DELTA, 2}, false, {}, talk.effects());
+  EXPECT_TRUE(talk.messages().empty()) << "one request at a time";
+  (void)talk.was_woken();
+  talk.answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED}, 1);
+  EXPECT_TRUE(talk.was_woken());
+  const std::vector<Effect> again = talk.ticked();
+  ASSERT_TRUE(is_one(again, Kind::subscribe));
+  EXPECT_EQ(again.front().watch.promise, (coherence::Bound{coherence::Model::DELTA, 2}));
+}
+
+TEST(Watch, ARefusedSubscribeIsNotRepeatedAtOnce) {
+  for (const bool is_granted : {false, true}) {
+    Talk talk;
+    talk.machine().listen(true);
+    talk.said(talk.ticked().front(), Said::sent);
+    (void)talk.was_woken();
+    talk.answered(message_type::SUBSCRIBE,
+                  {.type = is_granted ? message_type::SUBSCRIBED : message_type::ERROR}, 1);
+    EXPECT_FALSE(talk.was_woken());
+  }
+}
+
 TEST(Watch, Poll1DiffsArePushedToReadersWhoUseThemAll) {
   using coherence::Model;
   const auto is_pushed = [](Model model, bool decides_itself, bool has_copy) {
@@ -57,6 +96,34 @@ TEST(Watch, Poll1DiffsArePushedToReadersWhoUseThemAll) {
   }
   for (const Model model : {Model::TEMPORAL, Model::DIFF}) {
     EXPECT_FALSE(is_pushed(model, false, true));
+  }
+}
+
+TEST(Watch, Poll1DiffsArePushedToAReaderWhoChoseNoBound) {
+  Talk talk;
+  talk.machine().resolved(model::stamp(4), 0);
+  talk.machine().listen(true);
+  const std::vector<Effect> asked = talk.ticked();
+  ASSERT_TRUE(is_one(asked, Kind::subscribe));
+  EXPECT_EQ(asked.front().watch.promise, coherence::Bound{});
+  EXPECT_TRUE(asked.front().watch.push);
+}
+
+// Under Strict a reader always asks, and under Null never.
+TEST(Watch, Poll1NothingIsWatchedUnderStrictOrNull) {
+  for (const coherence::Model model :
+       {coherence::Model::STRICT, coherence::Model::NULL_COHERENCE}) {
+    Talk talk;
+    for (int i = 0; i < 3; ++i) talk.machine().state().adaptation.asked(true);
+    talk.machine().set_bound({model, 0}, false, {}, talk.effects());
+    talk.machine().watch(talk.effects());
+    EXPECT_TRUE(talk.messages().empty());
+    talk.machine().set_bound({}, false, {}, talk.effects());
+    talk.machine().watch(talk.effects());
+    talk.said(talk.messages().at(0), Said::sent);
+    talk.answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED}, 1);
+    talk.machine().set_bound({model, 0}, false, {}, talk.effects());
+    EXPECT_TRUE(is_one(talk.messages(), Kind::unsubscribe));
   }
 }
 
