@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -242,9 +243,12 @@ TEST_F(Connected, Frame6UnimplementedAndErrorsBecomeResults) {
 
 TEST_F(Connected, ARequestBeyondTheMostThatMayBeOpenHasNoStreamUntilOneIsForgotten) {
   std::uint32_t last = 0;
+  std::set<std::uint32_t> streams;
   for (RequestTag tag = 0; tag < 65536; ++tag) {
     last = connection_.begin_request(tag, message_type::PING, 0);
     ASSERT_NE(last, 0u) << tag;
+    ASSERT_LT(last, 0x80000000U) << "those are of notifications";
+    ASSERT_TRUE(streams.insert(last).second);
   }
   EXPECT_EQ(connection_.begin_request(65536, message_type::PING, 0), 0u);
   connection_.forget_request(last);
