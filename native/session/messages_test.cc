@@ -173,5 +173,17 @@ TEST(Messages, Coh5OnlyUnderTemporalAReaderOfAnOldCopyIsCalledAgain) {
   EXPECT_EQ(talk.machine().change_due_ns(), Conversation::never_due_ns);
 }
 
+TEST(Messages, Coh10AChangeThatIsDueFollowsTheBound) {
+  Talk talk;
+  talk.machine().listen(true);
+  talk.machine().resolved(model::stamp(5), 100);
+  talk.answered({}, {.type = message_type::NOT_RECENT, .is_notification = true, .number = 6}, 1);
+  EXPECT_EQ(talk.machine().change_due_ns(), 0);
+  talk.machine().set_bound({Model::TEMPORAL, 2}, false, {}, talk.effects());
+  EXPECT_EQ(talk.machine().change_due_ns(), 2'000'000'100);
+  talk.machine().set_bound({Model::DELTA, 2}, false, {}, talk.effects());
+  EXPECT_EQ(talk.machine().change_due_ns(), 0);
+}
+
 }  // namespace
 }  // namespace iw::session

@@ -643,6 +643,14 @@ TEST(CopyState, DiffsThatTheServerStillHasAreKeptWhenTheSegmentIsOpenedAgain) {
   }
 }
 
+TEST(CopyState, Fresh2AnOpeningConfirmsTheCopyAsOfItsRequest) {
+  CopyState state = copy_at(3);
+  state.connection_lost();
+  state.opened_at(v(3), 5000);
+  EXPECT_EQ(state.knowledge(0, 0).newest_as_of_ns, 5000);
+  EXPECT_EQ(state.knowledge(0, 0).confirmed_ns, 5000);
+}
+
 TEST(CopyState, AQuestionCountsOnNoDiffThatWillNotContinueTheCopy) {
   CopyState state = copy_at(3);
   state.begins({9, v(4), v(5)});
@@ -700,6 +708,12 @@ TEST(Subscription, IsAskedForOnceAndAgainOnlyForAnotherPromiseOrForTheDiffs) {
   one.settled();
   EXPECT_FALSE(one.lacks({full, true}, full));
   EXPECT_FALSE(one.lacks({full, false}, full)) << "diffs that come need no other subscription";
+}
+
+TEST(Subscription, NothingIsWatchedBeforeTheFirstRequest) {
+  const Subscription none;
+  EXPECT_FALSE(none.is_changing() || none.may_be_watched());
+  EXPECT_FALSE(none.asked().push);
 }
 
 // One thread ends it, another wants it again before the end is on the wire.
