@@ -250,10 +250,15 @@ TEST(Conversation, Lock11AStrictLockIsKeptWhileItIsReadUnderOrNotGivenBack) {
 }
 
 TEST(Conversation, Lock11AGivenUpAnswerBringsTheStrictLock) {
-  Talk talk;
-  talk.machine().asks_strict();
-  talk.answered(message_type::ACQUIRE_READER, {.type = message_type::READER_ACQUIRED}, 1, true);
-  EXPECT_TRUE(talk.machine().has_unused_strict());
+  for (const bool is_asked : {false, true}) {
+    for (const bool is_late : {false, true}) {
+      Talk talk;
+      if (is_asked) talk.machine().asks_strict();
+      talk.answered(message_type::ACQUIRE_READER, {.type = message_type::READER_ACQUIRED}, 1,
+                    is_late);
+      EXPECT_EQ(talk.machine().has_unused_strict(), is_asked && is_late);
+    }
+  }
 }
 
 TEST(Conversation, AChangeThatIsDueIsNotPutOff) {

@@ -522,6 +522,7 @@ TEST(CopyState, Fresh3ThePromiseIsAboutTheDiffsThatWaitAndNotAboutTheCopy) {
   EXPECT_EQ(state.with_staged(state.knowledge(0, 0)).copy, v(4));
   EXPECT_EQ(state.with_staged(state.knowledge(0, 0)).confirmed_ns, 400);
   apply_all(state);
+  EXPECT_EQ(state.knowledge(0, 0).promise, (coherence::Bound{coherence::Model::DIFF, 2}));
   EXPECT_TRUE(state.knowledge(0, 0).promised);
   EXPECT_TRUE(state.with_staged(state.knowledge(0, 0)).promised);
 }
