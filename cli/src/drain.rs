@@ -62,9 +62,16 @@ pub struct RebalanceArgs {
 pub fn run_drain(args: DrainArgs) -> Result<(), Failure> {
     let server = one_server(args.server.as_deref(), "a drain")?;
     let mut from = Remote::connect(&server)?;
+    if others_of(&mut from)?.is_empty() {
+        return Err(Failure::new(
+            "the server was not drained: no other server of the space takes segments, so nobody \
+             could make any more; start one, or stop this one: its segments are claimed then by \
+             the first server that is asked for them",
+        ));
+    }
     from.drain()?;
-    let others = standing(&mut from)?;
-    let others: Vec<&MemberInfo> = others.iter().filter(|m| !m.is_asked).collect();
+    // Another drain may have begun meanwhile.
+    let others = others_of(&mut from)?;
     let here: Vec<String> = from
         .places("/")?
         .into_iter()
@@ -82,7 +89,7 @@ pub fn run_drain(args: DrainArgs) -> Result<(), Failure> {
     let to_fewest = |path: String| {
         let fewest = (0..owned.len()).min_by_key(|&at| owned[at]).unwrap_or(0);
         owned[fewest] += 1;
-        (path, at(others[fewest]))
+        (path, at(&others[fewest]))
     };
     let moves: Vec<Move> = here.into_iter().map(to_fewest).collect();
     move_all(&mut from, &moves, args.wait)?;
@@ -117,6 +124,13 @@ pub fn run_rebalance(args: RebalanceArgs) -> Result<(), Failure> {
         counted(moves.len() as u64, "segment")
     );
     Ok(())
+}
+
+/// The servers that may be given the segments of the one that is asked.
+fn others_of(asked: &mut Remote) -> Result<Vec<MemberInfo>, Failure> {
+    let mut others = standing(asked)?;
+    others.retain(|member| !member.is_asked);
+    Ok(others)
 }
 
 /// A segment, and the server that is to have it.

@@ -189,6 +189,10 @@ fn troubles(list: &MemberList) -> Vec<String> {
             MemberState::Standing | MemberState::Drained | MemberState::Ended => {}
         }
     }
+    let is_in = |state| present(&list.members).any(|member| member.state == state);
+    if is_in(MemberState::Drained) && !is_in(MemberState::Standing) {
+        all.push("no server makes or claims segments: start a drained one again".to_string());
+    }
     let store = &list.store;
     if !store.trouble.is_empty() {
         all.push(format!("the store: {}", store.trouble));
@@ -245,6 +249,7 @@ fn as_json(server: &str, list: &MemberList, troubles: &[String]) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use interweave_wire::protocol::StoreState;
 
     fn member(number: u64, address: &str, state: MemberState, segments: u64) -> MemberInfo {
         MemberInfo {
@@ -257,6 +262,33 @@ mod tests {
             segments,
             rules_version: 0,
         }
+    }
+
+    #[test]
+    fn a_space_of_drained_servers_is_in_trouble() {
+        let list = |states: &[MemberState]| MemberList {
+            shares_store: true,
+            tells_all: false,
+            members: (1..)
+                .zip(states)
+                .map(|(number, state)| member(number, "a:1", *state, 1))
+                .collect(),
+            more: false,
+            unowned: 0,
+            rules_version: 0,
+            store: StoreState {
+                kind: "postgres".to_string(),
+                primary: String::new(),
+                timeline: 1,
+                standbys: 1,
+                wants_standby: true,
+                trouble: String::new(),
+            },
+        };
+        let (drained, standing) = (MemberState::Drained, MemberState::Standing);
+        assert_eq!(troubles(&list(&[drained, drained])).len(), 1);
+        assert!(troubles(&list(&[drained, standing])).is_empty());
+        assert!(troubles(&list(&[])).is_empty());
     }
 
     #[test]

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -89,20 +89,30 @@ impl Relays {
             .map(|tls| Encryption::of(tls, authorities))
             .transpose()?;
         let (end, ended) = oneshot::channel::<()>();
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| format!("the thread that passes connections on: {error}"))?;
         let thread = runtime.handle().clone();
+        let (give, given) = std::sync::mpsc::channel::<Runtime>();
         let run = move || {
+            let Ok(runtime) = given.recv() else {
+                return;
+            };
             // Nothing is ever sent: the sender goes with the server.
             let _ = runtime.block_on(ended);
             runtime.shutdown_background();
         };
-        std::thread::Builder::new()
+        let begun = std::thread::Builder::new()
             .name("iw-relay".to_string())
-            .spawn(run)
-            .map_err(|error| format!("the thread that passes connections on: {error}"))?;
+            .spawn(run);
+        if let Err(error) = begun {
+            // It may not be dropped here, in the server's event loop.
+            runtime.shutdown_background();
+            return Err(format!("the thread that passes connections on: {error}"));
+        }
+        // The thread waits for it.
+        let _ = give.send(runtime);
         Ok(Relays {
             thread,
             _end: end,

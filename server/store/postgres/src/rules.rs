@@ -8,12 +8,11 @@ use crate::schema;
 use crate::shared::Shared;
 use crate::store::Options;
 use crate::target::Target;
-use crate::threads;
+use crate::threads::{self, EventLoop};
 use crate::transaction;
 use interweave_store::{AccessSource, SharedAccess, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 
 /// A look that takes longer has failed. A new connection may take longer, because a host may be
@@ -51,7 +50,7 @@ pub struct Source {
     options: Options,
     shared: Arc<Shared>,
     epoch: u64,
-    runtime: Runtime,
+    runtime: EventLoop,
     connection: Option<Connection>,
     /// What the server's row says. None: that is not known.
     told: Option<u64>,
@@ -153,7 +152,7 @@ pub enum Pushed {
 
 /// The shared rules of a store, for a person who looks at them or writes them.
 pub struct SharedRules {
-    runtime: Runtime,
+    runtime: EventLoop,
     connection: Connection,
 }
 

@@ -15,7 +15,7 @@ use crate::shared::Shared;
 use crate::sharing::Sharing;
 use crate::tables;
 use crate::target::Target;
-use crate::threads;
+use crate::threads::{self, EventLoop};
 use crate::transaction::Appends;
 use crate::writer::{Append, Closing, Job, Writer};
 use interweave_store::{
@@ -28,7 +28,6 @@ use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
-use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 
 #[derive(Clone)]
@@ -172,7 +171,7 @@ async fn begin(options: &Options) -> Result<Begun, StoreError> {
 }
 
 fn begin_thread(
-    runtime: Runtime,
+    runtime: EventLoop,
     (options, shared): (&Options, &Arc<Shared>),
     works: (
         (Writer, UnboundedReceiver<Job>),
