@@ -55,7 +55,7 @@ fn search_in_space(defect: Defect) -> Option<Search> {
         Defect::SentInCircles => (1, 20, "nobody is sent in circles"),
         Defect::TakeoverForgets => (20, 20, "refused is not there"),
         Defect::SpaceIdIgnored => (1, 20, "acknowledged is there"),
-        Defect::ClaimUnreplicated => (100, 60, "acknowledged is there"),
+        Defect::ClaimUnreplicated => (30, 60, "acknowledged is there"),
         Defect::OverTooSoon => (490, 20, "acknowledged is there"),
         Defect::ClaimReadBefore => (1, 60, "liveness"),
         Defect::StandingKept => (30, 60, "acknowledged is there"),

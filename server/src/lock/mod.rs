@@ -92,6 +92,8 @@ struct Hold {
     connection: u64,
     /// Its release is on the way to the log.
     committing: bool,
+    /// The sequence number of the release that was refused last; 0: none was.
+    refused: u64,
     keeping: Keeping,
 }
 
@@ -429,6 +431,7 @@ impl SegmentLock {
             hold_until_ns: 0,
             connection,
             committing: false,
+            refused: 0,
             keeping: Keeping::Not,
         };
         hold.begin(&self.terms, now_ns);
@@ -465,6 +468,17 @@ impl SegmentLock {
         held
     }
 
+    /// Gives the writer lock back that the session holds, unless a release under it is on its way.
+    /// `refused`: only if it is the lock under which that release was refused last. False: there is
+    /// no such lock.
+    pub fn give_up(&mut self, session: u64, refused: Option<u64>) -> bool {
+        let is_it = |hold: &Hold| {
+            let is_refused = refused.is_none_or(|sequence| hold.refused == sequence);
+            hold.session == session && !hold.committing && is_refused
+        };
+        self.holder.take_if(|hold| is_it(hold)).is_some()
+    }
+
     /// The strict reader lock of the session ends.
     pub fn release_strict(&mut self, session: u64) -> bool {
         let Some(line) = self.line.awake() else {
@@ -484,12 +498,13 @@ impl SegmentLock {
         }
     }
 
-    /// The release failed in a way that leaves the lock held; the lease begins anew, so that the
-    /// holder can try again.
-    pub fn commit_failed(&mut self, fence: u64, now_ns: u64) {
+    /// The release with that number failed in a way that leaves the lock held. The lease begins
+    /// anew, so that the holder can try again.
+    pub fn commit_failed(&mut self, fence: u64, sequence: u64, now_ns: u64) {
         let lease_ns = self.terms.lease_ns;
         if let Some(hold) = self.holder.as_mut().filter(|hold| hold.fence == fence) {
             hold.committing = false;
+            hold.refused = sequence;
             hold.is_in_section();
             hold.lease_until_ns = now_ns.saturating_add(lease_ns);
             hold.hold_until_ns = hold.hold_until_ns.max(hold.lease_until_ns);

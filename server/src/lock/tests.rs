@@ -189,7 +189,7 @@ fn a_lock_whose_release_is_being_logged_is_not_taken_away() {
     assert_eq!(lock.next_deadline_ns(), None);
     lock.end_session(1);
     assert!(lock.is_write_locked(), "its fate is not decided");
-    lock.commit_failed(fence, 10 * HOLD_NS);
+    lock.commit_failed(fence, 1, 10 * HOLD_NS);
     assert_eq!(lock.expire(10 * HOLD_NS + LEASE_NS - 1, silent), []);
     assert_eq!(lock.expire(10 * HOLD_NS + LEASE_NS, silent).len(), 1);
 }
@@ -561,7 +561,7 @@ fn rule_7_the_lock_is_taken_back_from_its_holder_alone_and_not_during_a_commit()
     assert_eq!(lock.take_back(2), None);
     lock.begin_commit(1, fence);
     assert_eq!(lock.take_back(1), None, "its release is on its way");
-    lock.commit_failed(fence, 0);
+    lock.commit_failed(fence, 1, 0);
     assert_eq!(lock.take_back(1), Some(fence));
     assert!(!lock.is_write_locked());
 }
@@ -594,11 +594,29 @@ fn a_failed_commit_of_another_fence_changes_nothing() {
     granted(&mut lock, 0);
     let fence = fence_of(&lock, 1);
     lock.begin_commit(1, fence);
-    lock.commit_failed(fence + 1, 0);
+    lock.commit_failed(fence + 1, 1, 0);
     lock.keep(fence + 1);
     assert_eq!(lock.expire(10 * HOLD_NS, silent), [], "it is being logged");
     lock.end_commit(1, fence, 0);
     assert!(!lock.is_write_locked(), "it was not kept");
+}
+
+/// [LOCK-9]
+#[test]
+fn a_lock_is_given_up_by_its_session_with_the_release_that_was_refused_last() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    let fence = fence_of(&lock, 1);
+    lock.begin_commit(1, fence);
+    assert!(!lock.give_up(1, None), "it is being logged");
+    lock.commit_failed(fence, 7, 0);
+    assert!(!lock.give_up(1, Some(6)) && !lock.give_up(2, Some(7)) && !lock.give_up(2, None));
+    assert!(lock.give_up(1, Some(7)) && !lock.is_write_locked());
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    assert!(!lock.give_up(1, Some(7)), "it is another grant");
+    assert!(lock.give_up(1, None) && !lock.is_write_locked());
 }
 
 #[test]
@@ -608,7 +626,7 @@ fn a_failed_commit_moves_the_hold_time_no_further_than_the_lease() {
     granted(&mut lock, 0);
     let fence = fence_of(&lock, 1);
     lock.begin_commit(1, fence);
-    lock.commit_failed(fence, HOLD_NS);
+    lock.commit_failed(fence, 1, HOLD_NS);
     assert_eq!(lock.renew(1, fence, HOLD_NS + 1), Ok(LEASE_NS - 1));
     assert_eq!(
         lock.renew(1, fence, HOLD_NS + LEASE_NS),

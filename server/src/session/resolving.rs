@@ -88,8 +88,7 @@ impl Engine {
     }
 
     /// Makes sure that a release stays rolled back once the client was told so. The session may not
-    /// send it again, and a connection that might still carry it is closed. The client has given
-    /// the lock up with the release.
+    /// send it again, and a connection that might still carry it is closed.
     fn never_commit(&mut self, at: At, r: &AskedRelease) {
         let Some(number) = self.wire.find_session(&r.session_hash) else {
             return;
@@ -102,19 +101,17 @@ impl Engine {
         if let Some(older) = session.connection.filter(|c| *c != at.connection) {
             self.wire.close(older);
         }
-        self.end_lock_of(number, r.segment);
+        self.end_lock_of(number, at, r);
     }
 
-    /// The session does not hold the writer lock of the segment any more, unless a release under it
-    /// is on its way.
-    fn end_lock_of(&mut self, session: u64, segment: u32) {
-        let Some(s) = self.segments.if_still_there(segment) else {
-            return;
-        };
-        let held = s.lock.writer_hold(session).filter(|_| !s.committing);
-        if let Some((fence, _)) = held {
-            s.lock.release(session, fence);
-            self.grant_waiting(segment);
+    /// The client has given the lock up under which it released. In the session that released, it
+    /// may hold another one by now.
+    fn end_lock_of(&mut self, session: u64, at: At, r: &AskedRelease) {
+        let refused = (at.session == session).then_some(r.sequence);
+        if let Some(s) = self.segments.if_still_there(r.segment) {
+            if s.lock.give_up(session, refused) {
+                self.grant_waiting(r.segment);
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ impl Engine {
             // It lost its connection, gave the grant up, and would wait for itself.
             let asks_anew = s.lock.queued_sessions().any(|queued| queued == at.session);
             let kept_ns = (may_keep && !asks_anew).then_some(now_ns);
-            s.release_failed(at.session, part.fence, error, kept_ns);
+            s.release_failed(at.session, (part.fence, release.sequence), error, kept_ns);
             if matches!(s.life, Life::Damaged(_)) {
                 self.segments.note_damaged(part.segment);
             }
@@ -197,12 +197,12 @@ impl Engine {
 }
 
 impl SegmentState {
-    /// The log did not take the release under that fence. `kept_ns`: the present time, if the
-    /// holder keeps the lock and may try again.
+    /// The log did not take the release under that fence, with that number. `kept_ns`: the present
+    /// time, if the holder keeps the lock and may try again.
     fn release_failed(
         &mut self,
         session: u64,
-        fence: u64,
+        (fence, sequence): (u64, u64),
         error: &StoreError,
         kept_ns: Option<u64>,
     ) {
@@ -214,7 +214,7 @@ impl SegmentState {
             }
         }
         match kept_ns {
-            Some(now_ns) => self.lock.commit_failed(fence, now_ns),
+            Some(now_ns) => self.lock.commit_failed(fence, sequence, now_ns),
             None => drop(self.lock.release(session, fence)),
         }
     }
