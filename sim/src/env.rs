@@ -165,6 +165,8 @@ pub struct Counts {
     pub reads: u64,
     /// By kind.
     pub faults: BTreeMap<&'static str, u64>,
+    /// What else came of the plan, by kind.
+    pub events: BTreeMap<&'static str, u64>,
     pub starts: u64,
     pub messages: u64,
 }
@@ -180,6 +182,10 @@ impl Counts {
         }
     }
 
+    pub fn event(&mut self, kind: &'static str) {
+        *self.events.entry(kind).or_default() += 1;
+    }
+
     pub fn all_faults(&self) -> u64 {
         self.faults.values().sum()
     }
@@ -193,6 +199,9 @@ impl Counts {
         self.messages += one.messages;
         for (kind, count) in &one.faults {
             self.add_faults(kind, *count);
+        }
+        for (kind, count) in &one.events {
+            *self.events.entry(kind).or_default() += count;
         }
     }
 }

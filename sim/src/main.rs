@@ -356,6 +356,10 @@ impl Sum {
         for (kind, count) in &self.counts.faults {
             println!("  {kind:24} {count}");
         }
+        println!("beside faults");
+        for (kind, count) in &self.counts.events {
+            println!("  {kind:24} {count}");
+        }
         println!("simulated hours  {:.2}", simulated / 3600.0);
         println!(
             "  operations a simulated second  {:.1}",

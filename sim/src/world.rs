@@ -267,7 +267,7 @@ impl World<'_> {
             }
         }
         if is_cut {
-            self.env.counts.fault("a connection is cut");
+            self.env.counts.event("a connection is cut");
             self.env
                 .break_connection(connection, &[Side::Client, Side::Server]);
         }

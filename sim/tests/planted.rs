@@ -63,7 +63,7 @@ fn search_in_space(defect: Defect) -> Option<Search> {
         Defect::ClaimNotCompared => (10, 60, "no damage without a cause"),
         Defect::CreationUnsynced => (300, 60, "one effective writer"),
         Defect::RenewalUnreplicated => (20, 20, "acknowledged is there"),
-        Defect::CounterRepeated => (1_000_001_550, 60, "acknowledged is there"),
+        Defect::CounterRepeated => (1_000_002_930, 60, "acknowledged is there"),
         _ => return None,
     })
 }

@@ -44,8 +44,11 @@ impl Engine {
         let access = &self.permits.access;
         self.accounts.renew(|identity| access.limits(identity));
         self.end_relays();
+        let mut sessions: Vec<u64> = self.wire.session_numbers().collect();
+        // In an order that does not change from process to process.
+        sessions.sort_unstable();
         self.sweep = Sweep {
-            sessions: self.wire.session_numbers().collect(),
+            sessions,
             current: None,
             next_ns: self.wire.now_ns(),
         };

@@ -172,7 +172,7 @@ impl Server {
         env.trace
             .note(env.now_ns, &[self.start, u64::from(given.is_ok())]);
         env.say(|| format!("server {:x}: it has given {segment}: {given:?}", self.start));
-        env.counts.fault(match &given {
+        env.counts.event(match &given {
             Ok(Given::To(_)) => "a segment is given",
             Ok(Given::Not(_)) => "a segment is not given",
             Err(_) => "a segment is given, or not",

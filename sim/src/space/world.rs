@@ -241,7 +241,7 @@ impl SpaceWorld<'_> {
             }
         }
         if is_cut {
-            self.env.counts.fault("a connection is cut");
+            self.env.counts.event("a connection is cut");
             self.env
                 .break_connection(connection, &[Side::Client, Side::Server]);
         }
@@ -302,7 +302,7 @@ impl SpaceWorld<'_> {
                 self.begin_fault(number, fault)
             }
             Action::Order(order) => {
-                self.env.counts.fault(order.kind());
+                self.env.counts.event(order.kind());
                 self.env.say(|| format!("{order:?}"));
                 let about = (self.space.servers, self.plan.durable.len());
                 self.with_mover(|mover, env| mover.order(env, order, about))

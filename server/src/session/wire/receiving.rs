@@ -147,7 +147,7 @@ impl Receiving {
             *came.entry(under_way.connection).or_default() += under_way.came;
         }
         let share = most / came.len() as u64;
-        let (&largest, &bytes) = came.iter().max_by_key(|(_, bytes)| **bytes)?;
+        let (&largest, &bytes) = came.iter().max_by_key(|(of, bytes)| (**bytes, **of))?;
         let is_within = self.announced(connection).saturating_add(more) <= share;
         if !is_within || bytes <= share {
             return None;
@@ -317,8 +317,8 @@ impl Wire {
     fn close_lost(&mut self, but: u64, is_held: &impl Fn(Lock) -> bool) -> bool {
         let is_lost =
             |(lock, u): &(&Lock, &UnderWay)| !is_held(**lock) && u.came > 0 && u.connection != but;
-        let lost = self.receiving.releases.iter().find(is_lost);
-        let lost = lost.map(|(_, u)| u.connection);
+        let lost = self.receiving.releases.iter().filter(is_lost);
+        let lost = lost.map(|(_, u)| u.connection).min();
         lost.inspect(|lost| self.close(*lost)).is_some()
     }
 }

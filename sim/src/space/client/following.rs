@@ -98,7 +98,7 @@ impl SpaceClient {
             let text = format!("server {server} sends a client to itself");
             return violation("nobody is sent in circles", text);
         }
-        env.counts.fault("a client follows a move");
+        env.counts.event("a client follows a move");
         self.copies[segment].connection_lost();
         self.keeping.gone(segment);
         let space = self.links.space_of(server);
