@@ -21,6 +21,7 @@ import stages
 from stages import Stage
 
 SLOWEST = 20
+LINES_OF_A_FAILURE = 15
 # Most stages wait for processes as long as they compute: so many times the processors'
 # number may be busy.
 OVERBOOKED = 1.8
@@ -117,6 +118,8 @@ def report(runner, seconds):
             print(f"skipped: {case.stage}: {case.name}")
         elif case.outcome == "failed":
             print(f"FAILED: {case.stage}: {case.name}")
+            for line in case.text.splitlines()[-LINES_OF_A_FAILURE:]:
+                print(f"    {line[:160]}")
     for name in runner.left_out:
         print(f"left out, because a stage before it failed: {name}")
     for name, log in runner.failed:
