@@ -41,7 +41,7 @@ fn two_runs_of_a_space_are_the_same_and_break_no_promise() {
 fn two_runs_of_moves_are_the_same_and_break_no_promise() {
     for seed in 1..=4 {
         let outcome = two_runs(&Plan::moves(seed));
-        let given = outcome.counts.faults.get("a segment is given");
+        let given = outcome.counts.events.get("a segment is given");
         assert!(given.is_some(), "seed {seed} moves nothing");
     }
 }
