@@ -4,8 +4,8 @@
 //! finding with something to mend as its error.
 
 use crate::connection::Connection;
-use crate::doubt::copies_wanted;
 use crate::schema;
+use crate::standbys::{copies_wanted, IS_STANDBY};
 use crate::store::Options;
 use crate::target::Target;
 use crate::timelines::Timelines;
@@ -78,10 +78,6 @@ const SETTINGS: &[Setting] = &[
 ];
 
 const STANDBY: &str = "standby";
-/// Of pg_stat_replication: commits wait for it, and it can become the primary. A program that only
-/// copies the log says how much it has, and never applies it.
-pub const IS_STANDBY: &str = "sync_state IN ('sync', 'quorum') \
-     AND NOT (flush_lsn IS NOT NULL AND replay_lsn IS NULL)";
 const NAME_A_STANDBY: &str =
     "name one in postgresql.conf, as in `synchronous_standby_names = 'ANY 1 (standby1)'`, with \
      `application_name=standby1` in its primary_conninfo, or start the server with --store-alone, \
@@ -311,7 +307,7 @@ async fn of_standby(
     named: &str,
     is_alone: bool,
 ) -> Result<Checked, StoreError> {
-    if is_alone && named.trim().is_empty() {
+    if is_alone && copies_wanted(named) == 0 {
         let found = "none is wanted: the store has one copy";
         return Ok(Checked::ok(STANDBY, found));
     }

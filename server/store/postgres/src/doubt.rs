@@ -10,9 +10,9 @@
 //! effect, and may be busy. So for a while after a session has taken settings over, each commit
 //! also waits until the standbys say that they have it.
 
-use crate::checks::IS_STANDBY;
 use crate::connection::Connection;
 use crate::outcome;
+use crate::standbys::{copies_wanted, IS_STANDBY};
 use interweave_store::{NowFn, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -186,44 +186,10 @@ fn first(messages: &[SimpleQueryMessage]) -> Option<&SimpleQueryRow> {
     })
 }
 
-/// How many standbys a commit waits for: `FIRST n (...)`, `ANY n (...)`, `n (...)`, or names alone,
-/// of which it is one.
-pub fn copies_wanted(names: &str) -> u32 {
-    if names.trim().is_empty() {
-        return 0;
-    }
-    let count = names.split('(').next().unwrap_or_default();
-    let number = count.split_whitespace().next_back().map(str::parse);
-    let has_list = count.len() < names.len();
-    number
-        .and_then(Result::ok)
-        .filter(|_| has_list)
-        .unwrap_or(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
-
-    #[test]
-    fn a_setting_says_how_many_copies_it_wants() {
-        let cases = [
-            ("", 0),
-            (" ", 0),
-            ("standby1", 1),
-            ("standby1, standby2", 1),
-            ("7", 1),
-            ("2 (a, b, c)", 2),
-            ("ANY 1 (standby1)", 1),
-            ("FIRST 3(a, b, c)", 3),
-            ("any 2 (*)", 2),
-            ("\"2 (a\"", 1),
-        ];
-        for (names, copies) in cases {
-            assert_eq!(copies_wanted(names), copies, "{names}");
-        }
-    }
 
     #[test]
     fn settings_are_recent_for_a_while_after_a_session_took_them_over() {

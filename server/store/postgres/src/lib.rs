@@ -31,6 +31,7 @@ mod segments;
 mod settle;
 mod shared;
 mod sharing;
+mod standbys;
 mod store;
 mod tables;
 mod target;

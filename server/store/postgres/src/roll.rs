@@ -4,6 +4,7 @@
 use crate::checks;
 use crate::connection::Connection;
 use crate::members;
+use crate::standbys::IS_STANDBY;
 use interweave_store::{trouble, unshared, StoreError, StoreStatus, Watch};
 use interweave_wire::protocol::{
     MemberInfo, MemberList, MemberState, StoreState, MAX_FIELD_TEXT, MAX_MEMBERS_LISTED,
@@ -129,7 +130,7 @@ async fn store(
     wants_standby: bool,
     status: &StoreStatus,
 ) -> Result<StoreState, StoreError> {
-    let sql = NODE.replace("{is_standby}", checks::IS_STANDBY);
+    let sql = NODE.replace("{is_standby}", IS_STANDBY);
     let row = connection.one(&sql, &[]).await?;
     let (address, port): (Option<String>, String) = (row.get(0), row.get(1));
     let (named, standbys): (String, i64) = (row.get(2), row.get(3));
