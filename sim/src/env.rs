@@ -165,7 +165,7 @@ pub struct Counts {
     pub reads: u64,
     /// By kind.
     pub faults: BTreeMap<&'static str, u64>,
-    /// What else came of the plan, by kind.
+    /// Orders, moves and effects of faults, by kind.
     pub events: BTreeMap<&'static str, u64>,
     pub starts: u64,
     pub messages: u64,

@@ -2,9 +2,8 @@
 //! goes wrong there.
 //!
 //! A commit is reported as done although its wait for the standby was cancelled, or no standby is
-//! named; a row that nobody
-//! acknowledged is seen after a start of the primary, and is gone after the promotion of the
-//! standby; a transaction takes effect after its client is gone.
+//! named; a row that nobody acknowledged is seen after a start of the primary, and is gone after
+//! the promotion of the standby; a transaction takes effect after its client is gone.
 
 use super::locks::{Key, Mode};
 use super::node::Node;
